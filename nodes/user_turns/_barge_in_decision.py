@@ -9,7 +9,7 @@ from ._barge_in import HoldThenDecide
 from ._sound import CLOSE_S, Sound, Verdict
 from ._turn_start import StartOnVoice
 from ._turn_taking_state import TurnTakingState
-from ._types import UndecidedSound
+from ._undecided_sound import UndecidedSound
 
 
 def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:

@@ -11,8 +11,10 @@ from bargein.bridge.events import (
 from ._barge_in_decision import OVERRUN
 from ._endpointing import ModelEndpointing, Pause
 from ._sound import CLOSE_S
+from ._turn_actions import Values
 from ._turn_taking_state import TurnTakingState
-from ._types import UserTurn, Values, Voice
+from ._user_turn import UserTurn
+from ._voice_timing import Voice
 
 FORCED_WORDS_S = 1.5
 """How long the last words are waited for of a turn whose end was forced: recognisers give theirs

@@ -32,8 +32,8 @@ from ._agent_view import AgentView, LiveView
 from ._nudges import Nudges
 from ._overlays import ChangeTurns, Overlay, SettingsInForce
 from ._settings import TurnSettings
-from ._turn_taking_core import Input, TurnCore
-from ._types import Act, Failed, Hold, Look, MicrophoneLost, Publish, Release, TalkKey
+from ._turn_actions import Act, Failed, Hold, Publish, Release
+from ._turn_taking_core import Input, Look, MicrophoneLost, TalkKey, TurnCore
 
 if TYPE_CHECKING:
     from bargein.bridge import Call

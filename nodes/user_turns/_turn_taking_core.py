@@ -20,6 +20,8 @@ Rules:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bargein.bridge.events import (
     TurnScored,
     TurnWentOn,
@@ -37,9 +39,30 @@ from ._barge_in import timeout
 from ._barge_in_decision import blocking_rule, decide_on_sound
 from ._settings import TurnSettings
 from ._sound import CLOSE_S, Hint
+from ._turn_actions import Act
 from ._turn_end import decide_on_turn
 from ._turn_taking_state import TurnTakingState
-from ._types import Act, Look, MicrophoneLost, TalkKey, UndecidedSound, UserTurn, Voice
+from ._undecided_sound import UndecidedSound
+from ._user_turn import UserTurn
+from ._voice_timing import Voice
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Nothing was heard: time has passed, or the agent has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TalkKey:
+    """The key that the caller talks by was pressed or released."""
+
+    down: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MicrophoneLost:
+    """No audio arrives any more."""
+
 
 Input = (
     VoiceStarted

@@ -18,7 +18,10 @@ from bargein.routes.containment import as_error
 from ._agent_view import AgentView
 from ._settings import TurnSettings
 from ._transcript_merge import is_old_news, rest_of
-from ._types import Act, Failed, Hold, Publish, Release, UndecidedSound, UserTurn, Values, Voice
+from ._turn_actions import Act, Failed, Hold, Publish, Release, Values
+from ._undecided_sound import UndecidedSound
+from ._user_turn import UserTurn
+from ._voice_timing import Voice
 
 log = structlog.get_logger()
 

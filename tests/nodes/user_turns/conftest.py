@@ -16,8 +16,8 @@ from bargein.events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
-from bargein.nodes.user_turns._turn_taking_core import TurnCore
-from bargein.nodes.user_turns._types import Hold, Look, Publish, Release
+from bargein.nodes.user_turns._turn_actions import Hold, Publish, Release
+from bargein.nodes.user_turns._turn_taking_core import Look, TurnCore
 from bargein.user_turns import AgentView, ModelEndpointing, TurnSettings
 
 IDLE = AgentView()

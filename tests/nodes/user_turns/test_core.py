@@ -20,7 +20,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.nodes.user_turns._types import MicrophoneLost
+from bargein.nodes.user_turns._turn_taking_core import MicrophoneLost
 from bargein.user_turns import (
     DynamicEndpointing,
     FixedEndpointing,

@@ -31,8 +31,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.nodes.user_turns._turn_taking_core import Input
-from bargein.nodes.user_turns._types import Look
+from bargein.nodes.user_turns._turn_taking_core import Input, Look
 from bargein.testing import Caller, open_call
 from bargein.user_turns import FixedEndpointing, TurnSettings, TurnTaking
 

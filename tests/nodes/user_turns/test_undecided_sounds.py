@@ -15,7 +15,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.nodes.user_turns._types import Hold, Release
+from bargein.nodes.user_turns._turn_actions import Hold, Release
 from bargein.user_turns import TurnSettings
 
 from .conftest import says

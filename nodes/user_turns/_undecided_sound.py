@@ -1,0 +1,98 @@
+"""What turn taking remembers of a sound that is no turn yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ._sound import CLOSE_S, Hint
+from ._transcript_merge import Transcript
+from ._voice_timing import Voice, await_words
+
+
+@dataclass(slots=True)
+class UndecidedSound:
+    """A sound that is no turn yet."""
+
+    voice: Voice
+    transcript: Transcript = field(default_factory=Transcript)
+    hint: Hint | None = None
+    hinted_s: float = 0.0
+    """When that came."""
+    score: float | None = None
+    """How complete it sounds to an end-of-turn model; None if none has told."""
+    is_over: bool = False
+    """Whether an ear with turns of its own has decided that it is over."""
+    blocked: str = ""
+    """The rule that keeps it from interrupting; empty if none does."""
+    agent_was_busy: bool = False
+    """Whether the agent said or did something while it was heard."""
+    saying: str = ""
+    """What the agent said around it."""
+    held_at_s: float | None = None
+    """Since when the agent's speech is held for it."""
+    let_go: str = ""
+    """Why the agent's speech goes on again though it is not decided; empty if it does not."""
+    forced_s: float | None = None
+    """When its end was forced; None if it was not."""
+
+    def note_agent(self, saying: str) -> None:
+        """Record that the agent is busy, and what it says; nothing new where that is empty."""
+        self.agent_was_busy = True
+        self.saying = saying or self.saying
+
+    def block(self, rule: str) -> None:
+        """Let a rule keep it from interrupting; an empty one lets it interrupt again."""
+        self.blocked = rule
+
+    def rate(self, score: float, *, is_over: bool) -> None:
+        """Record how complete it sounds, and whether an ear has decided that it is over."""
+        self.score, self.is_over = score, self.is_over or is_over
+
+    def force_end(self, now_s: float) -> None:
+        """Record that it is to end as soon as its words are known."""
+        self.forced_s = now_s
+        await_words(self.voice, self.transcript)
+
+    def take_hint(self, hint: Hint, now_s: float) -> None:
+        """Record what it seems to be by its sound."""
+        self.hint, self.hinted_s = hint, now_s
+        self.voice.notice(now_s)
+        if hint.kind == "speech" and self.let_go == "acknowledgement":
+            self.let_go = ""  # what it seemed to be was another sound, or a mistake
+
+    def go_on(self, now_s: float, new_after_s: float) -> None:
+        """Follow its voice after a break; after a long one it is a new sound to be decided.
+
+        Args:
+            now_s: When the voice began again.
+            new_after_s: From how long a break on the sound is a new one.
+        """
+        self.score, self.is_over = None, False
+        if self.voice.was_started:
+            self.transcript.sound_began()
+        if self.voice.silent_s(now_s) >= new_after_s - CLOSE_S:
+            self.voice.begin_stretch(now_s)
+            self.blocked = ""
+            if self.hint is None or self.hint.kind != "acknowledgement":
+                self.hint, self.let_go = None, ""  # else it goes on: "uh-huh", "okay, right"
+        elif self.let_go == "silence":
+            self.let_go = ""  # it was none
+        self.voice.start(now_s)
+
+    def hold_agent(self, now_s: float) -> bool:
+        """Record that the agent's speech is held for it; return whether it was not yet."""
+        is_new = self.held_at_s is None
+        self.held_at_s = now_s if is_new else self.held_at_s
+        return is_new
+
+    def release_agent(self) -> bool:
+        """Record that the agent's speech is held for it no more; return whether it was."""
+        was_held = self.held_at_s is not None
+        self.held_at_s = None
+        return was_held
+
+    def let_agent_go_on(self, why: str) -> bool:
+        """Record why the agent's speech goes on for now; return whether that is new."""
+        is_new = self.let_go != why
+        self.let_go = why
+        return is_new

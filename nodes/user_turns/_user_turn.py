@@ -1,0 +1,68 @@
+"""What turn taking remembers of the caller's turn while it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ._transcript_merge import Transcript
+from ._voice_timing import Voice, await_words
+
+
+@dataclass(slots=True)
+class UserTurn:
+    """A turn of the caller's that is not over."""
+
+    began_s: float
+    voice: Voice
+    transcript: Transcript
+    before: str = ""
+    """What was said before it, and kept until now."""
+    score: float | None = None
+    is_over: bool = False
+    interrupted: bool = False
+    """Whether the agent was cut for it."""
+    pauses_s: list[float] = field(default_factory=list)
+    """Its silences that were no end, in seconds."""
+    told: str = ""
+    """The words that were told last."""
+    told_likely: str = ""
+    """The words with which it was told that it is likely over; empty if it was not."""
+    forced_s: float | None = None
+    """When its end was forced; None if it was not."""
+
+    def rate(self, score: float, *, is_over: bool) -> None:
+        """Record how complete it sounds, and whether an ear has decided that it is over."""
+        self.score, self.is_over = score, self.is_over or is_over
+
+    def force_end(self, now_s: float) -> None:
+        """Record that it is to end as soon as its words are known."""
+        self.forced_s, self.is_over = now_s, False
+        await_words(self.voice, self.transcript)
+
+    def go_on(self, now_s: float) -> float | None:
+        """Follow its voice after a pause.
+
+        Returns:
+            How long the pause was; None where no voice had begun before.
+        """
+        pause_s = None
+        if self.voice.was_started:
+            pause_s = now_s - self.voice.since_s
+            self.pauses_s.append(pause_s)
+            self.transcript.sound_began()
+        self.told_likely, self.score, self.is_over = "", None, False
+        self.voice.start(now_s)
+        return pause_s
+
+    def mark_told(self) -> None:
+        """Record that its words so far were told."""
+        self.told = self.text
+
+    def mark_likely_over(self) -> None:
+        """Record that it was told to be likely over, with its words so far."""
+        self.told_likely = self.text
+
+    @property
+    def text(self) -> str:
+        """All its words so far."""
+        return f"{self.before} {self.transcript.text}".strip()

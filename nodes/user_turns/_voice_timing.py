@@ -1,0 +1,83 @@
+"""When the caller's voice began, went on and stopped, for one sound or turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._transcript_merge import Transcript
+
+
+@dataclass(slots=True)
+class Voice:
+    """Whether a voice goes on, and since when."""
+
+    began_s: float
+    """When this stretch of voice began."""
+    is_on: bool
+    since_s: float
+    """When it began to go on, or stopped."""
+    sign_s: float
+    """When anything was last heard of it: voice, words, or a hint."""
+    was_heard: bool = False
+    """Whether a start or a stop was ever told; else there are words only."""
+    was_started: bool = False
+    """Whether a start was told."""
+    before_s: float = 0.0
+    """For how long it was voiced before this stretch."""
+    owes_stop: bool = False
+    """Whether it counts as stopped, but its stop was not told."""
+
+    def notice(self, now_s: float) -> None:
+        """Record a sign of it: voice, words, or a hint."""
+        self.sign_s = now_s
+
+    def notice_words(self, now_s: float) -> None:
+        """Record words of it; where no voice was heard they are all that tells when it stopped."""
+        self.sign_s = now_s
+        if not self.was_heard:
+            self.since_s = now_s
+
+    def begin_stretch(self, now_s: float) -> None:
+        """Begin a new stretch of voice, after a long break."""
+        self.before_s += self.voiced_s(now_s)
+        self.began_s = now_s
+
+    def start_late(self, now_s: float) -> None:
+        """Record a start that comes after its stop."""
+        self.was_heard = self.was_started = True
+        self.stop(now_s)
+
+    def stop_without_start(self, now_s: float) -> None:
+        """Record a stop whose start was not told yet."""
+        self.stop(now_s)
+        self.was_heard = True
+
+    def stop(self, now_s: float) -> None:
+        """Record that it stopped."""
+        self.is_on = self.owes_stop = False
+        self.since_s = self.sign_s = now_s
+
+    def lose(self, now_s: float) -> None:
+        """Count it as stopped, though nobody said so."""
+        self.stop(now_s)
+        self.owes_stop = True
+
+    def start(self, now_s: float) -> None:
+        """Record that it goes on."""
+        self.is_on = self.was_heard = self.was_started = True
+        self.owes_stop = False
+        self.since_s = self.sign_s = now_s
+
+    def voiced_s(self, now_s: float) -> float:
+        """Return for how long this stretch was voiced."""
+        return (now_s if self.is_on else self.since_s) - self.began_s
+
+    def silent_s(self, now_s: float) -> float:
+        """Return for how long it has been silent."""
+        return 0.0 if self.is_on else now_s - self.since_s
+
+
+def await_words(voice: Voice, transcript: Transcript) -> None:
+    """Expect further words where a voice goes on whose end was forced."""
+    if voice.is_on:
+        transcript.sound_began()
