@@ -49,7 +49,7 @@ from ._noises import (
     written_as_noise,
 )
 from ._phrases import words_of
-from ._sound import CLOSE_S, Hint, Sound, Verdict
+from ._sound_view import CLOSE_S, Hint, Sound, Verdict
 
 if TYPE_CHECKING:
     from ._settings import TurnSettings

@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from ._barge_in import HoldThenDecide
-from ._sound import CLOSE_S, Sound, Verdict
+from ._sound_view import CLOSE_S, Sound, Verdict
 from ._turn_start import StartOnVoice
 from ._turn_taking_state import TurnTakingState
 from ._undecided_sound import UndecidedSound

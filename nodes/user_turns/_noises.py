@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._phrases import words_of
-from ._sound import CLOSE_S, Sound, Verdict
+from ._sound_view import CLOSE_S, Sound, Verdict
 
 if TYPE_CHECKING:
     from ._settings import TurnSettings

@@ -13,7 +13,7 @@ from bargein.routes import Event
 
 from ._agent_view import AgentView
 from ._settings import TurnSettings
-from ._sound import CLOSE_S
+from ._sound_view import CLOSE_S
 
 AT_WORK = ("thinking", "tool")
 """The states in which the agent makes the caller wait; in the others it waits, too."""

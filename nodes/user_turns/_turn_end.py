@@ -10,7 +10,7 @@ from bargein.bridge.events import (
 
 from ._barge_in_decision import OVERRUN
 from ._endpointing import ModelEndpointing, Pause
-from ._sound import CLOSE_S
+from ._sound_view import CLOSE_S
 from ._turn_actions import Values
 from ._turn_taking_state import TurnTakingState
 from ._user_turn import UserTurn
