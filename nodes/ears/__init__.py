@@ -1,4 +1,4 @@
-"""Ears of vendors, and what a new one is made of: a codec and an address."""
+"""Vendors' speech recognizers, and the parts to write another one: a codec and an address."""
 
 from ._assemblyai import AssemblyAIEar as AssemblyAIEar
 from ._cartesia import CartesiaEar as CartesiaEar

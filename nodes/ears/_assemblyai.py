@@ -1,4 +1,4 @@
-"""AssemblyAI's ear (``/v3/ws``), by the vendor's SDK 1.8 and its public documentation."""
+"""AssemblyAI's speech recognizer (``/v3/ws``), by the vendor's SDK 1.8 and public documentation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ URL = "wss://streaming.assemblyai.com"
 VARIABLE = "ASSEMBLYAI_API_KEY"
 
 FOR_GOOD = range(4000, 4005)
-"""Close codes that no other line mends: wrong rate, key, credit, plan or session (from the SDK)."""
+"""Close codes that no reconnect fixes: wrong rate, key, credit, plan or session (from the SDK)."""
 
 
 class AssemblyAIEar(VendorEar):
@@ -53,18 +53,18 @@ class AssemblyAIEar(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the ear; nothing connects yet.
 
         Args:
             api_key: The key; ``None`` reads ASSEMBLYAI_API_KEY.
-            model: The vendor's name of it; ``None`` for the vendor's default.
-            format_turns: Whether the final words have punctuation and digits; they then arrive
-                later.
-            end_threshold: How sure it has to be that a turn is over, 0 to 1; None: the vendor's
+            model: The vendor's name of the model; ``None`` for the vendor's default.
+            format_turns: Whether the final words have punctuation and digits; they arrive later
+                then.
+            end_threshold: Confidence from which a turn is over, 0 to 1; ``None`` for the vendor's
                 default.
-            shortest_silence_s: After so much silence a turn is over of which it is sure; None: the
-                vendor's default.
-            longest_silence_s: After so much silence it is over in any case; None: the vendor's
+            shortest_silence_s: Silence that ends a turn that the model is sure is over, in seconds;
+                ``None`` for the vendor's default.
+            longest_silence_s: Silence that ends any turn, in seconds; ``None`` for the vendor's
                 default.
             keyterms: Words that callers are likely to use, for the vendor's model.
             url: The vendor's address, without a path.
@@ -72,7 +72,7 @@ class AssemblyAIEar(VendorEar):
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is not a URL.
+            ValueError: There is no key, or `url` is not a WebSocket URL.
         """
         asked = query(
             sample_rate=SAMPLE_RATE_HZ,
@@ -110,10 +110,10 @@ class TurnCodec:
         """Begin with no turn.
 
         Args:
-            formatted: Whether the formatted words of a turn are waited for.
+            formatted: Whether to wait for the formatted words of a turn.
         """
         self._formatted = formatted
-        self._over = -1  # the newest turn that is
+        self._over = -1  # the number of the newest turn that is over
 
     def audio(self, pcm: bytes) -> Data:
         """Return the audio as it is."""
@@ -124,11 +124,11 @@ class TurnCodec:
         return '{"type": "ForceEndpoint"}'
 
     def restart(self) -> None:
-        """Count turns anew."""
+        """Start counting turns from the beginning."""
         self._over = -1
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield what a message tells; see `EarCodec.facts`."""
+        """Yield the facts in a message; see `EarCodec.facts`."""
         match message["type"]:
             case "SpeechStarted":
                 yield VoiceBegan()
@@ -137,7 +137,7 @@ class TurnCodec:
             case "Error":
                 raise VendorError(
                     VENDOR,
-                    "it ended the session",
+                    "ended the session",
                     code=str(message.get("error_code") or ""),
                     detail=str(message.get("error") or ""),
                 )
@@ -148,11 +148,11 @@ class TurnCodec:
     def _turn(self, turn: Mapping[str, Any]) -> Iterable[EarFact]:
         number = int(turn["turn_order"])
         if number <= self._over:
-            return  # the second end of a turn, which has the same words in another dress
+            return  # the end of the same turn again, with formatted words
         words = [word for word in turn.get("words") or () if isinstance(word, dict)]
         sure = least(word.get("confidence") for word in words)
         if turn["end_of_turn"] is not True:
-            # `transcript` has the final words alone.
+            # `transcript` has only the final words.
             text = " ".join(str(word["text"]) for word in words) or str(turn["transcript"])
             yield WordsHeard(text, confidence=sure)
             return
@@ -173,7 +173,7 @@ def _judge(closed: ConnectionClosedError) -> VendorError | None:
         return None
     return VendorError(
         VENDOR,
-        "it does not let us in",
+        "refused access",
         retryable=False,
         status=closed.code,
         detail=closed.reason,

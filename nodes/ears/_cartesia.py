@@ -1,4 +1,4 @@
-"""Cartesia's ear with turns of its own (``/stt/turns/websocket``), by the vendor's SDK 4.2."""
+"""Cartesia's speech recognizer with turn detection (``/stt/turns/websocket``), by its SDK 4.2."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ VENDOR = "Cartesia"
 URL = "wss://api.cartesia.ai"
 VARIABLE = "CARTESIA_API_KEY"
 VERSION = "2026-08-14"
-"""The version of the interface that its SDK 4.2 asks for."""
+"""The API version that the vendor's SDK 4.2 requests."""
 
 
 class CartesiaEar(VendorEar):
     """Hears with Cartesia's Ink, which detects turns itself.
 
-    It tells the words of a whole turn, that it is perhaps over, and that it went on; no times of
-    words, no probabilities.  It has no message that ends a turn: a second of silence does.
+    It reports the words of a whole turn, that the turn may be over, and that it went on, but no
+    word times and no probabilities. The API has no message that ends a turn; we send a second of
+    silence instead.
     """
 
     def __init__(
@@ -46,24 +47,24 @@ class CartesiaEar(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the ear; nothing connects yet.
 
         Args:
             api_key: The key; ``None`` reads CARTESIA_API_KEY.
             model: The vendor's name of the model.
-            end_threshold: Below which likelihood of more speech a turn is over, 0.05 to 0.5; None:
-                the vendor's default.
-            eager_end_threshold: Below which it is perhaps over, 0.3 to 0.6; None: the vendor's
+            end_threshold: A turn is over when more speech is less likely than this, 0.05 to 0.5;
+                ``None`` for the vendor's default.
+            eager_end_threshold: A turn may be over when more speech is less likely than this, 0.3
+                to 0.6; ``None`` for the vendor's default.
+            end_timeout_s: Silence that ends any turn, 0.64 to 11.2 s; ``None`` for the vendor's
                 default.
-            end_timeout_s: After so much silence a turn is over in any case, 0.64 to 11.2; None: the
-                vendor's default.
             keyterms: Words that callers are likely to use, for the vendor's model.
             url: The vendor's address, without a path.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is not a URL.
+            ValueError: There is no key, or `url` is not a WebSocket URL.
         """
         asked = query(
             model=model,
@@ -91,24 +92,24 @@ class InkCodec:
 
     def __init__(self) -> None:
         """Begin with no turn."""
-        self._ended: str | None = None  # the words of the turn before, until another begins
+        self._ended: str | None = None  # the words of the previous turn, until another begins
 
     def audio(self, pcm: bytes) -> Data:
         """Return the audio as it is."""
         return pcm
 
     def end_turn(self) -> None:
-        """Return None: there is no such message."""
+        """Return None: the API has no such message."""
 
     def restart(self) -> None:
-        """Forget the turn before: each message tells the whole turn."""
+        """Forget the previous turn; each message holds the whole turn."""
         self._ended = None
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield what a message tells; see `EarCodec.facts`."""
+        """Yield the facts in a message; see `EarCodec.facts`."""
         text = str(message.get("transcript") or "")
         if self._ended is not None and text and self._ended.startswith(text):
-            return  # it comes late, of a turn that is over
+            return  # a late message of a turn that is over
         match message["type"]:
             case "turn.start":
                 self._ended = None
@@ -126,7 +127,7 @@ class InkCodec:
             case "error":
                 raise VendorError(
                     VENDOR,
-                    "it refused the audio",
+                    "rejected the audio",
                     code=str(message.get("error_code") or message.get("title") or ""),
                     detail=str(message.get("message") or message.get("error") or ""),
                     retryable=False,

@@ -1,7 +1,8 @@
-"""Deepgram's ears: Flux with its own turns (``/v2/listen``), and Nova (``/v1/listen``).
+"""Deepgram's speech recognizers: Flux (``/v2/listen``) and Nova (``/v1/listen``).
 
-By the vendor's SDK 7.17 and its public documentation.  Flux tells a whole turn each time; Nova
-tells what is new since its last final words, and the end of speech apart from the end of words.
+By the vendor's SDK 7.17 and public documentation. Flux detects turns, and each of its messages
+holds the whole turn. A message of Nova holds what is new since its last final words, and Nova
+reports the end of speech apart from the end of words.
 """
 
 from __future__ import annotations
@@ -58,25 +59,25 @@ class DeepgramFlux(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the ear; nothing connects yet.
 
         Args:
             api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
-            model: The vendor's name of it; ``flux-general-multi`` hears several languages.
-            eager_threshold: How sure it has to be to tell `PerhapsOver`, 0.3 to 0.9; None: it is
-                never told.
-            end_threshold: How sure it has to be that a turn is over, 0.5 to 0.9; None: the
+            model: The vendor's name of the model; ``flux-general-multi`` hears several languages.
+            eager_threshold: Confidence from which the ear reports `PerhapsOver`, 0.3 to 0.9;
+                ``None`` never reports it.
+            end_threshold: Confidence from which a turn is over, 0.5 to 0.9; ``None`` for the
                 vendor's default.
-            end_timeout_s: After so much silence a turn is over however unsure it is; None: the
+            end_timeout_s: Silence that ends a turn at any confidence, in seconds; ``None`` for the
                 vendor's default.
             keyterms: Words that callers are likely to use, for the vendor's model.
-            language_hints: Languages that are likely, for a model of several.
+            language_hints: Likely languages, for a multilingual model.
             url: The vendor's address, without a path.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is not a URL.
+            ValueError: There is no key, or `url` is not a WebSocket URL.
         """
         asked = query(
             model=model,
@@ -96,11 +97,11 @@ class DeepgramFlux(VendorEar):
 class FluxCodec:
     """The messages of ``/v2/listen``."""
 
-    piece_s = 0.08  # as the vendor asks for
+    piece_s = 0.08  # as the vendor recommends
 
     def __init__(self) -> None:
         """Begin with no turn."""
-        self._over = -1  # the newest turn that is
+        self._over = -1  # the number of the newest turn that is over
 
     def audio(self, pcm: bytes) -> Data:
         """Return the audio as it is."""
@@ -111,18 +112,18 @@ class FluxCodec:
         return json.dumps({"type": "ForceEndTurn"})
 
     def restart(self) -> None:
-        """Count turns anew."""
+        """Start counting turns from the beginning."""
         self._over = -1
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield what a message tells; see `EarCodec.facts`."""
+        """Yield the facts in a message; see `EarCodec.facts`."""
         match message["type"]:
             case "TurnInfo":
                 yield from self._turn(message)
             case "Error":
                 raise VendorError(
                     VENDOR,
-                    "it ended the stream",
+                    "ended the stream",
                     code=str(message.get("code", "")),
                     detail=str(message.get("description", "")),
                 )
@@ -133,7 +134,7 @@ class FluxCodec:
         event, text = info["event"], str(info.get("transcript") or "")
         number = int(info["turn_index"])
         if number <= self._over:
-            return  # it comes late, of a turn that is over
+            return  # a late message of a turn that is over
         words = [word for word in info.get("words") or () if isinstance(word, dict)]
         sure = least(word.get("confidence") for word in words)
         if event == "StartOfTurn":
@@ -171,21 +172,21 @@ class DeepgramNova(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the ear; nothing connects yet.
 
         Args:
             api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
             model: The vendor's name of the model.
-            language: As in BCP 47, or "multi"; ``None`` for the vendor's default.
-            silence_s: After so much silence a turn is over.
+            language: A BCP 47 tag, or ``"multi"``; ``None`` for the vendor's default.
+            silence_s: Silence that ends a turn, in seconds.
             keyterms: Words that callers are likely to use, for the vendor's model.
-            diarize: Whether speakers are told apart.
+            diarize: Whether to label speakers.
             url: The vendor's address, without a path.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is not a URL.
+            ValueError: There is no key, or `url` is not a WebSocket URL.
         """
         asked = query(
             model=model,
@@ -216,7 +217,7 @@ class NovaCodec:
         """Begin with no turn."""
         self._segment = 0
         self._parts: list[Mapping[str, Any]] = []
-        self._over_s = -math.inf  # until where all was told, in the line's audio
+        self._over_s = -math.inf  # the end of what was reported, in the line's audio
 
     def audio(self, pcm: bytes) -> Data:
         """Return the audio as it is."""
@@ -227,7 +228,7 @@ class NovaCodec:
         return json.dumps({"type": "Finalize"})
 
     def restart(self) -> None:
-        """Forget the segments of the turn, and count time anew."""
+        """Forget the segments of the turn, and count time from 0 again."""
         self._forget()
         self._over_s = -math.inf
 
@@ -236,18 +237,18 @@ class NovaCodec:
         self._parts.clear()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield what a message tells; see `EarCodec.facts`."""
+        """Yield the facts in a message; see `EarCodec.facts`."""
         match message["type"]:
             case "SpeechStarted":
                 if float(message["timestamp"]) >= self._over_s:
                     yield VoiceBegan()
             case "Results":
                 end_s = float(message["start"]) + float(message["duration"])
-                if end_s > self._over_s:  # else it comes late
+                if end_s > self._over_s:  # else the message is late
                     yield from self._results(message, end_s)
             case "UtteranceEnd":
                 yield self._over()
-            case "Error":  # the vendor goes on
+            case "Error":  # the vendor keeps the stream open
                 log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code", "")))
 
     def _results(self, message: Mapping[str, Any], end_s: float) -> Iterable[EarFact]:
@@ -285,7 +286,7 @@ class NovaCodec:
 
 
 def _first(names: Iterable[object]) -> str:
-    """Return the first name that is one; empty for none."""
+    """Return the first name that is not None; empty if there is none."""
     return next((str(name) for name in names if name is not None), "")
 
 

@@ -1,4 +1,4 @@
-"""ElevenLabs' ear (``/v1/speech-to-text/realtime``), by the vendor's SDK 2.78."""
+"""ElevenLabs' speech recognizer (``/v1/speech-to-text/realtime``), by the vendor's SDK 2.78."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ URL = "wss://api.elevenlabs.io"
 VARIABLE = "ELEVENLABS_API_KEY"
 
 PASSING = {"rate_limited", "queue_overflow", "resource_exhausted", "chunk_size_exceeded", "error"}
-"""Kinds of errors after which another line may work."""
+"""Kinds of errors that a reconnect may fix."""
 
 
 class ElevenLabsEar(VendorEar):
     """Hears with ElevenLabs' Scribe, which ends a turn after a silence.
 
-    It tells words; no probability that a turn is over, and no times.
+    It reports words, but no times and no probability that a turn is over.
     """
 
     def __init__(
@@ -47,20 +47,20 @@ class ElevenLabsEar(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the ear; nothing connects yet.
 
         Args:
             api_key: The key; ``None`` reads ELEVENLABS_API_KEY.
             model: The vendor's name of the model.
-            language: As in ISO 639; None lets it find out.
-            silence_s: Silence that ends a turn, 0.3 to 3; ``None`` for the vendor's default.
+            language: An ISO 639 code; ``None`` lets the model detect it.
+            silence_s: Silence that ends a turn, 0.3 to 3 s; ``None`` for the vendor's default.
             keyterms: Words that callers are likely to use, at most 50.
             url: The vendor's address, without a path.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is not a URL.
+            ValueError: There is no key, or `url` is not a WebSocket URL.
         """
         asked = query(
             model_id=model,
@@ -103,10 +103,10 @@ class ScribeCodec:
         )
 
     def restart(self) -> None:
-        """Do nothing: each message tells the whole turn."""
+        """Do nothing: each message holds the whole turn."""
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield what a message tells; see `EarCodec.facts`."""
+        """Yield the facts in a message; see `EarCodec.facts`."""
         kind = str(message["message_type"])
         if kind == "partial_transcript":
             yield WordsHeard(str(message["text"]))
@@ -115,7 +115,7 @@ class ScribeCodec:
         elif "error" in message:
             raise VendorError(
                 VENDOR,
-                "it ended the session",
+                "ended the session",
                 code=kind,
                 detail=str(message["error"]),
                 retryable=kind in PASSING,

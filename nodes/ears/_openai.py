@@ -1,4 +1,4 @@
-"""OpenAI's ear: a transcription session of the Realtime API.
+"""OpenAI's speech recognizer: a transcription session of the Realtime API.
 
 By the types of the vendor's SDK 3.54 and its public guide to realtime transcription.
 """
@@ -27,16 +27,16 @@ URL = "wss://api.openai.com/v1"
 VARIABLE = "OPENAI_API_KEY"
 
 VENDOR_RATE_HZ = 24_000
-"""The only rate of PCM that the vendor takes."""
+"""The only PCM sample rate that the vendor accepts."""
 
 WIRE_BYTES = 2.1
-"""24 kHz for 16, four bytes for three in base64, and some JSON."""
+"""Bytes on the wire for a byte of audio: 24 kHz for 16, base64, and some JSON."""
 
 CONFIGURE = "configure"
-"""The id of our message that configures a session: what it is refused for ends the session."""
+"""The id of our message that configures a session; an error that names it ends the session."""
 
 CROSSED = "response_cancel_not_active"
-"""The error of a cancel that crosses the end of its response on the way."""
+"""The error code for a cancel that arrives after its response has ended."""
 
 COMMIT = '{"type": "input_audio_buffer.commit"}'
 
@@ -44,9 +44,9 @@ COMMIT = '{"type": "input_audio_buffer.commit"}'
 class OpenAIEar(VendorEar):
     """Hears with OpenAI's transcription models; the vendor's detection ends a turn.
 
-    It tells the words of a stretch of voice once that is over, and what language they are in.
-    Models that stream words while they are spoken detect no turns: make one with ``turns="none"``
-    and give `StreamingSpeech` a ``vad=`` and rules of ours.
+    It reports the words of a stretch of speech, and their language, once the stretch is over.
+    Models that stream words during speech detect no turns: pass ``turns="none"``, and give
+    `StreamingSpeech` a ``vad=`` and endpointing of ours.
     """
 
     def __init__(
@@ -67,30 +67,35 @@ class OpenAIEar(VendorEar):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the ear; nothing connects yet.
 
         Args:
             api_key: The key; ``None`` reads OPENAI_API_KEY.
-            model: The vendor's name of it; ``gpt-live-transcribe`` wants ``turns="none"``.
-            language: As in ISO 639-1; None lets it find out.
+            model: The vendor's name of the model; ``gpt-live-transcribe`` requires
+                ``turns="none"``.
+            language: An ISO 639-1 code; ``None`` lets the model detect it.
             prompt: Words or a sentence that guide the model, for models that take one.
             keywords: Words that callers are likely to use, for models that take them.
-            turns: What ends a turn: a model of the vendor's, a silence, or nothing of the vendor's.
-            eagerness: For ``"semantic"``: the longest pause is 8, 4 or 2 s; None: the vendor's
-                default.
-            silence_s: For ``"silence"``: how long; None: the vendor's default, 0.5 s.
-            threshold: For ``"silence"``: how loud a voice is, 0 to 1; None: 0.5.
-            noise_reduction: Which microphone the vendor filters for; None: it does not.
-            tells_confidence: Whether the model is asked how sure it is; not every model tells.
+            turns: What ends a turn: the vendor's model, a silence, or nothing at the vendor.
+            eagerness: For ``"semantic"``: the longest pause is 8, 4 or 2 s; ``None`` for the
+                vendor's default.
+            silence_s: For ``"silence"``: how long, in seconds; ``None`` for the vendor's default,
+                0.5 s.
+            threshold: For ``"silence"``: how loud speech has to be, 0 to 1; ``None`` for 0.5.
+            noise_reduction: Which kind of microphone the vendor filters for; ``None`` filters
+                nothing.
+            tells_confidence: Whether to ask the model for its confidence; not every model reports
+                it.
             url: The vendor's address, without ``/realtime``.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, `url` is none, or a setting does not fit `turns`.
+            ValueError: There is no key, `url` is not a WebSocket URL, or a setting does not fit
+                `turns`.
             SpeechExtraError: soxr is not installed (extra ``openai``).
         """
-        EvenResampler(SAMPLE_RATE_HZ, VENDOR_RATE_HZ)  # so that a missing package is told here
+        EvenResampler(SAMPLE_RATE_HZ, VENDOR_RATE_HZ)  # raises if soxr is missing
         recogniser = {
             "model": model,
             "language": language,
@@ -129,7 +134,7 @@ class TranscriptionCodec:
     piece_s = 0.06
 
     def __init__(self) -> None:
-        """Begin between two turns."""
+        """Start between two turns."""
         self._turns = OpenAITurns()
         self._resampler = EvenResampler(SAMPLE_RATE_HZ, VENDOR_RATE_HZ)
 
@@ -146,14 +151,14 @@ class TranscriptionCodec:
         self._turns.restart()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield what a message tells; see `EarCodec.facts`."""
+        """Yield the facts in a message; see `EarCodec.facts`."""
         if message["type"] == "error":
             raise_if_fatal(message["error"])
         yield from self._turns.facts(message)
 
 
 def append(pcm: bytes) -> str:
-    """Return the message that brings audio.
+    """Return the message that carries audio.
 
     Args:
         pcm: PCM16 little-endian mono at the vendor's rate.
@@ -163,18 +168,18 @@ def append(pcm: bytes) -> str:
 
 
 def raise_if_fatal(error: Mapping[str, Any]) -> None:
-    """Raise what ends a session; log any other error: most leave the session as it is.
+    """Raise an error that ends the session; log any other, since most leave it usable.
 
     Args:
         error: As in a message of type ``error``.
 
     Raises:
-        VendorError: The session is refused, or over; another one may follow if it is retryable.
+        VendorError: The session was refused or is over; if `retryable`, another one may work.
     """
     kind, code = str(error.get("type") or ""), str(error.get("code") or "")
     is_refused = error.get("event_id") == CONFIGURE
     if is_refused or kind == "server_error" or code == "session_expired":
-        problem = "it refused the session" if is_refused else "it ended the session"
+        problem = "refused the session" if is_refused else "ended the session"
         raise VendorError(
             VENDOR,
             problem,

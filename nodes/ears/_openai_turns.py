@@ -1,14 +1,13 @@
-"""The caller's turns as OpenAI's Realtime API tells them, to its ear and to its speaking models.
+"""The caller's turns in OpenAI's Realtime API, for its speech recognizer and its realtime models.
 
-By the types of the vendor's SDK 3.54.  The vendor cuts the caller's audio into *items*, one for
-each stretch of voice; its recogniser gives the words of an item once the item is committed, so the
-next one may have begun by then.
+By the types of the vendor's SDK 3.54. The vendor cuts the caller's audio into *items*, one for each
+stretch of speech. It transcribes an item after the item is committed, so the next one may have
+begun by then.
 
-Rule 1. A turn is the items that follow one another until all their words are known and nobody
-speaks.
-Rule 2. The words of an item are a segment of the turn.  Words that are not final are told only
-while their item is spoken: told later, they would be a voice that goes on.
-Rule 3. What comes late of an item of a turn that is over is dropped: it would begin another one.
+Rule 1. A turn is all items in a row until nobody speaks and all their words are known.
+Rule 2. The words of an item are a segment of the turn.  Words that are not final are reported only
+while their item is spoken; later they would mean that the caller is still speaking.
+Rule 3. Late messages about an item of a finished turn are dropped: they would start another turn.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, Wen
 log = structlog.get_logger()
 
 PAST_ITEMS = 64
-"""How many items that are over are known; messages are not later than that."""
+"""How many finished items are remembered; no message comes later than that."""
 
 HEARS = "conversation.item.input_audio_transcription."
 
 
 @dataclass(slots=True)
 class _Item:
-    """A stretch of voice."""
+    """A stretch of speech."""
 
     segment: int
     words: str = ""
@@ -41,14 +40,14 @@ class _Item:
 
 
 class OpenAITurns:
-    """Makes an ear's facts of the messages that tell of the caller's audio.
+    """Turns messages about the caller's audio into an ear's facts.
 
     Attributes:
         spoken: The item that is being spoken; empty while nobody speaks.
     """
 
     def __init__(self) -> None:
-        """Begin between two turns."""
+        """Start between two turns."""
         self.spoken = ""
         self._items: dict[str, _Item] = {}
         self._past: deque[str] = deque(maxlen=PAST_ITEMS)
@@ -60,20 +59,20 @@ class OpenAITurns:
         self._past.clear()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield what a message tells of the caller; nothing for a message of another kind.
+        """Yield the facts about the caller in a message; none for a message of another kind.
 
         Args:
-            message: A JSON object; nothing of it is certain.
+            message: A JSON object, otherwise unchecked.
 
         Raises:
-            Exception: `message` is none of the vendor's messages: KeyError, TypeError.
+            Exception: `message` is not one of the vendor's: KeyError, TypeError.
         """
         kind = message["type"]
         if message.get("item_id") in self._past:
             return
         if kind == "input_audio_buffer.speech_started":
             name = str(message["item_id"])
-            if name not in self._items:  # else it is told twice, or behind its end
+            if name not in self._items:  # else this is a repeat, or comes after its end
                 yield from self._begin_item(name)
                 self.spoken = name
         elif kind in ("input_audio_buffer.speech_stopped", "input_audio_buffer.committed"):
@@ -96,9 +95,9 @@ class OpenAITurns:
             self._items[name] = _Item(len(self._items))
 
     def _stop_item(self, name: str) -> Iterable[EarFact]:
-        """End a stretch of voice; one that a client commits by hand gets another name."""
+        """End a stretch of speech; the vendor renames one that a client commits."""
         if name in self._items and self.spoken != name:
-            return  # both messages tell it
+            return  # the other of the two messages came first
         if self.spoken and name not in self._items:
             self._items[name] = self._items.pop(self.spoken)
         yield from self._begin_item(name)
@@ -106,7 +105,7 @@ class OpenAITurns:
         yield PerhapsOver()
 
     def _add_words(self, name: str, words: str) -> Iterable[EarFact]:
-        if name not in self._items:  # of a model that streams words and detects no voice
+        if name not in self._items:  # from a model that streams words and detects no speech
             yield from self._begin_item(name)
             self.spoken = name
         item = self._items[name]
@@ -137,10 +136,10 @@ class OpenAITurns:
 
 
 def confidence(logprobs: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return how sure a recogniser is of a text: the geometric mean of its tokens' probabilities.
+    """Return the confidence in a text: the geometric mean of its tokens' probabilities.
 
     Args:
-        logprobs: The tokens with their ``logprob``; none where they were not asked for.
+        logprobs: The tokens with their ``logprob``; empty if they were not requested.
     """
     known = [one.get("logprob") for one in logprobs]
     logs = [float(log) for log in known if isinstance(log, int | float)]
@@ -150,16 +149,16 @@ def confidence(logprobs: Sequence[Mapping[str, Any]]) -> float | None:
 def turn_detection(
     turns: str, *, silence_s: float | None, threshold: float | None, eagerness: str | None
 ) -> dict[str, Any] | None:
-    """Return what the vendor is asked to do about turns; it never answers or cuts by itself.
+    """Return the vendor's turn detection settings; it never answers or interrupts by itself.
 
     Args:
         turns: ``"semantic"``, ``"silence"``, or ``"none"``.
-        silence_s: After so much silence a turn is over, for ``"silence"``.
-        threshold: How loud a voice is, 0 to 1, for ``"silence"``.
-        eagerness: How soon a turn is over, for ``"semantic"``.
+        silence_s: Silence that ends a turn, in seconds, for ``"silence"``.
+        threshold: How loud speech has to be, 0 to 1, for ``"silence"``.
+        eagerness: How soon a turn ends, for ``"semantic"``.
 
     Raises:
-        ValueError: There is no such way, or a setting belongs to another one.
+        ValueError: `turns` is none of these, or a setting belongs to another one.
     """
     if turns not in ("semantic", "silence", "none"):
         raise ValueError(f'turns= is "semantic", "silence" or "none", not {turns!r}')

@@ -1,15 +1,15 @@
-"""Ears of vendors: one driver for all, and what a codec has to know of one.
+"""The driver shared by all vendors' speech recognizers, and the protocol of their codecs.
 
-Rule 1. A codec does no I/O: it makes the vendor's messages of audio, and facts of its messages.
-Rule 2. Audio is kept from the beginning of a turn, and from `PRE_ROLL_S` before it, and while there
-is no line; a new line begins with that, and whoever hears the facts is told that the turn begins
-anew.  No line hears a turn that is over.
-Rule 3. A message that cannot be read is logged and left out; `MOST_UNREADABLE` in a row end the
-stream.  Nothing that a vendor sends is believed to be whole.
-Rule 4. Every turn that is told begins with `VoiceBegan` and has one `TurnOver`.
-Rule 5. A vendor that falls silent within a turn loses its line, and a turn that has lost
-`MOST_RESTARTS` lines ends the stream.  Before a turn nobody can tell it from a caller who
-says nothing.
+Rule 1. A codec does no I/O: it turns audio into the vendor's messages, and these into facts.
+Rule 2. Audio is kept from `PRE_ROLL_S` before a turn to the turn's end, and while there is no line.
+A new line begins with the kept audio, and the reader of the facts gets `EarRestarted`. No line
+hears a finished turn again.
+Rule 3. A message that cannot be read is logged and skipped; `MOST_UNREADABLE` in a row end the
+stream. No field of a vendor's message is trusted to be there.
+Rule 4. Every reported turn begins with `VoiceBegan` and has one `TurnOver`.
+Rule 5. If the vendor sends nothing within a turn, the line is replaced; a turn that loses
+`MOST_RESTARTS` lines ends the stream. Between turns such a vendor cannot be told from a silent
+caller.
 """
 
 from __future__ import annotations
@@ -51,31 +51,31 @@ SAMPLE_RATE_HZ = 16_000
 BYTES_PER_S = 2 * SAMPLE_RATE_HZ
 
 PRE_ROLL_S = 2.0
-"""How much audio is kept while nobody speaks: ears tell that a voice began up to a second later."""
+"""How much audio is kept while nobody speaks: ears report a start up to 1 s late."""
 
 FORCING_SILENCE_S = 1.0
-"""So much silence ends a turn for a vendor that has no message for that."""
+"""How much silence is sent to end a turn if the vendor has no message for that."""
 
 TWICE_S = 0.5
-"""A message that is the same to the letter so shortly behind another is that message."""
+"""An identical message within this time is a duplicate."""
 
 MOST_RESTARTS = 3
-"""How many lines a turn may lose: its audio is not kept for longer."""
+"""How many lines a turn may lose before the stream ends."""
 
 MOST_UNREADABLE = 20
-"""How many messages in a row may be unreadable; a vendor that sends nothing else is no ear."""
+"""How many messages in a row may be unreadable before the stream ends."""
 
 
 class EarCodec(Protocol):
-    """The messages of one vendor, for one stream."""
+    """Translates between one stream and a vendor's messages."""
 
     @property
     def piece_s(self) -> float:
-        """How much audio a message holds, in seconds."""
+        """How much audio goes into a message, in seconds."""
         ...
 
     def audio(self, pcm: bytes) -> Data:
-        """Return the message that brings audio.
+        """Return the message that carries audio.
 
         Args:
             pcm: PCM16 little-endian mono, 16 kHz.
@@ -83,29 +83,28 @@ class EarCodec(Protocol):
         ...
 
     def end_turn(self) -> Data | None:
-        """Return the message that ends the turn; None where there is none."""
+        """Return the message that ends the turn; ``None`` if the vendor has none."""
         ...
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield what a message tells.
+        """Yield the facts in a message.
 
         Args:
-            message: A JSON object; nothing of it is certain.
+            message: A JSON object, otherwise unchecked.
 
         Raises:
-            VendorError: The vendor says that the stream is over; `retryable` if another line may
-                go on with it.
-            Exception: `message` is none of its messages: KeyError, TypeError, ValueError.
+            VendorError: The vendor ended the stream; `retryable` if another line may continue it.
+            Exception: `message` is not one of the vendor's: KeyError, TypeError, ValueError.
         """
         ...
 
     def restart(self) -> None:
-        """Forget the turn: the vendor begins anew on another line."""
+        """Forget the turn: the vendor starts over on another line."""
         ...
 
 
 class VendorEar:
-    """A `StreamingSTT` behind a WebSocket of a vendor's."""
+    """A `StreamingSTT` that uses a vendor's WebSocket."""
 
     def __init__(
         self,
@@ -117,14 +116,14 @@ class VendorEar:
         judge: Callable[[ConnectionClosedError], VendorError | None] = lambda closed: None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the ear; nothing connects yet.
 
         Args:
-            address: Where, and with which key.
+            address: Where to connect, and the key.
             codec: Makes the codec of each stream.
             limits: The limits of a session; ``None`` for the defaults.
-            wire_bytes: How many bytes a byte of audio is in a message: more in base64.
-            judge: Says what a close of the vendor's means; see `open_session`.
+            wire_bytes: Bytes on the wire for a byte of audio; more than 1 for base64.
+            judge: Returns what a close by the vendor means; see `open_session`.
             dial: Opens the stream of a connection; ``None`` connects to the address.
         """
         self._address = address
@@ -159,7 +158,7 @@ class VendorEarStream:
     def __init__(
         self, vendor: str, session: VendorSession, codec: EarCodec, limits: SessionLimits
     ) -> None:
-        """Keep the session, which others run."""
+        """Keep the session, which `open_session` runs."""
         self._limits = limits
         self._vendor = vendor
         self._session = session
@@ -170,12 +169,12 @@ class VendorEarStream:
         self._facts: deque[EarFact] = deque()
         self._in_turn = self._perhaps_over = False
         self._unreadable = 0
-        self._restarts = 0  # of the turn
+        self._restarts = 0  # in this turn
         self._heard_at_s = 0.0
         self._newest = ""
 
     async def send(self, pcm: bytes) -> None:
-        """Let it hear more; see `EarStream.send`."""
+        """Send audio; see `EarStream.send`."""
         self._gathered += pcm
         while len(self._gathered) >= self._piece_bytes:
             piece = bytes(self._gathered[: self._piece_bytes])
@@ -185,7 +184,7 @@ class VendorEarStream:
     async def _send(self, piece: bytes) -> None:
         number = await self._session.send(self._codec.audio(piece), keep=True)
         if not self._session.is_open:
-            self._numbers.clear()  # the next line has to hear all of it first
+            self._numbers.clear()  # nothing may be forgotten before the next line has heard it
             return
         if not self._in_turn and len(self._numbers) == self._numbers.maxlen:
             self._session.forget(self._numbers[0])
@@ -199,7 +198,7 @@ class VendorEarStream:
             await self._send(padded)
         asked = self._codec.end_turn()
         if asked is not None:
-            await self._session.send(asked, keep=True)  # a new line is asked, too
+            await self._session.send(asked, keep=True)  # kept, so that a new line is asked too
         else:
             await self.send(bytes(round(FORCING_SILENCE_S * BYTES_PER_S)))
 
@@ -211,7 +210,7 @@ class VendorEarStream:
                 data = await self._session.receive()
             if patience.cancelled_caught:
                 self._heard_at_s = trio.current_time()
-                problem = f"it has told nothing of a turn for {self._limits.answer_s:g} s"
+                problem = f"sent nothing during a turn for {self._limits.answer_s:g} s"
                 self._session.reopen(VendorError(self._vendor, problem))
             elif isinstance(data, Reopened):
                 self._restart()
@@ -220,7 +219,7 @@ class VendorEarStream:
         return self._facts.popleft()
 
     def _late_at_s(self) -> float:
-        """Return until when the vendor has to tell something; for ever between turns."""
+        """When the vendor must have sent something; infinity between turns."""
         return self._heard_at_s + self._limits.answer_s if self._in_turn else math.inf
 
     def _restart(self) -> None:
@@ -231,7 +230,7 @@ class VendorEarStream:
         self._in_turn = self._perhaps_over = False
         self._newest = ""
         if self._restarts >= MOST_RESTARTS:
-            problem = f"it has lost its line {self._restarts} times in one turn"
+            problem = f"lost the connection {self._restarts} times in one turn"
             raise VendorError(self._vendor, problem)
 
     def _read(self, text: str) -> None:
@@ -247,7 +246,8 @@ class VendorEarStream:
                 raise TypeError("no object")
             facts = [*self._codec.facts(message)]
         except VendorError as error:
-            # The message is no sign of health: what ends line after line ends the stream.
+            # The message must not count as a sign of health, or a vendor that ends every line with
+            # an error would be tried for ever.
             self._session.reopen(error)
             return
         except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
@@ -256,7 +256,7 @@ class VendorEarStream:
                 "vendor_message_unreadable", vendor=self._vendor, error=type(error).__name__
             )
             if self._unreadable >= MOST_UNREADABLE:
-                problem = f"{MOST_UNREADABLE} messages in a row cannot be read"
+                problem = f"sent {MOST_UNREADABLE} messages in a row that cannot be read"
                 raise VendorError(self._vendor, problem) from error
             return
         self._unreadable, self._newest = 0, text
@@ -266,7 +266,7 @@ class VendorEarStream:
             self._follow(fact)
 
     def _follow(self, fact: EarFact) -> None:
-        """Queue a fact, in the order that facts have; drop what says nothing new."""
+        """Queue a fact, adding a missing `VoiceBegan`; drop one that says nothing new."""
         match fact:
             case VoiceBegan():
                 if self._in_turn:
@@ -285,7 +285,7 @@ class VendorEarStream:
         if isinstance(fact, TurnOver):
             fact = replace(fact, words=in_order(fact.words))
             self._restarts = 0
-            self._session.forget()  # another line does not hear this turn again
+            self._session.forget()  # no other line must hear this turn
             self._numbers.clear()
         elif isinstance(fact, WordsHeard):
             fact = replace(fact, words=in_order(fact.words))

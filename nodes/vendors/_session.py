@@ -84,7 +84,7 @@ class VendorSession:
             limits.attempts, limits.first_wait_s, limits.max_wait_s, random=jitter
         )
         self._line: WebSocket | None = None  # while one is open, for the receiver
-        self._may_send = False  # and all that was kept has gone into it
+        self._may_send = False  # a line is open, and all kept messages were sent on it
         self._lost = trio.Event()
         self._changed = trio.Event()
         self._reopened: Reopened | None = None
@@ -95,7 +95,7 @@ class VendorSession:
         self._error: VendorError | None = None
         self._is_closing = False
         self._failures = 0
-        self._is_sound = False  # the vendor sent something, and nothing bad
+        self._is_sound = False  # the vendor has sent something other than an error
         self._was_sound = False  # before the newest message
         self._sent_at_s = 0.0
         self._kept: deque[tuple[int, Data]] = deque()
@@ -103,7 +103,7 @@ class VendorSession:
         self._number = 0
         self.lines = 0
         """How many lines have been opened."""
-        self._known_line = 1  # the first, or the one of which the receiver was told last
+        self._known_line = 1  # the line that `receive` last reported
         self.heard_at_s = -math.inf
         """When the vendor sent its newest message, in seconds of trio's clock."""
         self.dropped = 0
@@ -401,7 +401,7 @@ class VendorSession:
             return judged
         return VendorError(
             self._address.vendor,
-            "it closed the line",
+            "closed the connection",
             status=closed.code,
             detail=closed.reason,
         )
@@ -464,7 +464,7 @@ def _refused(vendor: str, error: HandshakeRefusedError) -> VendorError:
     passing = error.status >= 500 or error.status in _PASSING
     return VendorError(
         vendor,
-        "it refused the connection",
+        "refused the connection",
         retryable=passing,
         status=error.status,
         detail=error.body.decode(errors="replace"),

@@ -1,4 +1,4 @@
-"""Voices of vendors, and what you need to write another one: a codec and an address."""
+"""Vendors' voices, and the parts to write another one: a codec and an address."""
 
 from ._cartesia import CartesiaVoice as CartesiaVoice
 from ._deepgram import DeepgramVoice as DeepgramVoice

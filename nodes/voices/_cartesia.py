@@ -19,17 +19,17 @@ VENDOR = "Cartesia"
 URL = "wss://api.cartesia.ai"
 VARIABLE = "CARTESIA_API_KEY"
 VERSION = "2026-08-14"
-"""The version of the interface that its SDK 4.2 asks for."""
+"""The API version that the vendor's SDK 4.2 requests."""
 
 SAMPLE_RATE_HZ = 24_000
 
 EARLIER_S = 0.5
-"""A word that lies so much before its flush is counted from the flush: the vendor's texts leave
-open from where."""
+"""A word this long before its flush, in seconds, has times that count from the flush: the vendor's
+documentation does not say where times start."""
 
 
 class CartesiaVoice(VendorVoice):
-    """Says text with Cartesia's Sonic; knows when each word is heard."""
+    """Speaks with Cartesia's Sonic, and reports the time of each word."""
 
     def __init__(
         self,
@@ -42,13 +42,13 @@ class CartesiaVoice(VendorVoice):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the voice; nothing connects yet.
 
         Args:
             voice: The voice's id at the vendor.
             api_key: The key; ``None`` reads CARTESIA_API_KEY.
             model: The vendor's name of the model.
-            language: As in ISO 639; ``None`` for the vendor's default.
+            language: An ISO 639 code; ``None`` for the vendor's default.
             url: The vendor's address, without a path.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
@@ -111,18 +111,18 @@ class SonicCodec:
                 "sample_rate": SAMPLE_RATE_HZ,
             },
             "add_timestamps": True,
-            "max_buffer_delay_ms": 0,  # else a text without an end waits for three seconds
+            "max_buffer_delay_ms": 0,  # else text without an end waits for three seconds
         }
         if language is not None:
             self._fields["language"] = language
         if given:
             self._fields["generation_config"] = given
         self._is_open = False
-        self._audio_s = self._flush_s = 0.0  # all audio that came, and where the flush began
+        self._audio_s = self._flush_s = 0.0  # of all audio, and of that before this flush
         self._counts_from_s: float | None = None
 
     def text(self, text: str) -> Sequence[str]:
-        """Return a request that goes on."""
+        """Return a request with ``continue``."""
         return self._request(text)
 
     def flush(self) -> Sequence[str]:
@@ -130,7 +130,7 @@ class SonicCodec:
         return self._request("", flush=True)
 
     def end(self) -> Sequence[str]:
-        """Return an empty request that does not go on."""
+        """Return an empty request without ``continue``."""
         return self._request("", more=False)
 
     def _request(self, text: str, *, more: bool = True, flush: bool = False) -> Sequence[str]:
@@ -145,7 +145,7 @@ class SonicCodec:
         return (json.dumps({"context_id": self._context, "cancel": True}),)
 
     def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
-        """Yield what a message brings; see `VoiceCodec.pieces`."""
+        """Yield the pieces in a message; see `VoiceCodec.pieces`."""
         match message["type"]:
             case "chunk":
                 pcm = base64.b64decode(message["data"])
@@ -159,10 +159,10 @@ class SonicCodec:
             case "done":
                 yield None
             case "error":
-                self._is_open = False  # it is done with that
+                self._is_open = False  # the error closes the context
                 raise VendorError(
                     VENDOR,
-                    "it refused the text",
+                    "rejected the text",
                     status=message.get("status_code"),
                     code=str(message.get("error_code") or ""),
                     detail=str(message.get("message") or message.get("title") or ""),

@@ -1,8 +1,8 @@
 """Deepgram's voices: Flux TTS (``/v2/speak``) and Aura (``/v1/speak``).
 
-By the vendor's SDK 7.17 and its public documentation.  Audio bears no name, so that each utterance
-has a socket.  A flush is answered when its audio has come: in ``/v1`` by ``Flushed``, in ``/v2`` by
-``SpeechMetadata`` (there ``Flushed`` is only an echo).
+By the vendor's SDK 7.17 and public documentation. Audio names no utterance, so each utterance needs
+its own socket. The vendor answers a flush after its audio: in ``/v1`` with ``Flushed``, in ``/v2``
+with ``SpeechMetadata`` (there ``Flushed`` is only an echo).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ FLUSH = '{"type": "Flush"}'
 
 
 class DeepgramVoice(SocketVoice):
-    """Says text with Deepgram; each clause is a turn of the vendor's.
+    """Speaks with Deepgram; each clause is a turn at the vendor.
 
-    The name of a voice tells the family: ``flux-...`` speaks by ``/v2/speak``, all others by
-    ``/v1/speak``, which takes 20 flushes a minute over a socket.
+    A voice named ``flux-...`` uses ``/v2/speak``; all others use ``/v1/speak``, which allows 20
+    flushes a minute on a socket.
     """
 
     def __init__(
@@ -47,13 +47,14 @@ class DeepgramVoice(SocketVoice):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the voice; nothing connects yet.
 
         Args:
-            voice: The vendor's name of a model, which is a voice in a language; a style may name
-                another one of the same family.
+            voice: The vendor's name of a model, which is one voice in one language; a style may
+                name another one of the same family.
             api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
-            speed: 1 is the usual speed; not every voice can change it.
+            speed: Factor on the usual speed; not every voice supports it. ``None`` for the vendor's
+                default.
             url: The vendor's address, without a path.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
@@ -79,7 +80,7 @@ class DeepgramVoice(SocketVoice):
                 farewell='{"type": "Close"}',
             )
 
-        address_of(VoiceStyle())  # so that a wrong address is told here
+        address_of(VoiceStyle())  # raises if the address is wrong
         super().__init__(
             address_of,
             lambda style: FluxTTSCodec() if _is_flux(style.voice or voice) else AuraCodec(),
@@ -97,7 +98,7 @@ class AuraCodec:
     """The messages of ``/v1/speak``."""
 
     most_flushes = 2
-    most_flushes_a_minute: int | None = 20  # the vendor's page on Flush
+    most_flushes_a_minute: int | None = 20  # from the vendor's page on Flush
 
     def text(self, text: str) -> Sequence[str]:
         """Return the text."""
@@ -112,7 +113,7 @@ class AuraCodec:
         return ('{"type": "Clear"}',)
 
     def answers_flush(self, message: Mapping[str, Any]) -> bool:
-        """Return whether a flush is answered; see `SpeakCodec.answers_flush`."""
+        """Return whether a message answers a flush; see `SpeakCodec.answers_flush`."""
         kind = message["type"]
         if kind in ("Warning", "Error"):
             _refuse(message, is_fatal=kind == "Error" or "flush" in _detail(message).lower())
@@ -122,7 +123,7 @@ class AuraCodec:
 class FluxTTSCodec(AuraCodec):
     """The messages of ``/v2/speak``."""
 
-    most_flushes = 1024  # turns of the vendor's queue up without a limit
+    most_flushes = 1024  # the vendor queues any number of turns
     most_flushes_a_minute = None
 
     def cancel(self) -> Sequence[str]:
@@ -130,7 +131,7 @@ class FluxTTSCodec(AuraCodec):
         return ('{"type": "Interrupt"}',)
 
     def answers_flush(self, message: Mapping[str, Any]) -> bool:
-        """Return whether a flush is answered; see `SpeakCodec.answers_flush`."""
+        """Return whether a message answers a flush; see `SpeakCodec.answers_flush`."""
         kind = message["type"]
         if kind in ("Warning", "Error"):
             _refuse(message, is_fatal=kind == "Error")
@@ -142,12 +143,12 @@ def _detail(message: Mapping[str, Any]) -> str:
 
 
 def _refuse(message: Mapping[str, Any], *, is_fatal: bool) -> None:
-    """Raise what ends an utterance; log any other warning.
+    """Raise an error that ends the utterance; log any other warning.
 
     Raises:
-        VendorError: The utterance is given up.
+        VendorError: The vendor gave up the utterance.
     """
     code = str(message.get("code") or "")
     if is_fatal:
-        raise VendorError(VENDOR, "it refused the text", code=code, detail=_detail(message))
+        raise VendorError(VENDOR, "rejected the text", code=code, detail=_detail(message))
     log.warning("vendor_warning", vendor=VENDOR, code=code)

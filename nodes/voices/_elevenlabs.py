@@ -24,17 +24,17 @@ VARIABLE = "ELEVENLABS_API_KEY"
 SAMPLE_RATE_HZ = 24_000
 
 INACTIVE_S = 180
-"""How long the vendor may keep a context without text: the most that it allows."""
+"""How long the vendor keeps a context without text, in seconds: the longest it allows."""
 
 LIMIT = ContextLimit(5, lambda message: message.get("isFinal") is True, INACTIVE_S)
-"""The sixth context ends the socket, with all utterances on it."""
+"""A sixth context would make the vendor close the socket, with all utterances on it."""
 
 
 class ElevenLabsVoice(VendorVoice):
-    """Says text with ElevenLabs; knows when each word is heard, by its characters.
+    """Speaks with ElevenLabs, and derives the time of each word from those of its characters.
 
-    The vendor allows five contexts at once over a socket, so that it opens another socket for the
-    sixth; a context that was cut counts until the vendor has ended it.
+    The vendor allows five contexts at once on a socket, so a sixth gets another socket. A cancelled
+    context counts until the vendor has ended it.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class ElevenLabsVoice(VendorVoice):
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the voice; nothing connects yet.
 
         Args:
-            voice: The vendor's id of a voice.  It is in the address, as is the language: what is
-                said in another one goes over a socket of its own.
+            voice: The vendor's id of a voice. The address holds the voice and the language, so
+                another voice or language uses a socket of its own.
             api_key: The key; ``None`` reads ELEVENLABS_API_KEY.
             model: The vendor's name of the model.
-            language: As in ISO 639; ``None`` for the vendor's default.
+            language: An ISO 639 code; ``None`` for the vendor's default.
             url: The vendor's address, without a path.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
@@ -96,21 +96,21 @@ class ElevenLabsVoice(VendorVoice):
 class MultiContextCodec:
     """The messages of one context of ``multi-stream-input``.
 
-    The vendor answers no flush: a clause is said when the characters of its audio are as many.
+    The vendor does not answer flushes: a clause is complete when the audio has as many characters.
     """
 
     def __init__(self, context: str, *, speed: float | None) -> None:
-        """Begin with no text."""
+        """Start without text."""
         self._context = context
         self._speed = speed
         self._is_open = False
         self._sent = self._said = 0  # characters without spaces
-        self._flushes: list[int] = []  # with how many characters each is answered
+        self._flushes: list[int] = []  # the number of characters that answers each
         self._word, self._word_s = "", (0.0, 0.0)
         self._audio_s = 0.0
 
     def text(self, text: str) -> Sequence[str]:
-        """Return the text, behind what opens the context."""
+        """Return the text, after a message that opens the context if it is not open."""
         self._sent += _count(text)
         said = json.dumps({"text": text.rstrip() + " ", "context_id": self._context})
         if self._is_open:
@@ -127,19 +127,19 @@ class MultiContextCodec:
         return (json.dumps({"context_id": self._context, "flush": True}),)
 
     def end(self) -> Sequence[str]:
-        """Return the context's end; what was flushed is still said."""
+        """Return the close of the context; flushed text is still said."""
         return (json.dumps({"context_id": self._context, "close_context": True}),)
 
     def cancel(self) -> Sequence[str]:
-        """Return the context's end; its late audio is dropped by its name."""
+        """Return the close of the context; late audio is dropped by the context's name."""
         return self.end() if self._is_open else ()
 
     def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
-        """Yield what a message brings; see `VoiceCodec.pieces`."""
+        """Yield the pieces in a message; see `VoiceCodec.pieces`."""
         if message.get("error") or message.get("code"):
             raise VendorError(
                 VENDOR,
-                "it refused the text",
+                "rejected the text",
                 code=str(message.get("error") or ""),
                 detail=str(message.get("message") or ""),
             )
@@ -154,13 +154,13 @@ class MultiContextCodec:
             yield None
 
     def _answers(self, count: int) -> Iterable[TextSaid]:
-        """Answer so many flushes; the sound of all came with that of the first."""
+        """Answer some flushes, whose audio came together."""
         del self._flushes[:count]
         for number in range(count):
             yield TextSaid(joined=number > 0)
 
     def _words(self, alignment: Mapping[str, Any]) -> tuple[WordTiming, ...]:
-        """Return the words that end in this audio, counted from its first sample."""
+        """Return the words that end in this audio, with times from its first sample."""
         found: list[WordTiming] = []
         times = zip(
             alignment.get("chars") or (),
@@ -188,5 +188,5 @@ class MultiContextCodec:
 
 
 def _count(text: str) -> int:
-    """Return how many characters of a text are heard."""
+    """Return the number of characters that are not spaces."""
     return sum(not char.isspace() for char in text)

@@ -1,7 +1,7 @@
-"""OpenAI's voice (``POST /audio/speech``), by the vendor's SDK 3.54 and its public documentation.
+"""OpenAI's voice (``POST /audio/speech``), by the vendor's SDK 3.54 and public documentation.
 
-The vendor takes a text whole, in one request, and streams its audio.  So each flush is a request,
-and the melody begins anew with each clause; it tells no times of words.
+The API takes the whole text in one request and streams the audio. So each flush is a request, and
+the intonation starts over with each clause. There are no word times.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ URL = "https://api.openai.com/v1"
 VARIABLE = "OPENAI_API_KEY"
 
 SAMPLE_RATE_HZ = 24_000
-"""Of ``pcm``: 16 bit, little-endian, mono (the vendor's guide to text to speech)."""
+"""Sample rate of ``pcm``: 16 bit, little-endian, mono (the vendor's guide to text to speech)."""
 
 PASSING = {408, 409, 429}
-"""Statuses below 500 that may be others the next time; as for other vendors."""
+"""Statuses below 500 for which a retry may help; the same as for other vendors."""
 
 CLAUSES_WAITING = 4096
-"""How many clauses may wait to be asked for; as for an utterance."""
+"""How many clauses may wait for their request; the same as for an utterance."""
 
 PIECES_AHEAD = 64
-"""How many pieces may wait to be taken: some seconds.  The rest waits in the connection."""
+"""How many pieces may wait to be received: a few seconds. The rest waits in the connection."""
 
 CLOSE_S = 2.0
-"""How long closing a connection may take; as for a model's."""
+"""How long closing a connection may take, in seconds; the same as for a chat model."""
 
 ERROR_BYTES = 65_536
-"""How much of a refusal is read."""
+"""How many bytes of an error response are read."""
 
 
 class OpenAIVoice:
-    """Says text with OpenAI's voices, clause by clause; open it before use."""
+    """Speaks with OpenAI's voices, clause by clause; open it before use."""
 
     times: Literal["words", "none"] = "none"
     sample_rate_hz = SAMPLE_RATE_HZ
@@ -69,24 +69,24 @@ class OpenAIVoice:
         random: Callable[[], float] = random.random,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the voice; nothing connects yet.
 
         Args:
             voice: The vendor's name of a voice.
             api_key: The key; ``None`` reads OPENAI_API_KEY.
             model: The vendor's name of the model.
-            instructions: How it is to speak, in words; not for ``tts-1``.
-            speed: 0.25 to 4; None: 1.
+            instructions: How to speak, in words; not for ``tts-1``.
+            speed: Factor on the usual speed, 0.25 to 4; ``None`` for 1.
             url: The vendor's address, without ``/audio/speech``.
             connect_s: Limit for connecting, TLS included.
             first_audio_s: Limit from a clause's request to its first audio.
             next_audio_s: Limit between two pieces of audio.
-            attempts: How often a clause is asked for at most, if nothing of it came.
-            random: Gives numbers from 0 to 1, for the waits between attempts.
-            transport: Carries the requests in place of the network.
+            attempts: The largest number of requests for a clause that got no audio.
+            random: Returns a number from 0 to 1, for the waits between attempts.
+            transport: Carries the requests instead of the network; ``None`` uses the network.
 
         Raises:
-            ValueError: There is no key, or `url` is not a URL.
+            ValueError: There is no key, or `url` is not an HTTP URL.
         """
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"the address of {VENDOR} is http:// or https://, not {url!r}")
@@ -106,7 +106,7 @@ class OpenAIVoice:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Hold the connections while the block runs.
+        """Keep connections open while the block runs.
 
         Raises:
             ChatModelExtraError: httpx2 is not installed (extra ``openai``).
@@ -114,7 +114,7 @@ class OpenAIVoice:
         httpx2 = need(type(self).__name__, "httpx2", "openai")
         headers = {
             "authorization": f"Bearer {self._key.reveal()}",
-            "accept-encoding": "identity",  # a piece in a gzip block arrives when the block does
+            "accept-encoding": "identity",  # a compressed block arrives only as a whole
         }
         timeout = httpx2.Timeout(None, connect=self._connect_s)
         async with httpx2.AsyncClient(
@@ -163,7 +163,7 @@ class OpenAIVoice:
         return {name: value for name, value in body.items() if value is not None}
 
     async def _pieces(self, text: str, style: VoiceStyle) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the audio of a clause; asks again as long as nothing of it came."""
+        """Yield the audio of a clause; retry as long as none of it has come."""
         attempt = 1
         while True:
             has_begun = False
@@ -215,7 +215,7 @@ class OpenAIVoice:
 
 @asynccontextmanager
 async def _translated(limit_s: float) -> AsyncIterator[None]:
-    """Turn what goes wrong within the block into our error, a limit that runs out included."""
+    """Translate errors and timeouts in the block into `VendorError`."""
     import httpx2
 
     try:
@@ -224,20 +224,20 @@ async def _translated(limit_s: float) -> AsyncIterator[None]:
     except trio.TooSlowError:
         raise VendorError(VENDOR, f"no audio for {limit_s:g} s") from None
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError) as error:
-        raise VendorError(VENDOR, "the address is of no use", retryable=False) from error
+        raise VendorError(VENDOR, "the address is not usable", retryable=False) from error
     except httpx2.RequestError as error:
         raise VendorError(VENDOR, f"the connection broke ({type(error).__name__})") from error
 
 
 async def _refusal(response: httpx2.Response, chunks: AsyncGenerator[bytes, None]) -> VendorError:
-    """Return the error for a status that is none of success."""
+    """Return the error for an unsuccessful response."""
     body = bytearray()
     while len(body) < ERROR_BYTES and (chunk := await anext(chunks, None)) is not None:
         body += chunk
     status = response.status_code
     return VendorError(
         VENDOR,
-        "it refused the text",
+        "rejected the text",
         status=status,
         detail=body.decode(errors="replace"),
         retryable=status >= 500 or status in PASSING,
@@ -250,7 +250,7 @@ class OpenAIVoiceContext:
     """One utterance on its way through the voice; see `VoiceContext`."""
 
     def __init__(self, say: Callable[[str], AsyncGenerator[SpeechPiece, None]]) -> None:
-        """Begin with no text.
+        """Start without text.
 
         Args:
             say: Yields the audio of a clause.
@@ -262,7 +262,7 @@ class OpenAIVoiceContext:
         self._error: Exception | None = None
 
     async def run(self) -> None:
-        """Ask for each clause behind the one before it, until no more will come."""
+        """Request the clauses one after the other, until no more will come."""
         with self._give:
             try:
                 async for text in self._clauses:
@@ -280,13 +280,13 @@ class OpenAIVoiceContext:
         self._text += text
 
     async def flush(self) -> None:
-        """Have all that was sent said; see `VoiceContext.flush`."""
+        """Have all text so far said; see `VoiceContext.flush`."""
         await trio.lowlevel.checkpoint()
         text, self._text = self._text, ""
         self._send.send_nowait(text)
 
     async def end(self) -> None:
-        """Tell that no more text will come; see `VoiceContext.end`."""
+        """Say that no more text will come; see `VoiceContext.end`."""
         if self._text:
             await self.flush()
         self._send.close()

@@ -1,12 +1,13 @@
-"""Voices of vendors: many utterances at once over one socket, and what a codec has to know of one.
+"""The driver of voices that say many utterances over one socket, and the protocol of their codecs.
 
-Rule 1. A codec does no I/O: it makes the messages of one context, and pieces of their answers.
-Rule 2. A context stays on one line.  While there is room on none, another line is opened.
-Rule 3. After a line was lost, a context of which nothing has come begins anew on the next line;
-one of which something has come fails, as nobody knows what is missing.
-Rule 4. A context holds at most `MOST_WAITING_S` of audio that nobody has taken.
+Rule 1. A codec does no I/O: it writes the messages of one context and reads pieces from the
+answers.
+Rule 2. A context stays on one line. If no line has room, another one is opened.
+Rule 3. When a line is lost, a context without any audio starts over on the next line; one with some
+audio fails, because nobody knows what is missing.
+Rule 4. A context holds at most `MOST_WAITING_S` of audio that nobody has received.
 Rule 5. A vendor that owes audio and sends none for `SessionLimits.answer_s` has failed.
-Rule 6. Nothing is asked without words: what has none is said at once.
+Rule 6. Text without words is never sent: its flush is answered at once.
 """
 
 from __future__ import annotations
@@ -34,30 +35,30 @@ from bargein.nodes.vendors import (
 from ._voice_line import OTHER_STYLE_S, SPARE_S, ContextLimit, VoiceLine
 
 MOST_WAITING_S = 120.0
-"""So much audio of one utterance may wait; who is so far behind will not catch up."""
+"""How much audio of an utterance may wait, in seconds; a reader this late never catches up."""
 
 CANCEL_S = 1.0
-"""How long telling a vendor that a context is cancelled may take; it is only put in line."""
+"""How long sending a cancel may take, in seconds; it only has to be queued."""
 
 Asked = Literal["text", "flush", "end"]
 
 Piece = SpeechPiece | TextSaid | None
-"""What a codec makes of a vendor's message; None: all was said."""
+"""What a codec reads from a message; ``None`` when all was said."""
 
 
 class VoiceCodec(Protocol):
-    """The messages of one vendor, for one context."""
+    """Translates between one context and a vendor's messages."""
 
     def text(self, text: str) -> Sequence[str]:
         """Return the messages that add text; the first ones open the context."""
         ...
 
     def flush(self) -> Sequence[str]:
-        """Return the messages that have all text said at once."""
+        """Return the messages that make the vendor say all text so far."""
         ...
 
     def end(self) -> Sequence[str]:
-        """Return the messages that tell that no more text will come."""
+        """Return the messages that say that no more text will come."""
         ...
 
     def cancel(self) -> Sequence[str]:
@@ -65,20 +66,20 @@ class VoiceCodec(Protocol):
         ...
 
     def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
-        """Yield what a message brings.
+        """Yield the pieces in a message.
 
         Args:
-            message: A JSON object that names this context; nothing else of it is certain.
+            message: A JSON object that names this context, otherwise unchecked.
 
         Raises:
-            VendorError: The vendor gives the context up.
-            Exception: `message` is none of its messages: KeyError, TypeError, ValueError.
+            VendorError: The vendor gave up the context.
+            Exception: `message` is not one of the vendor's: KeyError, TypeError, ValueError.
         """
         ...
 
 
 class VendorVoice:
-    """A `StreamingTTS` behind one WebSocket of a vendor's; open it before use."""
+    """A `StreamingTTS` over a vendor's WebSocket, shared by all utterances; open it before use."""
 
     def __init__(
         self,
@@ -93,18 +94,19 @@ class VendorVoice:
         judge: Callable[[ConnectionClosedError], VendorError | None] = lambda closed: None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the voice; nothing connects yet.
 
         Args:
-            address: Where, and with which key; a function where that depends on the style: each
-                address has a socket of its own, while it is used.
-            codec: Makes the codec of a context, from its name and its style.
-            context_of: Returns which context a message is of; None for those of none.
-            sample_rate_hz: Of the pieces.
-            times: What is known of when each word is heard.
+            address: Where to connect, and the key; a function if that depends on the style. Each
+                address has its own socket while it is used.
+            codec: Makes the codec of a context from its name and style.
+            context_of: Returns the context that a message belongs to; ``None`` if it belongs to
+                none.
+            sample_rate_hz: Sample rate of the audio.
+            times: Whether the vendor reports the times of words.
             limits: The limits of a session; ``None`` for the defaults.
-            limit: How many contexts the vendor allows on a line; ``None`` for any number.
-            judge: Says what a close of the vendor's means; see `open_session`.
+            limit: How many contexts the vendor allows on a line; ``None`` for no limit.
+            judge: Returns what a close by the vendor means; see `open_session`.
             dial: Opens the stream of a connection; ``None`` connects to the address.
         """
         self._address_of = address if callable(address) else lambda style: address
@@ -124,17 +126,17 @@ class VendorVoice:
 
     @property
     def sample_rate_hz(self) -> int:
-        """Sample rate of the pieces."""
+        """Sample rate of the audio."""
         return self._sample_rate_hz
 
     @property
     def times(self) -> Literal["words", "none"]:
-        """What is known of when each word is heard."""
+        """Whether the vendor reports the times of words."""
         return self._times
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Hold the socket while the block runs; it does not wait for the line."""
+        """Keep the voice open while the block runs; entering does not wait for the line."""
         raised: Exception | None = None
         async with trio.open_nursery() as nursery:
             await nursery.start(self._serve_line, self._address, VoiceLine.run)
@@ -159,7 +161,7 @@ class VendorVoice:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Hold a line as long as it is run."""
+        """Keep a line open while `run` runs."""
         async with open_session(
             address, self._limits, judge=self._judge, dial=self._dial
         ) as session:
@@ -172,9 +174,9 @@ class VendorVoice:
                 self._lines.remove(line)
 
     async def _watch(self) -> None:
-        """Give up, on time, what the vendor owes for too long.
+        """Fail contexts whose audio is overdue.
 
-        A deadline that is set meanwhile is no earlier than the end of each wait.
+        A deadline set during a sleep is never earlier than the end of that sleep.
         """
         while True:
             next_s = trio.current_time() + self._limits.answer_s
@@ -193,7 +195,7 @@ class VendorVoice:
         line = await self._line_with_room(self._address_of(style))
         line.check()
         name = f"utterance-{next(self._numbers)}"
-        make = lambda: self._codec(name, style)  # noqa: E731  # made anew after a lost line
+        make = lambda: self._codec(name, style)  # noqa: E731  # made again after a lost line
         context = VendorVoiceContext(
             self._address.vendor, line.session, make, self._sample_rate_hz, self._limits.answer_s
         )
@@ -206,7 +208,7 @@ class VendorVoice:
                 await context.cancel()
 
     async def _line_with_room(self, address: VendorAddress) -> VoiceLine:
-        """Return a line on which one more context fits; open one if there is none.
+        """Return a line with room for another context; open one if there is none.
 
         Raises:
             SpeechNotOpenError: The voice is not open.
@@ -215,7 +217,7 @@ class VendorVoice:
         while self._nursery is not None:
             if (line := self._free_line(address.url)) is not None:
                 return line
-            async with self._opening:  # whoever waited for it finds room on what was opened
+            async with self._opening:  # the one before may have opened a line with room
                 if self._free_line(address.url) is None:
                     await self._nursery.start(
                         self._serve_line, address, lambda line: line.run_for_a_while(unused_s)
@@ -241,7 +243,7 @@ class VendorVoiceContext:
         sample_rate_hz: int,
         answer_s: float,
     ) -> None:
-        """Keep the session, which others run."""
+        """Keep the session, which `open_session` runs."""
         self._vendor = vendor
         self._session = session
         self._new_codec = codec
@@ -250,10 +252,10 @@ class VendorVoiceContext:
         self._most_bytes = round(MOST_WAITING_S * 2 * sample_rate_hz)
         self._answer_s = answer_s
         self._asked: list[tuple[Asked, str]] = []
-        self._sent = 0  # how many of them have gone over the line
-        self._line = 0  # which one that is
+        self._sent = 0  # how many of them were sent on the line
+        self._line = 0  # the number of that line
         self._sending = trio.Lock()
-        self._blank = ""  # spaces that wait for a word
+        self._blank = ""  # spaces held back until a word comes
         self._has_words = False  # since the last flush
         self._pieces: deque[Piece] = deque()
         self._waiting_bytes = 0
@@ -261,12 +263,12 @@ class VendorVoiceContext:
         self._error: VendorError | None = None
         self._has_begun = self._is_over = False
         self._has_sent = self._is_final = False  # on this line
-        self._flushes: deque[int] = deque()  # without an answer: how many are answered by each
+        self._flushes: deque[int] = deque()  # how many of ours each unanswered one covers
         self._is_ended = False
         self._heard_at_s = math.inf
-        self._audio_s = self._word_s = 0.0  # of all that came, and where its last word begins
+        self._audio_s = self._word_s = 0.0  # length of all audio, and the start of its last word
 
-    # --- for who speaks -------------------------------------------------------------------------
+    # --- for the speaker ------------------------------------------------------------------------
 
     async def send(self, text: str) -> None:
         """Add text; see `VoiceContext.send`."""
@@ -279,7 +281,7 @@ class VendorVoiceContext:
             self._blank = text
 
     async def flush(self) -> None:
-        """Have all that was sent said; see `VoiceContext.flush`."""
+        """Have all text so far said; see `VoiceContext.flush`."""
         if self._has_words:
             await self._ask("flush")
             self._has_words = False
@@ -291,7 +293,7 @@ class VendorVoiceContext:
             self._add(TextSaid())
 
     async def end(self) -> None:
-        """Tell that no more text will come; see `VoiceContext.end`."""
+        """Say that no more text will come; see `VoiceContext.end`."""
         if self._asked:
             await self._ask("end")
             return
@@ -321,13 +323,13 @@ class VendorVoiceContext:
         await trio.lowlevel.checkpoint()
 
     async def _ask(self, what: Asked, text: str = "") -> None:
-        """Ask for something: it is sent, or, cancelled before that, was never asked."""
+        """Queue a request and send it; if cancelled before it is sent, it is withdrawn."""
         if self._error is not None:
             raise self._error
         if self._is_over:
             return
         if not (self._flushes or self._is_ended):
-            self._heard_at_s = trio.current_time()  # the vendor begins to owe something
+            self._heard_at_s = trio.current_time()  # from now on the vendor owes something
         number = len(self._asked)
         self._asked.append((what, text))
         if what == "flush":
@@ -347,7 +349,7 @@ class VendorVoiceContext:
         self._is_ended = False
 
     async def _push(self) -> None:
-        """Send what was asked and not sent; all of it, if the line is another one than before."""
+        """Send the requests that were not sent; all of them on a new line."""
         async with self._sending:
             while not self._is_over and self._error is None:
                 await self._session.ready()
@@ -359,9 +361,9 @@ class VendorVoiceContext:
                     self._sent += 1
 
     def _start_line(self) -> bool:
-        """Go on with another line, if nothing has come over the one before."""
+        """Move to another line if no audio has come yet; return whether that is possible."""
         if self._has_begun:
-            self.fail(VendorError(self._vendor, "the line was lost in mid-utterance"))
+            self.fail(VendorError(self._vendor, "lost the connection in mid-utterance"))
             return False
         self._line, self._sent, self._codec = self._session.lines, 0, self._new_codec()
         self._has_sent = False
@@ -381,24 +383,24 @@ class VendorVoiceContext:
 
     @property
     def is_open_at_vendor(self) -> bool:
-        """Whether the vendor was told of it, on its newest line, and has not ended it."""
+        """Whether the context is open at the vendor on the newest line."""
         return self._has_sent and not self._is_final and self._line == self._session.lines
 
     @property
     def late_at_s(self) -> float:
-        """Until when the vendor has to send something; for ever if it owes nothing."""
+        """When the vendor must have sent something; infinity if it owes nothing."""
         owes = (self._flushes or self._is_ended) and not self._is_over and self._error is None
         return self._heard_at_s + self._answer_s if owes else math.inf
 
     def give_up(self) -> None:
-        """Fail; a line on which nobody was sent anything is given up with it."""
-        error = VendorError(self._vendor, f"it has sent nothing for {self._answer_s:g} s")
+        """Fail the context; reopen the line if it has brought nothing to any context since."""
+        error = VendorError(self._vendor, f"sent nothing for {self._answer_s:g} s")
         self.fail(error)
         if self._session.heard_at_s <= self._heard_at_s and self._line == self._session.lines:
             self._session.reopen(error)
 
     def read(self, message: Mapping[str, Any]) -> None:
-        """Take in a message of the vendor's."""
+        """Handle a message from the vendor."""
         try:
             pieces = [*self._codec.pieces(message)]
         except VendorError as error:
@@ -412,7 +414,7 @@ class VendorVoiceContext:
                 self._accept(piece)
 
     def _accept(self, piece: Piece) -> None:
-        """Queue what came, as far as it was asked for and makes sense."""
+        """Queue a piece, unless it was not asked for or makes no sense."""
         if piece is None:
             self._is_over = True
         elif isinstance(piece, TextSaid):
@@ -427,7 +429,9 @@ class VendorVoiceContext:
             self._waiting_bytes += len(piece.pcm)
             if self._waiting_bytes > self._most_bytes:
                 self._pieces.clear()
-                self.fail(VendorError(self._vendor, f"{MOST_WAITING_S:g} s of its audio wait"))
+                self.fail(
+                    VendorError(self._vendor, f"more than {MOST_WAITING_S:g} s of its audio wait")
+                )
                 return
             piece = SpeechPiece(piece.pcm, words)
         self._add(piece)
@@ -437,20 +441,21 @@ class VendorVoiceContext:
         self._news.set()
 
     async def begin_again(self) -> None:
-        """Ask for all of it on another line, if nothing has come yet."""
+        """Send everything again on another line, if no audio has come yet."""
         await self._push()
 
     def fail(self, error: VendorError) -> None:
-        """Let who waits for audio know that no more will come."""
+        """Make whoever waits for audio raise this error."""
         self._error = self._error or error
         self._news.set()
 
     async def cancel(self) -> None:
-        """Stop the context at the vendor's, if it has not ended; one that failed here goes on."""
+        """Cancel the context at the vendor, unless all was said; a failed one may still run
+        there."""
         all_said = self._is_ended and not self._flushes
         if self._is_over or (all_said and self._error is None):
             return
         self._is_over = True
-        with suppress(VendorError):  # the session was given up, and the context with it
+        with suppress(VendorError):  # a lost session has ended the context too
             for message in self._codec.cancel():
                 await self._session.send_on(self._line, message)

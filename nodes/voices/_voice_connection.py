@@ -1,17 +1,15 @@
-"""Voices of vendors whose audio has no name: one utterance at a time over a socket.
+"""The driver of voices whose audio names no utterance: one utterance at a time on a socket.
 
-Rule 1. Each utterance has a socket of its own while it is said; one that was said to its end leaves
-its socket to the next.
-Rule 2. A cut closes the socket, behind the vendor's own message that stops it: no late audio can be
-taken for another utterance's.  A spare socket is open by then, so that the next utterance need not
-wait for one.
-Rule 3. After a line was lost, an utterance of which nothing has come begins anew on the next line;
-one of which something has come fails, as nobody knows what is missing.
+Rule 1. Each utterance has its own socket; one said to its end leaves the socket to the next.
+Rule 2. An interruption sends the vendor's message that stops the audio and closes the socket, so
+late audio never reaches another utterance. A spare socket is open by then for the next utterance.
+Rule 3. When a line is lost, an utterance without any audio starts over on the next line; one with
+some audio fails, because nobody knows what is missing.
 Rule 4. At most `most_flushes` flushes wait for an answer: text is sent at once, and the next flush
-goes for all of it.  Nor is a socket flushed more often than the vendor allows; one of which few
-flushes are left says no other utterance.
+stands for all of it. A socket is not flushed more often than the vendor allows; one with few
+flushes left gets no further utterance.
 Rule 5. A vendor that owes audio and sends none for `SessionLimits.answer_s` has failed.
-Rule 6. A line is sound once it has brought audio: a greeting proves nothing.
+Rule 6. A line counts as sound once it has brought audio; a greeting proves nothing.
 """
 
 from __future__ import annotations
@@ -42,14 +40,14 @@ from ._vendor_voice import MOST_WAITING_S
 log = structlog.get_logger()
 
 CLOSE_S = 1.0
-"""How long telling a vendor to stop may take; it is only put in line."""
+"""How long sending a cancel may take, in seconds; it only has to be queued."""
 
 SPARES = 1
-"""How many sockets are open for the next utterance."""
+"""How many idle sockets are kept open for the next utterance."""
 
 
 class SpeakCodec(Protocol):
-    """The messages of one vendor, for one utterance."""
+    """Translates between one utterance and a vendor's messages."""
 
     @property
     def most_flushes(self) -> int:
@@ -58,7 +56,7 @@ class SpeakCodec(Protocol):
 
     @property
     def most_flushes_a_minute(self) -> int | None:
-        """How often a socket may be flushed in a minute; None: as often as you like."""
+        """How often a socket may be flushed in a minute; ``None`` for no limit."""
         ...
 
     def text(self, text: str) -> Sequence[str]:
@@ -66,7 +64,7 @@ class SpeakCodec(Protocol):
         ...
 
     def flush(self) -> Sequence[str]:
-        """Return the messages that have all text said at once."""
+        """Return the messages that make the vendor say all text so far."""
         ...
 
     def cancel(self) -> Sequence[str]:
@@ -74,20 +72,20 @@ class SpeakCodec(Protocol):
         ...
 
     def answers_flush(self, message: Mapping[str, Any]) -> bool:
-        """Return whether a message tells that all audio up to a flush has come.
+        """Return whether a message says that all audio up to a flush was sent.
 
         Args:
-            message: A JSON object; nothing of it is certain.
+            message: A JSON object, otherwise unchecked.
 
         Raises:
-            VendorError: The vendor gives the utterance up.
-            Exception: `message` is none of its messages: KeyError, TypeError.
+            VendorError: The vendor gave up the utterance.
+            Exception: `message` is not one of the vendor's: KeyError, TypeError.
         """
         ...
 
 
 class SocketVoice:
-    """A `StreamingTTS` over several sockets of a vendor's; open it before use."""
+    """A `StreamingTTS` with a socket for each utterance; open it before use."""
 
     times: Literal["words", "none"] = "none"
 
@@ -100,12 +98,12 @@ class SocketVoice:
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Configure it; nothing connects yet.
+        """Configure the voice; nothing connects yet.
 
         Args:
-            address_of: Returns where a style is said, and with which key.
+            address_of: Returns the address and key for a style.
             codec: Makes the codec of an utterance.
-            sample_rate_hz: Of the pieces.
+            sample_rate_hz: Sample rate of the audio.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
         """
@@ -119,12 +117,12 @@ class SocketVoice:
 
     @property
     def sample_rate_hz(self) -> int:
-        """Sample rate of the pieces."""
+        """Sample rate of the audio."""
         return self._sample_rate_hz
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Hold the sockets while the block runs; it does not wait for a line."""
+        """Keep the voice open while the block runs; entering does not wait for a line."""
         raised: Exception | None = None
         async with trio.open_nursery() as self._nursery:
             self._add_spare(VoiceStyle())
@@ -147,7 +145,7 @@ class SocketVoice:
         return socket
 
     def _add_spare(self, style: VoiceStyle) -> None:
-        """Have a socket open for the next utterance, for as long as the voice is open."""
+        """Open a spare socket for the next utterance, while the voice is open."""
         self._idle = [socket for socket in self._idle if not socket.is_lost]
         if self._nursery is not None and len(self._idle) < SPARES:
             self._idle.append(self._new_socket(style))
@@ -192,7 +190,7 @@ class SocketVoice:
 
 @final
 class _Socket:
-    """One socket, and the utterance that is said over it."""
+    """One socket, and the utterance on it."""
 
     def __init__(
         self,
@@ -214,25 +212,25 @@ class _Socket:
 
     @property
     def is_lost(self) -> bool:
-        """Whether its session was given up, or it is closed."""
+        """Whether the session was given up or closed."""
         return self._error is not None or self._scope.cancel_called
 
     @property
     def is_of_use(self) -> bool:
-        """Whether another utterance can be said over it."""
+        """Whether another utterance can use the socket."""
         return not self.is_lost and not self.flush_limit.is_scarce
 
     def follow(self, context: SocketVoiceContext | None) -> None:
-        """Give what comes to an utterance; None: to nobody."""
+        """Route what the vendor sends to an utterance; ``None`` routes it nowhere."""
         self._context = context
 
     def close(self) -> None:
-        """Close it, now."""
+        """Close the socket at once."""
         self._scope.cancel(reason="the utterance was cut")
 
     @property
     def lines(self) -> int:
-        """How many lines it has had."""
+        """The number of lines opened so far."""
         return 0 if self._session is None else self._session.lines
 
     async def ready(self) -> None:
@@ -253,11 +251,11 @@ class _Socket:
         Raises:
             VendorError: The session was given up.
         """
-        assert self._session is not None  # it has had a line
+        assert self._session is not None  # a line was opened before
         return await self._session.send_on(line, message)
 
     async def run(self) -> None:
-        """Hold the session until it is given up or closed."""
+        """Run the session until it is given up or closed."""
         with self._scope:
             async with open_session(self.address, self._limits, dial=self._dial) as session:
                 self._session = session
@@ -272,7 +270,7 @@ class _Socket:
                         self._context.fail(error)
 
     async def _hear(self, data: str | bytes | Reopened) -> bool:
-        """Give what came to the utterance; return whether it brought something of it."""
+        """Pass a message or audio to the utterance; return whether it was part of its speech."""
         context = self._context
         if context is None:
             return False
@@ -303,19 +301,19 @@ class SocketVoiceContext:
     def __init__(
         self, socket: _Socket, codec: SpeakCodec, most_waiting_bytes: int, answer_s: float
     ) -> None:
-        """Begin with no text."""
+        """Start without text."""
         self._socket = socket
         self._codec = codec
         self._most_bytes = most_waiting_bytes
         self._answer_s = answer_s
-        self._heard_at_s = 0.0  # or when the vendor began to owe something
+        self._heard_at_s = 0.0  # when something last came, or the vendor began to owe something
         self._texts: list[str] = []
         self._sent_texts = 0
-        self._line = 0  # to which they were sent
+        self._line = 0  # the line to which they were sent
         self._sending = trio.Lock()
-        self._asked_flushes = self._sent_flushes = 0  # ours, and how many of them were sent for
-        self._sent: deque[int] = deque()  # for how many of ours each flush that waits goes
-        self._flush_at_s = math.inf  # when one is due that may not be sent yet
+        self._asked_flushes = self._sent_flushes = 0  # ours, and those covered by sent ones
+        self._sent: deque[int] = deque()  # how many of ours each unanswered one covers
+        self._flush_at_s = math.inf  # when a delayed flush is due
         self._pieces: deque[SpeechPiece | TextSaid] = deque()
         self._waiting_bytes = 0
         self._half = b""
@@ -325,21 +323,21 @@ class SocketVoiceContext:
 
     @property
     def is_all_said(self) -> bool:
-        """Whether all text has its audio, and no more will come."""
+        """Whether all text has its audio, and no more text will come."""
         waits = self._sent or self._sent_flushes < self._asked_flushes
         return self._is_ended and not waits and self._error is None
 
     @property
     def flush_wait_s(self) -> float:
-        """How long a flush may have to wait here; see `VoiceContext`."""
+        """How long a flush may be delayed; see `VoiceContext`."""
         return self._socket.flush_limit.every_s
 
     @property
     def is_held_back(self) -> bool:
-        """Whether a flush waits here; see `VoiceContext`."""
+        """Whether a flush is being delayed; see `VoiceContext`."""
         return self._flush_at_s < math.inf and not self._sent
 
-    # --- for who speaks -------------------------------------------------------------------------
+    # --- for the speaker ------------------------------------------------------------------------
 
     async def send(self, text: str) -> None:
         """Add text; see `VoiceContext.send`."""
@@ -354,13 +352,13 @@ class SocketVoiceContext:
             raise
 
     async def flush(self) -> None:
-        """Have all that was sent said; see `VoiceContext.flush`."""
+        """Have all text so far said; see `VoiceContext.flush`."""
         self._check()
         self._asked_flushes += 1
         await self._push()
 
     async def end(self) -> None:
-        """Tell that no more text will come; see `VoiceContext.end`."""
+        """Say that no more text will come; see `VoiceContext.end`."""
         self._check()
         self._is_ended = True
         self._news.set()
@@ -386,7 +384,7 @@ class SocketVoiceContext:
         return piece
 
     def _late_at_s(self) -> float:
-        """Return until when the vendor has to send something; for ever if it owes nothing."""
+        """When the vendor must have sent something; infinity if it owes nothing."""
         return self._heard_at_s + self._answer_s if self._sent else math.inf
 
     def _check(self) -> None:
@@ -396,12 +394,12 @@ class SocketVoiceContext:
     # --- for the socket -------------------------------------------------------------------------
 
     async def go_on(self) -> None:
-        """Send what waited for an answer, or for another line."""
-        with suppress(VendorError):  # whoever receives raises it
+        """Send what waited for an answer or for another line."""
+        with suppress(VendorError):  # receive() raises it
             await self._push()
 
     async def _push(self) -> None:
-        """Send what was not sent; all of it, if the line is another one than before."""
+        """Send what was not sent; everything on a new line."""
         async with self._sending:
             while self._error is None:
                 await self._socket.ready()
@@ -414,16 +412,16 @@ class SocketVoiceContext:
                     return
 
     def _start_line(self) -> bool:
-        """Go on with another line, if nothing has come over the one before."""
+        """Move to another line if no audio has come yet; return whether that is possible."""
         if self._has_begun:
-            self.fail(VendorError(self._vendor, "the line was lost in mid-utterance"))
+            self.fail(VendorError(self._vendor, "lost the connection in mid-utterance"))
             return False
         self._line, self._sent_texts, self._sent_flushes = self._socket.lines, 0, 0
         self._sent.clear()
         return True
 
     async def _flush(self) -> bool:
-        """Flush for all text so far; return False if nothing is to be flushed, or not yet."""
+        """Flush all text so far; return False if there is nothing to flush, or it has to wait."""
         owed = self._asked_flushes - self._sent_flushes
         self._flush_at_s = math.inf
         if not owed or len(self._sent) >= self._codec.most_flushes:
@@ -431,12 +429,12 @@ class SocketVoiceContext:
         limit = self._socket.flush_limit
         if trio.current_time() < limit.next_at_s:
             self._flush_at_s = limit.next_at_s
-            self._news.set()  # who waits for audio flushes then
+            self._news.set()  # receive() then sends the flush on time
             return False
         limit.spend()
         if not self._sent:
             self._heard_at_s = trio.current_time()
-            self._news.set()  # who waits has a deadline now
+            self._news.set()  # receive() has a deadline now
         self._sent.append(owed)
         self._sent_flushes += owed
         is_sent = False
@@ -455,7 +453,7 @@ class SocketVoiceContext:
         return True
 
     def hear(self, data: bytes) -> None:
-        """Take in audio, of which a sample may come in two parts; none once it has failed."""
+        """Handle audio, which may split a sample between messages; ignore it after a failure."""
         if self._error is not None:
             return
         self._has_begun, self._heard_at_s = True, trio.current_time()
@@ -465,7 +463,9 @@ class SocketVoiceContext:
         self._pieces.append(SpeechPiece(pcm))
         self._waiting_bytes += len(pcm)
         if self._waiting_bytes > self._most_bytes:
-            self.fail(VendorError(self._vendor, f"{MOST_WAITING_S:g} s of its audio wait"))
+            self.fail(
+                VendorError(self._vendor, f"more than {MOST_WAITING_S:g} s of its audio wait")
+            )
         self._news.set()
 
     def read(self, message: Mapping[str, Any]) -> bool:
@@ -484,12 +484,12 @@ class SocketVoiceContext:
         return is_answer
 
     def fail(self, error: VendorError) -> None:
-        """Let who waits for audio know that no more will come."""
+        """Make whoever waits for audio raise this error."""
         self._error = self._error or error
         self._news.set()
 
     async def cancel(self) -> None:
-        """Stop it at the vendor's, if it was begun."""
+        """Cancel the utterance at the vendor, if it was started and is not all said."""
         if self._sent_texts and not self.is_all_said and self._error is None:
             with suppress(VendorError):
                 await self._say(self._codec.cancel())

@@ -1,9 +1,9 @@
 """One line of a voice: a socket to the vendor, and the contexts that share it.
 
-Rule 1. A vendor's message goes to the context that it names.  One for a context that is over is
-dropped: it is late audio of something that was cut.
-Rule 2. A context counts on its line until the vendor has said that it is final, also when it was
-cut; or until the line is lost, or the vendor has forgotten it.
+Rule 1. A vendor's message goes to the context that it names. A message for a finished context is
+dropped: it is late audio of an interrupted utterance.
+Rule 2. A context, even a cancelled one, counts against the line's limit until the vendor says that
+it is final, the line is lost, or the vendor has forgotten it.
 """
 
 from __future__ import annotations
@@ -22,52 +22,51 @@ from bargein.nodes.vendors import Reopened, VendorError, VendorSession
 log = structlog.get_logger()
 
 SPARE_S = 5.0
-"""How long a line that was opened for a rush of utterances stays unused: opening another one takes
-tenths of a second."""
+"""How long an extra line stays open unused, in seconds: opening one takes tenths of a second."""
 
 OTHER_STYLE_S = 60.0
-"""How long the line of a style that has an address of its own stays unused: the next utterance in
-it comes behind the caller's turn."""
+"""How long the line of a style with its own address stays open unused, in seconds: the next
+utterance in that style comes after the caller's turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextLimit:
-    """How many contexts a vendor allows at once over one socket."""
+    """A vendor's limit on the contexts open at once on one socket."""
 
     most: int
     is_final: Callable[[Mapping[str, Any]], bool]
     """Whether a message is the last one of the context that it names."""
     forgotten_s: float
-    """How long after it was cut the vendor drops a context by itself."""
+    """How long after its cancel the vendor drops a context by itself, in seconds."""
 
 
 class LineContext(Protocol):
-    """What a line needs of an utterance."""
+    """The part of an utterance that a line uses."""
 
     @property
     def is_open_at_vendor(self) -> bool:
-        """Whether the vendor was told of it, on its newest line, and has not ended it."""
+        """Whether the context is open at the vendor on the newest line."""
         ...
 
     @property
     def late_at_s(self) -> float:
-        """Until when the vendor has to send something; for ever if it owes nothing."""
+        """When the vendor must have sent something; infinity if it owes nothing."""
         ...
 
     def give_up(self) -> None:
-        """Fail, as the vendor owes something for too long."""
+        """Fail because the vendor's answer is overdue."""
         ...
 
     def read(self, message: Mapping[str, Any]) -> None:
-        """Take in a message of the vendor's."""
+        """Handle a message from the vendor."""
         ...
 
     async def begin_again(self) -> None:
-        """Ask for all of it on another line, if nothing has come yet."""
+        """Send everything again on another line, if no audio has come yet."""
         ...
 
     def fail(self, error: VendorError) -> None:
-        """Let who waits for audio know that no more will come."""
+        """Make whoever waits for audio raise this error."""
         ...
 
 
@@ -82,14 +81,15 @@ class VoiceLine:
         limit: ContextLimit | None,
         url: str = "",
     ) -> None:
-        """Keep the session, which others run.
+        """Keep the session, which `open_session` runs.
 
         Args:
-            vendor: Its name, for the log.
-            session: The socket.
-            context_of: Returns which context a message is of; None for those of none.
-            limit: How many contexts fit; None for any number.
-            url: Where it goes.
+            vendor: The vendor's name, for the log.
+            session: The session.
+            context_of: Returns the context that a message belongs to; ``None`` if it belongs to
+            none.
+            limit: How many contexts the line may have; ``None`` for no limit.
+            url: The address of the line.
         """
         self.session = session
         self.url = url
@@ -97,14 +97,14 @@ class VoiceLine:
         self._context_of = context_of
         self._limit = limit
         self._contexts: dict[str, LineContext] = {}
-        self._cut: dict[str, float] = {}  # until when each counts, unless it is final before
-        self._unused_s = math.inf  # how long it may be, and what ends it then
+        self._cut: dict[str, float] = {}  # until when each counts, unless it is final earlier
+        self._unused_s = math.inf  # how long the line may be unused, and the scope that ends it
         self._use = trio.CancelScope()
         self._error: VendorError | None = None
         self._revived = trio.Event()
 
     def has_room(self) -> bool:
-        """Return whether one more context fits."""
+        """Return whether there is room for another context."""
         now = trio.current_time()
         self._cut = {name: until_s for name, until_s in self._cut.items() if until_s > now}
         most = math.inf if self._limit is None else self._limit.most
@@ -124,12 +124,12 @@ class VoiceLine:
         self._revived.set()
 
     def join(self, name: str, context: LineContext) -> None:
-        """Give a context its messages from now on."""
+        """Start routing messages to a context."""
         self._contexts[name] = context
         self._use.deadline = math.inf
 
     def leave(self, name: str) -> None:
-        """Drop the messages of a context from now on."""
+        """Stop routing messages to a context."""
         context = self._contexts.pop(name)
         now = trio.current_time()
         if not self._contexts:
@@ -138,7 +138,7 @@ class VoiceLine:
             self._cut[name] = now + self._limit.forgotten_s
 
     def give_up_late(self) -> float:
-        """Give up the contexts that wait for too long; return when the next one will have."""
+        """Fail the contexts whose answer is overdue; return when the next one may be."""
         next_s = math.inf
         for context in self._contexts.values():
             if context.late_at_s <= trio.current_time():
@@ -147,13 +147,13 @@ class VoiceLine:
         return next_s
 
     async def run(self) -> None:
-        """Read for ever; after the session was given up, once it is tried again."""
+        """Read for ever; after the session was given up, wait until it is revived."""
         while True:
             await self._read_until_given_up()
             await self._revived.wait()
 
     async def run_for_a_while(self, unused_s: float) -> None:
-        """Read until the session is given up, or nobody has used the line for so long."""
+        """Read until the session is given up, or the line was unused for `unused_s`."""
         self._unused_s = unused_s
         with self._use:
             self._use.deadline = trio.current_time() + unused_s
@@ -168,7 +168,7 @@ class VoiceLine:
                 context.fail(error)
 
     async def _read(self) -> None:
-        """Give each message to its context.
+        """Route each message to its context.
 
         Raises:
             VendorError: The session was given up.

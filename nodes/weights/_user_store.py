@@ -1,4 +1,4 @@
-"""The store of this user, as plain functions."""
+"""Functions that use the user's model store."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ._store import ModelStore, Progress, ProgressCallback
 def path_of(name: str, *, fetch: bool = False, progress: ProgressCallback | None = None) -> Path:
     """Return the path of a model in the user's cache folder.
 
-    At the first use in a process its files are hashed in the background, which takes a fifth of a
-    core for some seconds.  A file that differs from the table is logged as an error.
+    On the first use in a process its files are hashed in the background, which takes a fifth of a
+    core for a few seconds.  A file that differs from the table is logged as an error.
 
     Args:
         name: A name in the table, such as ``"whisper-tiny.en"``.
-        fetch: Whether to download it if it is not here; that blocks for seconds or minutes.
-        progress: Told how far the download is.
+        fetch: Whether to download the model if it is missing; that blocks for seconds or minutes.
+        progress: Called with the download's progress.
 
     Returns:
-        The file to hand to the engine, or the folder where an engine wants one.
+        The file to pass to the engine, or the folder if the engine takes one.
 
     Raises:
         UnknownWeightsError: No such name.
-        WeightsMissingError: It is not here, and `fetch` is false.
+        WeightsMissingError: The model is missing, and `fetch` is false.
         WeightsError: It could not be fetched; the subclasses say why.
     """
     store = ModelStore()

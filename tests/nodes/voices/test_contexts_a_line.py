@@ -115,7 +115,7 @@ async def test_a_context_that_failed_leaves_its_place(autojump_clock):
         voice = voice_of(fake)
         async with voice.open():
             for _ in range(12):
-                with pytest.raises(VendorError, match="refused"):
+                with pytest.raises(VendorError, match="rejected"):
                     await cut(voice, pieces=2)
                 await trio.sleep(10)  # the vendor says all of it
     assert fake.lines == 1
