@@ -1,7 +1,7 @@
-"""Language models: one small protocol, and three that sit behind it.
+"""Language models: the `ChatModel` protocol and three implementations.
 
-`OpenAIChat` asks any endpoint that speaks OpenAI's chat completions, `AnthropicChat` Anthropic's
-messages API (extra ``llm``); `LocalChat` runs a model file in a process of its own (extra
+`OpenAIChat` uses any endpoint with OpenAI's chat completions API, and `AnthropicChat` Anthropic's
+messages API (extra ``llm``). `LocalChat` runs a model file in a process of its own (extra
 ``local``).
 """
 

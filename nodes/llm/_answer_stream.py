@@ -1,8 +1,8 @@
-"""The iterator that `stream` returns: an async generator that may be dropped.
+"""The iterator that `stream` returns: an async generator that closes itself when it is dropped.
 
-A loop that is left by ``break`` leaves a plain async generator open until the garbage collector
-finds it, and its connection with it.  Nobody writes ``aclosing`` around every loop, so this one
-closes what it holds when it is dropped.
+After a ``break`` a plain async generator, and its connection, stay open until the garbage collector
+finds them. Few people write ``aclosing`` around every loop, so this iterator closes its generator
+when it is dropped.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class Answer(AsyncIterator[AnswerPiece]):
 
     def __del__(self) -> None:
         if self._token is None or getattr(self._pieces, "ag_frame", None) is None:
-            return  # never begun, or at its end
+            return  # never started, or exhausted
         with suppress(trio.RunFinishedError):
-            # Not spawned from here: the garbage collector may run in any thread and any step.
+            # Not spawned directly: the garbage collector may run in any thread, at any point.
             self._token.run_sync_soon(trio.lowlevel.spawn_system_task, _close, self._pieces)
 
 
 async def _close(pieces: AsyncGenerator[AnswerPiece, None]) -> None:
-    """Close a dropped answer; must not raise, for the run itself is the only one to hear it."""
+    """Close a dropped answer; must not raise, because that would crash the run of trio."""
     with trio.move_on_after(_CLOSE_S, shield=True):
         try:
             with CONTAINED:

@@ -1,4 +1,4 @@
-"""A language model behind Anthropic's messages API."""
+"""A chat model that uses Anthropic's messages API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_BASE_URL = "https://api.anthropic.com/v1"
 _VERSION = "2023-06-01"
-"""The version of the API that ``anthropic-version`` asks for."""
+"""The API version sent as ``anthropic-version``."""
 
 
 class AnthropicChat(HttpChat):
@@ -68,11 +68,11 @@ class AnthropicChat(HttpChat):
             first_token_timeout_s: Limit from sending a request to the first token; ``None`` sets
                 none.
             between_tokens_timeout_s: Limit between two events of an answer; ``None`` sets none.
-            attempts: How often a request is sent at most, from 1.
+            attempts: The largest number of attempts for a request, from 1.
             first_wait_s: Longest wait before the second attempt; doubled for each further one.
             max_wait_s: The longest wait; if a server asks for more, there is no further attempt.
             random: Returns numbers from 0 to 1, for the jitter.
-            transport: Carries the requests in place of the network; ``None`` uses the network, with
+            transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
 
         Raises:

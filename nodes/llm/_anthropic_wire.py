@@ -1,6 +1,6 @@
-"""Anthropic's messages API: our chat as a request, and the events of an answer as its pieces.
+"""Translates a chat into a request to Anthropic's messages API, and its events into pieces.
 
-By the vendor's SDK 2.12 and its public documentation: ``message_start``, then for each block
+By the vendor's SDK 2.12 and public documentation: ``message_start``, then for each block
 ``content_block_start``, ``content_block_delta`` and ``content_block_stop``, then ``message_delta``
 and ``message_stop``; ``ping`` and ``error`` may come anywhere.
 """
@@ -26,15 +26,16 @@ Message = Mapping[str, Any]
 def request_of(
     messages: Sequence[Message], tools: Sequence[Message], *, cached: bool
 ) -> dict[str, Any]:
-    """Return what a chat is as a request: ``system``, ``messages`` and ``tools``.
+    """Return a chat as a request: ``system``, ``messages`` and ``tools``.
 
-    The API wants the user first, and roles in turns; messages of one side in a row become one.
+    The API requires the user first and alternating roles, so messages in a row from one side become
+    one.
 
     Args:
         messages: As ``ChatModel.stream`` takes them.
         tools: As ``ChatModel.stream`` takes them.
-        cached: Whether the endpoint is asked to keep what the next request begins with.  It keeps a
-            prefix of tools, system prompt and messages, in that order.
+        cached: Whether to ask the endpoint to cache what the next request begins with: a prefix of
+            tools, system prompt and messages, in that order.
     """
     system = [_text(str(m["content"])) for m in messages if m["role"] in _SYSTEM and m["content"]]
     turns: list[dict[str, Any]] = []
@@ -92,38 +93,38 @@ class MessageReading:
     """The state of one answer between its events."""
 
     def __init__(self, model: str) -> None:
-        """Begin an answer of the model of this name."""
+        """Start an answer of the named model."""
         self._model = model
-        self._calls: dict[int, dict[str, Any]] = {}  # by the number of their block
+        self._calls: dict[int, dict[str, Any]] = {}  # by the index of their block
         self._usage: dict[str, Any] = {}
         self._stop_reason = ""
         self._begun = self._ended = False
 
     @property
     def begun(self) -> bool:
-        """Whether a token came, also one that is not for the caller."""
+        """Whether a token has come, even one that is not for the caller."""
         return self._begun
 
     @property
     def finished(self) -> bool:
-        """Whether the server said why the answer ended."""
+        """Whether the server has sent a finish reason."""
         return bool(self._stop_reason)
 
     @property
     def ended(self) -> bool:
-        """Whether the server said that nothing follows."""
+        """Whether the server has said that nothing follows."""
         return self._ended
 
     def read(self, event: bytes) -> list[AnswerPiece]:
-        """Return what an event brings; see `Reading.read`."""
+        """Return the pieces in an event; see `Reading.read`."""
         try:
             return self._read(from_json(event))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = f"an event of the answer is none of the messages API ({error!r})"
+            problem = f"an event is not what the messages API sends ({error!r})"
             raise ChatModelError(problem, model=self._model) from error
 
     def read_whole(self, body: bytes) -> list[AnswerPiece]:
-        """Return the pieces of an answer that came at once; see `Reading.read_whole`."""
+        """Return the pieces of an answer that came in one response; see `Reading.read_whole`."""
         try:
             message = from_json(body)
             if message.get("type") == "error":
@@ -134,12 +135,12 @@ class MessageReading:
             self._usage = dict(message.get("usage") or {})
             self._stop_reason = message.get("stop_reason") or ""
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = f"the answer is none of the messages API ({error!r})"
+            problem = f"the answer is not what the messages API sends ({error!r})"
             raise ChatModelError(problem, model=self._model) from error
         return [*pieces, *self.finish()]
 
     def finish(self) -> list[AnswerPiece]:
-        """Return what only counts once the answer is whole: tool calls, then the usage."""
+        """Return the pieces that are known only at the end: tool calls, then the usage."""
         usage = self._usage
         cached = usage.get("cache_read_input_tokens")
         parts = [usage.get("input_tokens"), cached, usage.get("cache_creation_input_tokens")]
@@ -155,7 +156,7 @@ class MessageReading:
         ]
 
     def error(self, error: object, status: int | None = None) -> ChatModelError:
-        """Return the exception for an error that the server reports in its own words."""
+        """Return the exception for an error that the server reports."""
         return reported_error(self._model, error, status)
 
     def _read(self, event: Mapping[str, Any]) -> list[AnswerPiece]:

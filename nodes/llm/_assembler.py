@@ -1,14 +1,15 @@
 """Turns the chunks of a chat completion into the pieces of an answer.
 
-OpenAI, "Create chat completion", object ``chat.completion.chunk``; many servers speak it, each a
-little differently, and all differences end here:
+OpenAI, "Create chat completion", object ``chat.completion.chunk``. Many servers send it, each a
+little differently, and this module handles all differences:
 
-- a tool call's pieces carry an index, or only an id, or neither (then it is one whole call);
-- a content is a string, or a list of parts;
+- the pieces of a tool call carry an index, or only an id, or neither (then a piece is a whole
+  call);
+- ``content`` is a string or a list of parts;
 - reasoning comes as ``reasoning_content`` (DeepSeek, llama.cpp) or as ``reasoning``
-  (OpenRouter, Ollama, and vLLM, whose "Reasoning Outputs" tells that it was renamed);
-- usage comes with the last chunk, or in one of its own, or never;
-- an error comes as an object in the stream, its code as an HTTP status or as a word.
+  (OpenRouter, Ollama, and vLLM, whose page "Reasoning Outputs" mentions the new name);
+- usage comes with the last chunk, in a chunk of its own, or never;
+- an error is an object in the stream, whose code is an HTTP status or a word.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _RETRYABLE_STATUS = frozenset({408, 409, 429})
 
 
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""A code of an endpoint; anything longer, or with blanks in it, may be a sentence that quotes."""
+"""An endpoint's error code; anything longer or with spaces may be a sentence that quotes people."""
 
 
 def _word(code: object) -> str:
@@ -50,7 +51,7 @@ def retryable_status(status: int) -> bool:
 
 
 class _Wire(BaseModel):
-    """Something a server sent; what we do not know is ignored."""
+    """An object from a server; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
@@ -79,18 +80,18 @@ class _Delta(_Wire):
     tool_calls: list[_ToolCall] | None = None
 
     def text(self) -> str:
-        """Return what is to be said: a refusal is said like any other answer."""
+        """Return the text to say; a refusal is said like any other answer."""
         content = self.content
         if isinstance(content, list):
             content = "".join(part.text or "" for part in content if part.type == "text")
         return content or self.refusal or ""
 
     def is_reasoning(self) -> bool:
-        """Return whether the model wrote something to itself."""
+        """Return whether the model wrote reasoning."""
         return bool(self.reasoning or self.reasoning_content)
 
     def is_token(self) -> bool:
-        """Return whether the model wrote something, be it to itself."""
+        """Return whether the model wrote anything, reasoning included."""
         return bool(self.content or self.refusal or self.tool_calls) or self.is_reasoning()
 
 
@@ -120,10 +121,10 @@ class Chunk(_Wire):
 
 
 def parse_chunk(data: bytes, model: str) -> Chunk:
-    """Read one chunk.
+    """Parse one chunk.
 
     Args:
-        data: JSON.
+        data: The chunk, as JSON.
         model: The model's name, for the error.
 
     Raises:
@@ -142,8 +143,8 @@ def reported_error(model: str, error: object, status: int | None = None) -> Chat
 
     Args:
         model: The model's name.
-        error: What stands under ``error``: an object, or a text.
-        status: HTTP status; None when the error came inside of an answer.
+        error: The value of ``error``: an object or a text.
+        status: HTTP status; ``None`` if the error came inside an answer.
     """
     fields: Mapping[str, Any] = error if isinstance(error, dict) else {"message": error}
     code, kind = fields.get("code"), fields.get("type")
@@ -152,7 +153,7 @@ def reported_error(model: str, error: object, status: int | None = None) -> Chat
     words = f"{code} {kind}".lower()
     retryable = retryable_status(status) if status is not None else False
     return ChatModelError(
-        "the server reports an error",
+        "the server reported an error",
         model=model,
         retryable=retryable or any(word in words for word in _RETRYABLE_WORDS),
         status=status,
@@ -163,7 +164,7 @@ def reported_error(model: str, error: object, status: int | None = None) -> Chat
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A tool call of which more may come."""
+    """A tool call that may not be complete yet."""
 
     id: str
     name: str = ""
@@ -174,7 +175,7 @@ class _OpenCall:
             return
         self.name = self.name or function.name or ""
         arguments = function.arguments
-        if isinstance(arguments, dict):  # Ollama's own way: an object, and whole
+        if isinstance(arguments, dict):  # Ollama sends a whole object
             self.raw = json.dumps(arguments, ensure_ascii=False)
         else:
             self.raw += arguments or ""
@@ -192,7 +193,7 @@ class Assembler:
     """The state of one answer between its chunks."""
 
     def __init__(self, model: str) -> None:
-        """Begin an answer of the model of this name."""
+        """Start an answer of the named model."""
         self._model = model
         self._calls: list[_OpenCall] = []
         self._by_index: dict[int, _OpenCall] = {}
@@ -204,32 +205,32 @@ class Assembler:
 
     @property
     def begun(self) -> bool:
-        """Whether a token came, also one that is not for the caller."""
+        """Whether a token has come, even one that is not for the caller."""
         return self._begun
 
     @property
     def finished(self) -> bool:
-        """Whether the server said why the answer ended."""
+        """Whether the server has sent a finish reason."""
         return self._finish_reason is not None
 
     @property
     def ended(self) -> bool:
-        """Whether the server said that nothing follows."""
+        """Whether the server has said that nothing follows."""
         return self._ended
 
     def read(self, event: bytes) -> list[AnswerPiece]:
-        """Return what an event of the stream brings; see `Reading.read`."""
+        """Return the pieces in an event; see `Reading.read`."""
         if event == b"[DONE]":
             self._ended = True
             return []
         return self.feed(parse_chunk(event, self._model))
 
     def read_whole(self, body: bytes) -> list[AnswerPiece]:
-        """Return the pieces of an answer that came at once; see `Reading.read_whole`."""
+        """Return the pieces of an answer that came in one response; see `Reading.read_whole`."""
         return [*self.feed(parse_chunk(body, self._model)), *self.finish()]
 
     def feed(self, chunk: Chunk) -> list[AnswerPiece]:
-        """Return what this chunk completes, and what the model turns to with it.
+        """Return the pieces that a chunk completes, and the model's progress.
 
         Raises:
             ChatModelError: The chunk reports an error.
@@ -240,7 +241,7 @@ class Assembler:
         pieces: list[AnswerPiece] = []
         for choice in chunk.choices or ():
             if choice.index:
-                continue  # a second opinion, asked for by options={"n": 2}: a voice has one
+                continue  # a second choice, from options={"n": 2}; only the first one is said
             delta = choice.delta or choice.message
             if delta is not None:
                 self._begun = self._begun or delta.is_token()
@@ -249,7 +250,7 @@ class Assembler:
         return pieces
 
     def finish(self) -> list[AnswerPiece]:
-        """Return what only counts once the answer is whole: tool calls, then the usage."""
+        """Return the pieces that are known only at the end: tool calls, then the usage."""
         calls = [call.request(number) for number, call in enumerate(self._calls, 1) if call.name]
         usage = self._usage or _Usage()
         details = usage.prompt_tokens_details or _PromptDetails()
@@ -264,16 +265,16 @@ class Assembler:
         ]
 
     def error(self, error: object, status: int | None = None) -> ChatModelError:
-        """Return the exception for an error that the server reports in its own words.
+        """Return the exception for an error that the server reports.
 
         Args:
-            error: What stands under ``error``: an object, or a text.
-            status: HTTP status; None when the error came inside of an answer.
+            error: The value of ``error``: an object or a text.
+            status: HTTP status; ``None`` if the error came inside an answer.
         """
         return reported_error(self._model, error, status)
 
     def _assemble(self, delta: _Delta) -> Iterator[AnswerPiece]:
-        """Yield what a delta brings, in the order in which models write it."""
+        """Yield the pieces of a delta, in the order in which models write them."""
         if delta.is_reasoning() and not self._reasons:
             self._reasons = True
             yield AnswerProgress("thinking")
@@ -289,7 +290,7 @@ class Assembler:
                 yield AnswerProgress("tool_call", call.name)
 
     def _call(self, piece: _ToolCall) -> _OpenCall:
-        """Return the call a piece belongs to, begun if it is the first."""
+        """Return the call that a piece belongs to; start one for its first piece."""
         if piece.index is None and piece.id:
             call = next((call for call in self._calls if call.id == piece.id), None)
             index = len(self._calls)
@@ -303,7 +304,7 @@ class Assembler:
 
 
 def arguments_of(raw: str) -> Mapping[str, Any] | None:
-    """Read a call's arguments; no text means none are given, None that they are no JSON object."""
+    """Parse a call's arguments; empty text means none, ``None`` that they are not a JSON object."""
     if not raw.strip():
         return {}
     try:

@@ -1,8 +1,8 @@
-"""What can go wrong with a language model.
+"""The errors of language models.
 
-ChatModelError                  `retryable` tells whether asking again may help
-├── ChatModelTimeoutError       it was silent for too long; `phase` tells where
-├── AnswerBrokenOffError        it failed in mid-answer; `next_model` may go on with it
+ChatModelError                  `retryable` says whether a retry may help
+├── ChatModelTimeoutError       the model was silent for too long; `phase` says when
+├── AnswerBrokenOffError        the model failed in mid-answer; `next_model` may continue
 └── ChatModelExtraError         (also an ImportError) the package of an extra is missing
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DETAIL_CHARACTERS = 300
 
 Phase = Literal["connect", "first_token", "between_tokens"]
-"""What was waited for when a limit ran out."""
+"""What the client waited for when a limit ran out."""
 
 
 class ChatModelError(BargeinError):
@@ -40,16 +40,16 @@ class ChatModelError(BargeinError):
         detail: str = "",
         retry_after_s: float | None = None,
     ) -> None:
-        """Keep what is known.
+        """Record the failure.
 
         Args:
             problem: What went wrong.
             model: The model's name.
-            retryable: Whether the same question may succeed when asked again.
+            retryable: Whether the same request may succeed when sent again.
             status: The HTTP status; ``None`` if there was no response.
             code: The server's error code, such as ``"invalid_api_key"``.
-            detail: What the server said about it; kept to 300 characters.
-            retry_after_s: Seconds the server asks to wait; None when it does not say.
+            detail: The server's message; cut to 300 characters.
+            retry_after_s: Seconds that the server asks to wait; ``None`` if it does not say.
         """
         super().__init__(problem)
         self.problem = problem
@@ -61,11 +61,11 @@ class ChatModelError(BargeinError):
         self.retry_after_s = retry_after_s
 
     def allow_retry(self, *, retryable: bool, after_s: float | None) -> None:
-        """Record whether a retry may help, by the response's status and headers.
+        """Record whether a retry may help, from the response's status and headers.
 
         Args:
-            retryable: Whether the same question may succeed when asked again.
-            after_s: Seconds the server asks to wait; None when it does not say.
+            retryable: Whether the same request may succeed when sent again.
+            after_s: Seconds that the server asks to wait; ``None`` if it does not say.
         """
         self.retryable, self.retry_after_s = retryable, after_s
 
@@ -73,7 +73,7 @@ class ChatModelError(BargeinError):
     def safe_text(self) -> str:
         """What went wrong and what to check, without the server's text, which may quote people.
 
-        It is shown where the texts of exceptions are hidden.
+        Logs and clients show it where the texts of exceptions are hidden.
         """
         parts = [f"HTTP status {self.status}"] if self.status else []
         known = ", ".join([*parts, *([self.code] if self.code else [])])
@@ -87,23 +87,21 @@ class ChatModelError(BargeinError):
 
 _CHECK = {
     400: "check options= and whether this model takes tools",
-    401: "it does not accept the key: check api_key= or its environment variable, and that the "
-    "key is one of this endpoint",
+    401: "the endpoint rejects the key: check api_key= or its environment variable, and that the "
+    "key belongs to this endpoint",
     402: "the account has no credit: check its billing",
-    403: "the key may not do this: check what account and key are allowed",
+    403: "the key is not allowed to do this: check the permissions of the account and the key",
     404: "there is no such model or address: check the model's name and base_url=",
-    413: "the conversation is too long for it: take a model with a longer context, or a shorter "
-    "history",
+    413: "the conversation is too long: use a model with a longer context, or a shorter history",
     422: "check options= and whether this model takes tools",
-    429: "it has had too many questions or tokens: check the rate limits of the account, or ask "
-    "less at once",
+    429: "too many requests or tokens: check the account's rate limits, or send fewer at once",
 }
-_CHECK_SERVER = "the endpoint itself fails: check its status page or its log, and try again later"
+_CHECK_SERVER = "the endpoint failed: check its status page or its log, and try again later"
 
 
 def _advice(status: int | None, code: str) -> str:
-    """Return what to check when an endpoint refuses; empty where nothing is known."""
-    if code == "insufficient_quota":  # comes with status 429, and waiting helps nobody
+    """Return what to check after an error response; empty if there is no advice."""
+    if code == "insufficient_quota":  # comes with status 429, but waiting does not help
         return _CHECK[402]
     if status is not None and status >= 500:
         return _CHECK_SERVER
@@ -114,10 +112,10 @@ class ChatModelTimeoutError(ChatModelError):
     """A language model was silent for longer than its limit."""
 
     def __init__(self, phase: Phase, limit_s: float, *, model: str = "") -> None:
-        """Keep where and how long.
+        """Record the phase and the limit.
 
         Args:
-            phase: What it was waiting for.
+            phase: What the client waited for.
             limit_s: The limit, in seconds.
             model: The model's name.
         """
@@ -128,36 +126,36 @@ class ChatModelTimeoutError(ChatModelError):
 
 
 class AnswerBrokenOffError(ChatModelError):
-    """A language model failed in mid-answer, and another one can go on; ``Fallback`` raises it.
+    """A language model failed in mid-answer, and another one may continue; ``Fallback`` raises it.
 
-    What was yielded before stays valid, and ends with a whole word.  A ``ChatNode`` catches this
-    and asks the next model; without it, ask `next_model` yourself, or let the answer fail.  What
-    the first model raised is its ``__cause__``.
+    The text yielded before stays valid and ends with a whole word. A ``ChatNode`` catches this
+    error and asks the next model; without a ``ChatNode``, ask `next_model` yourself or let the
+    answer fail. The first model's exception is the ``__cause__``.
     """
 
     def __init__(self, next_model: ChatModel, *, model: str = "") -> None:
-        """Keep who may go on.
+        """Record the model that may continue.
 
         Args:
-            next_model: The models that were not asked yet, as one.
-            model: The name of the one that failed.
+            next_model: The models that were not asked yet, as one model.
+            model: The name of the model that failed.
         """
         super().__init__("the answer broke off", model=model, retryable=True)
         self.next_model = next_model
 
 
 class ChatModelExtraError(ChatModelError, ImportError):
-    """A package is missing that an extra of this distribution installs."""
+    """A package that belongs to an extra of bargein is not installed."""
 
     def __init__(self, owner: str, package: str, extra: str) -> None:
-        """Keep what needs what."""
+        """Record what needs which package."""
         problem = f'{owner} needs the package {package!r}. Run: pip install "bargein[{extra}]"'
         super().__init__(problem)
         self.extra = extra
 
     @property
     def safe_text(self) -> str:
-        """The whole text, which quotes nobody."""
+        """The whole message, which quotes nobody."""
         return self.problem
 
 

@@ -1,6 +1,6 @@
-"""A language model behind an HTTP endpoint that streams: connections, limits, attempts.
+"""The base class of chat models over HTTP: connections, limits and retries.
 
-What is asked and how its answer is read is the endpoint's: see `OpenAIChat` and `AnthropicChat`.
+Subclasses write the request and read the answer: see `OpenAIChat` and `AnthropicChat`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 _IDLE_CONNECTION_S = 60.0
-"""Kept longer than httpx2's 5 s: a caller thinks and speaks for longer than that between turns."""
+"""Longer than httpx2's 5 s, because callers think and speak for longer than that between turns."""
 _MAX_CONNECTIONS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpLimits:
-    """How long an endpoint may take, and how often it is asked."""
+    """How long an endpoint may take, and how many attempts it gets."""
 
     connect_timeout_s: float | None
     first_token_timeout_s: float | None
@@ -44,12 +44,12 @@ class HttpLimits:
 class HttpChat:
     """Streams answers from an endpoint, over one pool of connections.
 
-    The pool opens with the first question and closes when the run of trio ends; inside of
-    ``async with model.open()`` it closes with the block.
+    The pool opens at the first request and closes when trio's run ends; with ``async with
+    model.open()`` it closes with the block.
     """
 
     _path: ClassVar[str]
-    """Where the endpoint is, behind the base URL."""
+    """The path of the endpoint, appended to the base URL."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class HttpChat:
         limits: HttpLimits,
         transport: httpx2.AsyncBaseTransport | None,
     ) -> None:
-        """Settle where to ask; connects nowhere.
+        """Configure the endpoint; nothing connects yet.
 
         Raises:
             ValueError: `attempts` is less than 1.
@@ -81,30 +81,30 @@ class HttpChat:
         self._transport = transport
         self._client: Shared[httpx2.AsyncClient] = Shared(self._open_client)
 
-    # --- the endpoint's own -----------------------------------------------------------------------
+    # --- for subclasses ---------------------------------------------------------------------------
 
     def _body(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Return a request; fields that are None are left out."""
+        """Return the body of a request; fields that are None are left out."""
         raise NotImplementedError
 
     def _key_headers(self) -> Mapping[str, str]:
-        """Return the headers that have the key."""
+        """Return the headers that carry the key."""
         raise NotImplementedError
 
     def _reading(self) -> Reading:
-        """Return what reads one answer."""
+        """Return the reader of one answer."""
         raise NotImplementedError
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, base_url={self.base_url!r})"
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Hold the pool of connections open for the block; blocks may overlap.
+        """Keep the connection pool open for the block; blocks may overlap.
 
         Raises:
             ChatModelExtraError: httpx2 is not installed (extra ``llm``).
@@ -113,11 +113,11 @@ class HttpChat:
             yield
 
     async def prewarm(self) -> None:
-        """Open a connection ahead, so that the next question need not wait for TCP and TLS.
+        """Open a connection in advance, so that the next request does not wait for TCP and TLS.
 
-        An answer that is cut costs its connection, so this is for the moment at which the caller
-        begins to speak.  It costs the server a request without work, takes at most
-        `connect_timeout_s` (5 s where that is None), never fails, and may be cancelled.
+        An interrupted answer loses its connection, so call this when the caller begins to speak. It
+        sends the server one cheap request, takes at most `connect_timeout_s` (5 s if that is None),
+        never raises, and can be cancelled safely.
         """
         client = await self._client.get()
         limit_s = 5.0 if self.connect_timeout_s is None else self.connect_timeout_s
@@ -133,13 +133,13 @@ class HttpChat:
     ) -> Answer:
         """Yield an answer piece by piece; see `ChatModel.stream`.
 
-        A question that fails before its first token is sent again, as `attempts` allows, when the
-        connection failed or broke, or with status 408, 409, 429 or 5xx; ``Retry-After`` counts.
-        Cancelling closes the connection, in every phase.
+        A request that fails before its first token is retried, up to `attempts`, if the connection
+        failed or the status is 408, 409, 429 or 5xx; ``Retry-After`` is respected. Cancelling
+        closes the connection at any time.
 
         Raises:
-            ChatModelTimeoutError: While iterating: a limit ran out.  It is not asked again.
-            ChatModelError: While iterating: all else.
+            ChatModelTimeoutError: While iterating: a limit ran out. There is no retry.
+            ChatModelError: While iterating: any other failure.
             ChatModelExtraError: While iterating: httpx2 is not installed (extra ``llm``).
         """
         return Answer(self._pieces(self._request(messages, tools)))
@@ -163,14 +163,14 @@ class HttpChat:
     async def _send_until_answered(
         self, client: httpx2.AsyncClient, body: Mapping[str, Any]
     ) -> Reply:
-        """Send the question until an answer begins, or there is no more hope."""
+        """Send the request until an answer begins; raise the error after the last attempt."""
         attempt = 1
         while True:
             try:
                 return await self._attempt(client, body)
             except ChatModelTimeoutError as error:
                 if error.phase != "connect":
-                    raise  # whoever waits for a voice has waited long enough
+                    raise  # the caller has waited long enough
                 failure: ChatModelError = error
             except ChatModelError as error:
                 failure = error
@@ -188,7 +188,7 @@ class HttpChat:
             attempt += 1
 
     async def _attempt(self, client: httpx2.AsyncClient, body: Mapping[str, Any]) -> Reply:
-        """Send the question once and wait for the first token."""
+        """Send the request once and wait for the first token."""
         limit_s = self.first_token_timeout_s
         request = client.build_request("POST", f"{self.base_url}{self._path}", json=body)
         reply = Reply(self.model, self.connect_timeout_s, self._reading())
@@ -204,7 +204,7 @@ class HttpChat:
         return reply
 
     async def _more(self, reply: Reply) -> list[AnswerPiece] | None:
-        """Return what comes next, None at the end."""
+        """Return the next pieces, or None at the end."""
         limit_s = self.between_tokens_timeout_s
         try:
             with trio.fail_after(math.inf if limit_s is None else limit_s):
@@ -215,7 +215,7 @@ class HttpChat:
     @asynccontextmanager
     async def _open_client(self) -> AsyncIterator[httpx2.AsyncClient]:
         httpx2 = need(type(self).__name__, "httpx2", "llm")
-        # Without compression: a token in a gzip block arrives when the block does.
+        # No compression: a token in a gzip block arrives only with the whole block.
         headers = {"accept-encoding": "identity", **self._headers, **self._key_headers()}
         async with httpx2.AsyncClient(
             headers=headers,

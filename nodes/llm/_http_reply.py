@@ -1,7 +1,7 @@
 """One HTTP answer of a chat endpoint, streamed or not, from its request to its last byte.
 
-It is read by plain calls, not by a generator, so that a deadline can surround each of them and no
-scope is open while the reader does something else.
+It is read by method calls, not by a generator, so that each call can have its own deadline and no
+cancel scope stays open between calls.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 _CLOSE_S = 2.0
 _END_S = 0.05
-"""How long the end of an answer is waited for after its last event, so that the connection can be
-used again; a server that dawdles loses it."""
+"""How long to wait for the end of the response after the last event, so that the connection can be
+reused; if the server takes longer, it is closed."""
 _MAX_BODY_BYTES = 4 << 20
 _MAX_ERROR_BYTES = 64 << 10
 
 
 @contextmanager
 def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
-    """Turn the errors of httpx2 into ours.
+    """Translate the errors of httpx2 into ours.
 
     Args:
         model: The model's name.
         connect_timeout_s: The limit for connecting, for the message.
 
     Raises:
-        ChatModelError: For every error of the transport.
+        ChatModelError: Any error of the transport.
     """
     import httpx2
 
@@ -51,9 +51,9 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
         limit_s = connect_timeout_s or 0
         raise ChatModelTimeoutError("connect", limit_s, model=model) from error
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError) as error:
-        raise ChatModelError(f"the base URL cannot be used ({error})", model=model) from error
+        raise ChatModelError(f"the base URL is not usable ({error})", model=model) from error
     except httpx2.ConnectError as error:
-        problem = "cannot connect; is the server up, and the base URL right?"
+        problem = "cannot connect: check that the server is up and the base URL is right"
         raise ChatModelError(problem, model=model, retryable=True) from error
     except httpx2.TransportError as error:
         raise ChatModelError("the connection broke", model=model, retryable=True) from error
@@ -64,17 +64,17 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
 async def close_response(
     response: httpx2.Response, body: AsyncGenerator[bytes, None] | None
 ) -> None:
-    """Close a response that may be in mid-stream; safe at any time, also when it is cancelled.
+    """Close a response, even in mid-stream; safe at any time, even when cancelled.
 
     Args:
         response: The response.
-        body: What reads it, if something does.
+        body: The generator that reads it; ``None`` if there is none.
     """
     if response.is_closed:
         return
-    # A suspended body is a chain of suspended generators, not all of which httpx2 closes.  A
+    # A suspended body is a chain of suspended generators, and httpx2 does not close all of them. A
     # read that is cancelled at once makes each of them unwind in order.
-    with trio.CancelScope(shield=True) as scope, suppress(Exception):  # all of it is discarded
+    with trio.CancelScope(shield=True) as scope, suppress(Exception):  # the body is discarded
         scope.cancel(reason="the answer is closed")
         while body is not None and await anext(body, None) is not None:
             continue
@@ -83,61 +83,61 @@ async def close_response(
 
 
 class Reading(Protocol):
-    """Makes the pieces of one answer of what an endpoint sends."""
+    """Reads the pieces of one answer from an endpoint's events."""
 
     @property
     def begun(self) -> bool:
-        """Whether a token came, also one that is not for the caller."""
+        """Whether a token has come, even one that is not for the caller."""
         ...
 
     @property
     def finished(self) -> bool:
-        """Whether the server said why the answer ended."""
+        """Whether the server has sent a finish reason."""
         ...
 
     @property
     def ended(self) -> bool:
-        """Whether the server said that nothing follows."""
+        """Whether the server has said that nothing follows."""
         ...
 
     def read(self, event: bytes) -> list[AnswerPiece]:
-        """Return what an event of the stream brings.
+        """Return the pieces in an event of the stream.
 
         Args:
-            event: JSON, or a word of the endpoint's; never empty.
+            event: JSON, or a word such as ``[DONE]``; never empty.
 
         Raises:
-            ChatModelError: It reports an error, or is no event of such an answer.
+            ChatModelError: The event reports an error, or does not fit the API.
         """
         ...
 
     def read_whole(self, body: bytes) -> list[AnswerPiece]:
-        """Return the pieces of an answer that came at once.
+        """Return the pieces of an answer that came in one response.
 
         Raises:
-            ChatModelError: It reports an error, or is no such answer.
+            ChatModelError: The answer reports an error, or does not fit the API.
         """
         ...
 
     def finish(self) -> list[AnswerPiece]:
-        """Return what only counts once the answer is whole: tool calls, then the usage."""
+        """Return the pieces that are known only at the end: tool calls, then the usage."""
         ...
 
     def error(self, error: object, status: int | None = None) -> ChatModelError:
-        """Return the exception for an error that the server reports in its own words."""
+        """Return the exception for an error that the server reports."""
         ...
 
 
 class Reply:
-    """An answer on its way; `aclose` must be called however it ends."""
+    """An answer in progress; `aclose` must be called however it ends."""
 
     def __init__(self, model: str, connect_timeout_s: float | None, reading: Reading) -> None:
-        """Prepare for an answer.
+        """Prepare to read an answer.
 
         Args:
             model: The model's name, for errors.
             connect_timeout_s: The limit for connecting, for errors.
-            reading: Makes pieces of what comes.
+            reading: Reads the pieces.
         """
         self._model = model
         self._connect_timeout_s = connect_timeout_s
@@ -153,7 +153,7 @@ class Reply:
         """Send the request and wait until the answer begins.
 
         Raises:
-            ChatModelError: It did not.
+            ChatModelError: The request failed, or the answer reports an error.
         """
         with translated(self._model, self._connect_timeout_s):
             self._response = response = await client.send(request, stream=True)
@@ -167,7 +167,7 @@ class Reply:
             self._first += await self._next()
 
     async def more(self) -> list[AnswerPiece] | None:
-        """Return what the next event brings, which may be nothing; None at the end.
+        """Return the pieces in the next event, perhaps none; None at the end.
 
         Raises:
             ChatModelError: The answer broke off, or reports an error.
@@ -181,7 +181,7 @@ class Reply:
         return None
 
     async def aclose(self) -> None:
-        """Close the connection, unless the answer was read to its end; safe at any time."""
+        """Close the connection unless the answer was read to its end; safe at any time."""
         body, self._body = self._body, None
         response, self._response = self._response, None
         if response is not None:
@@ -212,18 +212,18 @@ class Reply:
         return pieces
 
     def _at_end_of_stream(self) -> list[AnswerPiece]:
-        """Settle what it means that the server has sent its last byte."""
+        """Handle the last byte of the stream: finish the answer, or raise if it is incomplete."""
         self._events.extend(self._decoder.close())
         if self._events:
             return self._parse(self._events.popleft())
         if not self._assembler.finished:
-            problem = "the answer broke off: the server closed the stream in the middle of it"
+            problem = "the answer broke off: the server closed the stream before its end"
             raise ChatModelError(problem, model=self._model, retryable=True)
         self._ended = True
         return self._assembler.finish()
 
     async def _read_to_end(self) -> None:
-        """Read what is left of the HTTP message, which frees its connection for another."""
+        """Read the rest of the HTTP message, so that its connection can be reused."""
         body = self._body
         with trio.move_on_after(_END_S), translated(self._model, self._connect_timeout_s):
             while body is not None and await anext(body, None) is not None:
@@ -238,7 +238,7 @@ class Reply:
         return bytes(data)
 
     async def _refusal(self, response: httpx2.Response) -> ChatModelError:
-        """Return the error for an HTTP status that is none of success."""
+        """Return the error for an unsuccessful response."""
         try:
             told = from_json(await self._all(_MAX_ERROR_BYTES))
         except (ValueError, ChatModelError):

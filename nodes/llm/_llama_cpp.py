@@ -1,7 +1,7 @@
-"""A language model from a file, run by llama.cpp in a worker process.
+"""A chat model from a file, run by llama.cpp in a worker process.
 
-A process rather than a thread: the loop keeps its processor, the engine's messages stay off the
-terminal, its thread settings are its own, and one that hangs can be ended.
+A process rather than a thread: it does not slow down trio's loop, its messages stay off the
+terminal, its thread settings affect nothing else, and it can be killed if it hangs.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from ._shared_resource import Shared
 
 _CHILD = Path(__file__).with_name("_llama_cpp_child.py")
 _NICENESS = 5
-"""How far the model stands back where cores are few, 0 to 19.  It writes faster than people speak,
-but the ears that hear the caller end, and the voice of its first clause, are waited for."""
+"""The niceness of the model's process, 0 to 19. The model writes faster than people speak, but
+callers wait for the recognizer and for the voice of the first clause."""
 _PING_S = 0.5
-"""The slowest of 4,100 answers took 0.07 s, while a prompt of 1,800 words was read twice on two
-cores, once beside eight busy processes."""
+"""The slowest of 4,100 pongs took 0.07 s, measured while a prompt of 1,800 words was read twice on
+two cores, once beside eight busy processes."""
 _LATE_S = 0.5
-"""A token, or the next 128 of the prompt, takes 0.02 to 0.5 s with SmolLM2-135M on two cores.  What
-takes longer while another caller waits is held up or stuck, and a second process needs 0.4 s of a
-core until it can answer."""
+"""A token, or the next 128 of the prompt, takes 0.02 to 0.5 s with SmolLM2-135M on two cores. If it
+takes longer while another caller waits, the worker is delayed or stuck; a second process needs 0.4
+s of a core until it can answer."""
 _SETTINGS = {"silence_s": "silence_timeout_s", "start_s": "start_timeout_s"}
 """Our names for the limits of the pool."""
 _DEFAULT_MODEL = "smollm2-135m"
 _SAMPLING = {"temperature": 0.2, "repeat_penalty": 1.2, "repeat_last_n": 10}
-"""A small model loops ("No, no, no") unless repeating costs; over a longer window it would cost to
-repeat what the caller ordered, too.  Tried with SmolLM2-135M."""
+"""A small model loops ("No, no, no") without a repeat penalty; over a longer window the penalty
+would also keep it from repeating what the caller ordered. Tried with SmolLM2-135M."""
 _CANCEL_S = 3.0
-"""A worker that is still busy with a cancelled answer after this is replaced.  A token takes some
-20 ms, 128 tokens of a prompt half a second; what takes longer is stuck."""
+"""A worker that is still busy with a cancelled answer after this is replaced.  A token takes about
+20 ms, 128 tokens of a prompt half a second; a worker that takes longer is stuck."""
 
 
 class LocalChat:
@@ -85,15 +85,15 @@ class LocalChat:
             options: Further fields of each request (``{"temperature": 0.2}``), which override ours;
                 ``None`` as a value removes a field.
             max_tokens: The longest answer, in tokens.
-            threads: Threads that generate.  For a small model 1 is fastest when anything else runs,
-                as llama.cpp's threads wait for the slowest at each step.
+            threads: Threads that generate. For a small model 1 is fastest when anything else runs,
+                because llama.cpp's threads wait for the slowest one at each step.
             batch_threads: Threads that read the prompt.
             context_tokens: The longest prompt and answer together, in tokens; more is an error.
             cache_mib: Memory for the prompts of other conversations, in MiB.
             start_timeout_s: Limit for loading and reading `warm`.
             silence_timeout_s: Limit for one token, and for each 128 tokens of the prompt; a worker
                 that exceeds it is replaced.  ``None`` sets none.  A worker that is dead, stopped or
-                blocks its interpreter is always noticed within a second.
+                blocked in native code is always noticed within a second.
 
         Raises:
             ValueError: A number is not positive.
@@ -127,7 +127,7 @@ class LocalChat:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Load the model and keep it for the block; blocks may overlap.
+        """Load the model and keep it loaded for the block; blocks may overlap.
 
         Raises:
             ChatModelError: It cannot be loaded.
@@ -143,7 +143,7 @@ class LocalChat:
         Cancelling is safe.
 
         Args:
-            messages: The chat so far; while the user still speaks, without the words under way.
+            messages: The chat so far; while the user still speaks, without the current words.
 
         Raises:
             ChatModelError: As `stream`.
@@ -153,7 +153,8 @@ class LocalChat:
             return
         chat = list(messages)
         if chat[-1].get("role") == "assistant":
-            # The engine would go on writing those words; what the user will say stands behind them.
+            # Otherwise the engine would continue the assistant's words; the user's words come after
+            # them.
             chat.append({"role": "user", "content": ""})
         async with Answer(self._pieces({**self._body(chat, ()), "max_tokens": 1})) as answer:
             async for _ in answer:
@@ -191,7 +192,7 @@ class LocalChat:
         pool = await self._pool.get()
         assembler = Assembler(self.model)
         chunks = pool.run(json.dumps(body).encode(), silence_s=self._silence_timeout_s)
-        with _told(self.model, "the model refuses the messages"):
+        with _told(self.model, "the model rejects the messages"):
             async with aclosing(chunks):
                 async for chunk in chunks:
                     for piece in assembler.feed(parse_chunk(chunk, self.model)):
@@ -236,7 +237,7 @@ class LocalChat:
 
 @contextmanager
 def _told(model: str, refused: str) -> Iterator[None]:
-    """Raise what the pool says as an error of a model."""
+    """Translate the pool's errors into `ChatModelError`."""
     try:
         yield
     except (JobError, EngineLoadError) as error:

@@ -1,11 +1,11 @@
-"""llama.cpp as the engine of a worker process; it imports nothing of this framework.
+"""llama.cpp as the engine of a worker process; it imports nothing from this framework.
 
-A job is the body of a chat completion, as JSON; the pieces of its answer are chunks, as JSON.
-While a prompt is read, chunks without content say how far: a reading that gets on is told from one
-that is stuck.
+A job is the body of a chat completion, as JSON; the pieces of its answer are chunks, as JSON. While
+the engine reads a prompt, it sends chunks without content that report progress, so that a slow
+prompt is not mistaken for a stuck process.
 
-The engine always opens an HTTP server.  A TCP port would be open to every user of the machine, so
-it gets a unix socket in a folder that only we can enter, and a key that nobody knows.
+The engine always opens an HTTP server. A TCP port would be open to every user of the machine, so
+the server gets a Unix socket in a private folder and a random key.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from collections.abc import Callable
 from typing import Any
 
 BATCH = 128
-"""Tokens of a prompt that are read at a time.  After each batch the engine says how far it is, and
-hears a cancel.  A batch of 512 takes a tenth less of processor time, and 2 s without a word."""
+"""Prompt tokens read at a time. After each batch the engine reports progress and checks for a
+cancel. Batches of 512 take a tenth less processor time, but 2 s without a report."""
 
 
 def load(settings: dict[str, Any]) -> Model:
     """Load the model.
 
     Args:
-        settings: Those of `LocalChat`, the ``folder`` of the socket, and a body to ``warm`` the
-            model with, or None.
+        settings: The settings of `LocalChat`, the ``folder`` of the socket, and the body of a
+            request to ``warm`` the model with, or None.
     """
-    # A thread that spins while it waits starves all others on few cores.
+    # A thread that spins while it waits starves the others if there are few cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import xllamacpp
 
@@ -44,12 +44,12 @@ def load(settings: dict[str, Any]) -> Model:
     params.n_batch = params.n_ubatch = BATCH
     params.n_ctx = settings["context_tokens"]
     params.cache_ram_mib = settings["cache_mib"]
-    params.swa_full = True  # else a model with a sliding window, like Gemma 3, caches no prompt
+    params.swa_full = True  # else models with a sliding window, like Gemma 3, cache no prompt
     params.cpuparams.n_threads = settings["threads"]
     params.cpuparams_batch.n_threads = settings["batch_threads"]
     params.verbosity = -1
-    # It reads the model once more to see what fits beside a GPU, which is half of the time that
-    # loading takes; without one there is nothing to fit.
+    # Fitting reads the model again to see what fits on a GPU, which takes half of the loading time;
+    # without a GPU there is nothing to fit.
     params.fit_params = len(xllamacpp.get_device_info()) > 1  # pyright: ignore[reportAttributeAccessIssue]  # in C++
     server = xllamacpp.Server(params)  # pyright: ignore[reportAttributeAccessIssue]  # in C++
     if settings["warm"] is not None:
@@ -63,7 +63,7 @@ class Model:
     about: dict[str, Any] = {}  # noqa: RUF012 (nobody writes to it)
 
     def __init__(self, server: Any) -> None:
-        """Answer with a server of xllamacpp."""
+        """Wrap a server of xllamacpp."""
         self._server = server
 
     def run(

@@ -1,4 +1,4 @@
-"""A language model behind any endpoint that speaks OpenAI's chat completions."""
+"""A chat model that uses any endpoint with OpenAI's chat completions API."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class OpenAIChat(HttpChat):
             first_token_timeout_s: Limit from sending a request to the first token; ``None`` sets
                 none.  Keep-alive comments do not count as tokens.
             between_tokens_timeout_s: Limit between two chunks of an answer; ``None`` sets none.
-            attempts: How often a request is sent at most, from 1.
+            attempts: The largest number of attempts for a request, from 1.
             first_wait_s: Longest wait before the second attempt; doubled for each further one.
             max_wait_s: The longest wait; if a server asks for more, there is no further attempt.
             random: Returns numbers from 0 to 1, for the jitter.
-            transport: Carries the requests in place of the network; ``None`` uses the network, with
+            transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What a language model is: one method, and the things that its answer is made of."""
+"""The protocol of a language model: one method, and the pieces of its answer."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ToolCallRequest:
     """A tool call by the model; yielded only once it is complete."""
 
     id: str
-    """Ties the result to the call; made up where the server gives none."""
+    """Links the result to the call; generated if the server sends none."""
     name: str
     arguments: Mapping[str, Any] | None
-    """The arguments; None when `raw` is no JSON object, so that the model can be told."""
+    """The arguments; ``None`` if `raw` is not a JSON object."""
     raw: str
     """The arguments as the model wrote them."""
 
@@ -33,13 +33,13 @@ class Usage:
     """What an answer cost and why it ended; the last piece of every complete answer."""
 
     input_tokens: int | None = None
-    """Tokens of the messages; None where the server does not say."""
+    """Tokens of the messages; ``None`` if the server does not say."""
     output_tokens: int | None = None
-    """Tokens of the answer; None where the server does not say."""
+    """Tokens of the answer; ``None`` if the server does not say."""
     cached_tokens: int | None = None
-    """Those of `input_tokens` that needed no work again; None where the server does not say."""
+    """Tokens of `input_tokens` that came from the cache; ``None`` if the server does not say."""
     finish_reason: str = ""
-    """In the server's word: "stop", "length", "tool_calls", "content_filter"; may be empty."""
+    """The server's word: "stop", "length", "tool_calls", "content_filter"; may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class AnswerProgress:
     """What the model is doing while it writes text that is not for the caller; optional."""
 
     phase: Literal["thinking", "tool_call"]
-    """``thinking``: it reasons; ``tool_call``: it writes the call of a tool."""
+    """``thinking``: the model reasons; ``tool_call``: it writes a tool call."""
     label: str = ""
-    """The name of the tool; empty while it reasons."""
+    """The name of the tool; empty while the model reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,15 @@ class SpeechDelta:
     """PCM16 little-endian mono; pieces are joined as they are."""
     sample_rate_hz: int
     item: str = ""
-    """The vendor's name of what it is a part of."""
+    """The vendor's id of the item that the audio belongs to."""
 
 
 AnswerPiece = TextDelta | ToolCallRequest | Usage | AnswerProgress | SpeechDelta
-"""What an answer is made of."""
+"""A piece of an answer."""
 
 
 def no_piece(model: object, piece: object) -> str:
-    """Return what is wrong with something that is no piece of an answer."""
+    """Return the error message for something that is not a piece of an answer."""
     wanted = "TextDelta, ToolCallRequest, AnswerProgress or Usage"
     return f"{type(model).__name__}.stream() yielded {type(piece).__name__}; it yields {wanted}"
 
@@ -83,9 +83,10 @@ class ChatModel(Protocol):
         """Yield an answer piece by piece, as the model generates it.
 
         Args:
-            messages: The chat so far, as OpenAI's chat completions take it
-                (``{"role": "user", "content": "Hi"}``).
-            tools: What the model may call, as ``{"type": "function", "function": {...}}``.
+            messages: The chat so far, in the format of OpenAI's chat completions (``{"role":
+                "user", "content": "Hi"}``).
+            tools: The tools that the model may call, as ``{"type": "function", "function":
+                {...}}``.
 
         Returns:
             Text as it arrives, then the complete tool calls, then one ``Usage``; an

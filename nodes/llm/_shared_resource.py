@@ -1,8 +1,8 @@
-"""A resource that a whole run shares: opened for a block, or by its first user.
+"""A resource shared by a whole run of trio: opened for a block, or by its first user.
 
 A connection pool or a worker process must outlive the turn that first needs it, and that turn may
-be cut while it opens.  So a task of the run itself owns it: it closes when the last block that
-holds it is left, or, where nobody holds it, when the run ends.
+be interrupted while it opens. So a system task of the run owns it. It closes when the last block
+that holds it ends, or, if no block holds it, when the run ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Tenancy(Generic[T]):
                 async with opener() as self.value:
                     self.opened.set()
                     await self.unwanted.wait()
-        except Exception as error:  # noqa: BLE001 (its users raise it)
+        except Exception as error:  # noqa: BLE001 (raised in its users)
             self.error = error
         finally:
             self.opened.set()
@@ -43,10 +43,10 @@ class _Tenancy(Generic[T]):
 
 
 class Shared(Generic[T]):
-    """Opens a resource once per run of trio, however many use it."""
+    """Opens a resource once per run of trio for any number of users."""
 
     def __init__(self, opener: Callable[[], AbstractAsyncContextManager[T]]) -> None:
-        """Keep how to open it; opens nothing."""
+        """Keep the opener; nothing is opened yet."""
         self._opener = opener
         self._token: trio.lowlevel.TrioToken | None = None
         self._tenancy: _Tenancy[T] | None = None
@@ -55,10 +55,10 @@ class Shared(Generic[T]):
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[T]:
-        """Open it unless it is open, and keep it open for the block.
+        """Open the resource unless it is open, and keep it open for the block.
 
         Raises:
-            Exception: Whatever opening it raised.
+            Exception: What the opener raised.
         """
         self._enter_run()
         self._holders += 1
@@ -71,12 +71,13 @@ class Shared(Generic[T]):
                     await self._close()
 
     async def get(self) -> T:
-        """Return it, opened first if need be; without a holder it stays open until the run ends.
+        """Return the resource, opening it if necessary; without a holder it stays open until the
+        run ends.
 
-        Cancelling is safe: it goes on opening, for the next to ask.
+        Cancelling is safe: the resource keeps opening for the next user.
 
         Raises:
-            Exception: Whatever opening it raised; the next call tries again.
+            Exception: What the opener raised; the next call tries again.
         """
         self._enter_run()
         self._kept = self._kept or not self._holders
@@ -92,17 +93,17 @@ class Shared(Generic[T]):
         return tenancy.value
 
     def drop(self, value: T) -> None:
-        """Close a broken one; the next `get` opens another.
+        """Close a broken resource; the next `get` opens another.
 
         Args:
-            value: What `get` returned; ignored when it has been replaced since.
+            value: What `get` returned; ignored if it has been replaced since.
         """
         if self._tenancy is not None and self._tenancy.value is value:
             self._tenancy.unwanted.set()
             self._tenancy = None
 
     def _enter_run(self) -> None:
-        """Forget what belonged to a run of trio that is over."""
+        """Forget the state of an earlier run of trio."""
         token = trio.lowlevel.current_trio_token()
         if token is not self._token:
             self._token, self._tenancy, self._holders, self._kept = token, None, 0, False

@@ -1,7 +1,7 @@
-"""Server-sent events: bytes in, the data of whole events out.
+"""A decoder of server-sent events: bytes in, the data of complete events out.
 
-WHATWG HTML, section 9.2.6 "Interpreting an event stream".  Only ``data`` counts here: language
-models use no event names, ids or reconnection times.
+WHATWG HTML, section 9.2.6 "Interpreting an event stream". Only ``data`` is read: language models
+need no event names, ids or reconnection times.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from bargein.routes import BargeinError
 
 MAX_EVENT_BYTES = 4 << 20
 """A larger event is an error: the longest that a chat endpoint has reason to send, a whole answer
-with its tool calls, is some hundred kilobytes."""
+with its tool calls, has a few hundred kilobytes."""
 
 
 class EventTooLargeError(BargeinError, ValueError):
-    """A server sends an event without end."""
+    """An event of a server exceeds `MAX_EVENT_BYTES`."""
 
 
 class EventStreamDecoder:
-    """Takes a byte stream apart, wherever the network cuts it."""
+    """Splits a byte stream into events, wherever the network cuts it."""
 
     def __init__(self) -> None:
         """Start at the beginning of a stream."""
@@ -45,7 +45,8 @@ class EventStreamDecoder:
             self._after_cr = False
             chunk = chunk.removeprefix(b"\n")  # CR LF that was cut in the middle is one line end
         if b"\n" not in chunk and b"\r" not in chunk:
-            # Only kept: a long line that comes in many chunks is not read anew with each of them.
+            # Only buffered, so that a long line in many chunks is not parsed again with each of
+            # them.
             self._rest += chunk
             self._check_size()
             return []
@@ -62,12 +63,12 @@ class EventStreamDecoder:
             raise EventTooLargeError(f"an event exceeds {MAX_EVENT_BYTES} bytes")
 
     def close(self) -> list[bytes]:
-        """Return what a server left unfinished that forgets the last blank line."""
+        """Return the last event of a server that does not send the final blank line."""
         data, self._data = self._data, []
         return [b"\n".join(data)] if data else []
 
     def _line(self, line: bytes) -> bytes | None:
-        """Take in a line; return an event's data if the line ends one."""
+        """Handle a line; return an event's data if the line ends one."""
         line = line.rstrip(b"\r\n")
         if self._at_start:
             self._at_start = False

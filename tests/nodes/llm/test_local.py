@@ -248,7 +248,7 @@ async def test_too_long(model) -> None:
     with pytest.raises(ChatModelError, match="context size") as caught:
         await collect(model.stream([{"role": "user", "content": "x " * 5000}]))
     assert (caught.value.status, caught.value.retryable) == (400, False)
-    with pytest.raises(ChatModelError, match="refuses the messages"):
+    with pytest.raises(ChatModelError, match="rejects the messages"):
         await collect(model.stream([{"role": "user"}]))
     assert text_of(await collect(model.stream(ASK)))
 
