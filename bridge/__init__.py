@@ -1,4 +1,4 @@
-"""The call: voice events, bridges, what was heard, and the way to the caller."""
+"""The call: voice events, bridges, playout, history, and the transports to the caller."""
 
 if __name__ == "bridge":
     raise ImportError(

@@ -1,4 +1,4 @@
-"""What the agent of a call does at this moment, for whoever decides about turns."""
+"""What the agent of a call is doing now, for turn taking."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @final
 class AgentStatus:
-    """The agent that the caller hears, at the moment in which it is asked.
+    """A live view of the agent that the caller hears.
 
-    Nothing is kept: each attribute is worked out anew, also in the middle of a publication.
+    Each attribute is computed when you read it, even in the middle of a publication.
     """
 
     __slots__ = ("_control", "_floor", "_questions", "_speaking", "_state")
@@ -32,7 +32,7 @@ class AgentStatus:
         control: Control,
         state: StateKeeper,
     ) -> None:
-        """Know where to look; made by the call."""
+        """Keep the parts to read from; made by the call."""
         self._floor = floor
         self._speaking = speaking
         self._questions = questions
@@ -41,14 +41,14 @@ class AgentStatus:
 
     @property
     def is_audible(self) -> bool:
-        """Whether the caller hears it, or would if it were not held."""
+        """Whether the caller hears it, or would hear it without a hold."""
         return self._speaking.is_audible_now
 
     @property
     def is_at_work(self) -> bool:
-        """Whether it is working on an answer, or one waits to be heard.
+        """Whether it is working on an answer, or has one that waits to be heard.
 
-        An agent that has asked the caller something, and was heard, is not at work.
+        An agent that waits for the caller's answer to its question is not at work.
         """
         speaking = self._speaking
         works = speaking.is_generating and not self._questions.was_heard
@@ -56,7 +56,7 @@ class AgentStatus:
 
     @property
     def saying(self) -> str:
-        """What it says around now, as far as its echo may be heard; empty for nothing."""
+        """The words around now whose echo the microphone may hear; empty for none."""
         return self._speaking.saying
 
     @property
@@ -71,17 +71,17 @@ class AgentStatus:
 
     @property
     def route(self) -> str:
-        """The chain whose run speaks or works, as it was written; empty for none."""
+        """The chain whose run speaks or works, as written; empty for none."""
         turn = self._control.target()
         return "" if turn is None or turn.run is None else turn.run.written
 
     def may_be_cut_by(self, event_class: type) -> bool:
-        """Whether an event of a class would cut what is being said or generated.
+        """Whether an event of this class would cut what is being said or generated.
 
         Args:
             event_class: The class of the event, such as ``UserStartedSpeaking``.
 
         Returns:
-            False also for what is not interruptible, and when nothing is said or generated.
+            False also for protected speech, and when nothing is said or generated.
         """
         return self._speaking.may_be_cut_by(event_class)

@@ -1,4 +1,4 @@
-"""An application: what answers a call, and with which ears and voice."""
+"""An application: what answers calls, with which ears and voice."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """What a call begins with, and where it is kept."""
+    """The history that a call starts with, and the conversation that stores it."""
 
     history: History
     conversation: str
     kept_in: SafeWriter | None = None
 
     def follow(self, call: Call) -> None:
-        """Save by the call's timer what could not be saved, and let the caller's side know."""
+        """Retry failed writes by the call's timer, and report them to the caller's side."""
         if self.kept_in is not None:
             self.kept_in.follow(call.router.call_at, lambda text: _publish_trouble(call, text))
 
@@ -109,7 +109,7 @@ class App:
 
         Args:
             answer: An async function that takes the call.  It declares routes and may speak; the
-                call goes on after it returns.
+                call continues after it returns.
             speech: What hears and speaks in calls with audio, such as ``LocalSpeech()``.
             conversations: Where conversations are kept, such as
                 ``SqliteConversations("calls.db")``.
@@ -177,12 +177,12 @@ class App:
 
     @property
     def hears(self) -> bool:
-        """Whether its agents hear callers: the app has speech, and that has ears."""
+        """Whether its agents hear callers: the app has speech with ears."""
         return self.speech is not None and getattr(self.speech, "hears", True)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Load and warm what all calls share; enter it once per process, around all calls."""
+        """Load and warm what all calls share; enter this once per process, around all calls."""
         if self.speech is None:
             yield
         else:
@@ -202,8 +202,8 @@ class App:
         """Answer one call; leaving the block ends it and all its tasks.
 
         With ``conversations=``, everything said is saved as it happens, before any event reports
-        it.  If the disk cannot be written to, the caller's side gets an ``AgentError``, the write
-        is retried, and the call goes on.
+        it.  If a write fails, the caller's side gets an ``AgentError``, the write is retried, and
+        the call continues.
 
         Args:
             transport: The caller's side.
@@ -293,8 +293,8 @@ class App:
             call.router.observe(PermissionRequested, lambda message: self._operate(call, message))
         call.nursery.start_soon(self._answer, call, name="answer")
         for _ in range(2):
-            # After the second of these the answering task has had its first step, so that the
-            # routes it declares there hear of the start.
+            # Two checkpoints give the answering task its first step, so the routes it declares
+            # there get CallStarted.
             await trio.lowlevel.checkpoint()
         started = CallStarted(call_id=call.call_id, caller=call.caller, audio=transport.audio)
         call.router.publish_detached(started, "call")
@@ -305,7 +305,7 @@ class App:
             call.nursery.start_soon(self._decide, call, question, name="operator")
 
     async def _decide(self, call: Call, question: Question) -> None:
-        assert self.operator is not None  # who observes has one
+        assert self.operator is not None  # observed only with an operator
         allow = False
         try:
             with CONTAINED:
@@ -361,7 +361,7 @@ async def run_answer(answer: Answer, call: Call) -> None:
     """Let a function answer a call.
 
     Raises:
-        RouteDefinitionError: It is no async function, nor gives what one does.
+        RouteDefinitionError: It is not an async function, and returns no awaitable.
     """
     answering = answer(call)
     if not inspect.isawaitable(answering):

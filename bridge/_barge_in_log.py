@@ -1,4 +1,4 @@
-"""Writes one log line for each barge-in, whatever number of runs, tools and nodes it has cut."""
+"""Writes one log line for each barge-in, however many runs, tools and nodes it cut."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _BEGINS_A_TURN = ("interruption", "turn", "kept_words")
-"""The decisions of turn taking that a ``UserStartedSpeaking`` follows."""
+"""The decisions of turn taking that are followed by ``UserStartedSpeaking``."""
 
 
 @dataclass(slots=True)
 class _BargeIn:
-    """What one event has cut."""
+    """The turns that one event cut."""
 
     by: Interruption
     turn_rule: str | None
@@ -37,10 +37,10 @@ class _BargeIn:
 
 
 class BargeIns:
-    """Writes a line ``barge_in`` for each event by which answers were cut, once its step is over.
+    """Writes a line ``barge_in`` for each event that cut answers, once its step is over.
 
-    Verbs that are stronger than ``barge_in`` have lines of their own, and so has a hand-over.  A
-    chain that its own event cuts was interrupted by nobody.
+    Hand-overs, and verbs stronger than ``barge_in``, have their own lines.  A chain that is cut by
+    its own event was not interrupted by anybody.
     """
 
     __slots__ = ("_began", "_context", "_cut", "_decided", "_follows_turns", "_turns")
@@ -55,12 +55,12 @@ class BargeIns:
         context.router.observe(TurnDecided, self._turn_decided)
 
     def add(self, turn: Turn, by: Interruption, phase: TurnPhase) -> None:
-        """Record that a turn was cut; ``tell()`` writes it to the log.
+        """Record that a turn was cut; ``write_down()`` logs it.
 
         Args:
             turn: The turn.
             by: What cut it.
-            phase: What it was at.
+            phase: What it was doing.
         """
         if verb_of(by.cause) != "barge_in" or self._is_of_an_agent(turn, by.cause):
             return
@@ -70,30 +70,30 @@ class BargeIns:
         self._cut[cause].phases[turn] = phase
 
     def _is_of_an_agent(self, turn: Turn, cause: Message | None) -> bool:
-        """Whether an agent has cut a turn itself: by handing over, or its own chain."""
+        """Whether an agent cut its own turn, by a hand-over or by its own chain."""
         if cause is None:
             return False
         return isinstance(cause.event, AgentHandoff) or self._turns.of(cause.run) is turn
 
     def write_down(self) -> None:
-        """Have what was cut written down, once the publication under way is over."""
+        """Log the recorded cuts once the current publication is over."""
         if self._cut:
             self._context.router.call_after(self._write)
 
     def _turn_decided(self, message: Message) -> None:
-        if not self._follows_turns:  # where only text travels nobody ever decides
+        if not self._follows_turns:  # text-only calls have no turn taking, and never get here
             self._follows_turns = True
             self._context.router.observe(UserStartedSpeaking, self._turn_began)
         if message.event.decision in _BEGINS_A_TURN:
             self._decided = message.source, message.event.rule
 
     def _turn_began(self, message: Message) -> None:
-        # It has cut by now, as rules are applied before observers are called; but what it has cut
-        # may be recorded later.
+        # Rules apply before observers are called, so its cuts are made; but they may be recorded
+        # later.
         self._began, self._decided = (message.id, self._decided), None
 
     def _turn_rule(self, cause: Message | None) -> str | None:
-        """Return the rule of turn taking by which the caller's turn began, if one did."""
+        """Return the rule of turn taking that started the caller's turn; ``None`` without one."""
         if cause is None or type(cause.event) is not UserStartedSpeaking:
             return None
         began_by, decided = self._began
@@ -128,7 +128,7 @@ class BargeIns:
 
     @staticmethod
     def _seconds(barge_in: _BargeIn) -> tuple[float, float]:
-        """Return for how long the answers were heard, and how much audio of them was dropped."""
+        """Return how many seconds of the answers were heard, and how many were dropped."""
         now_s = trio.current_time()
         said = [utterance for turn in barge_in.phases for utterance in turn.utterances]
         heard_ms = sum(max(u.position_ms(now_s), u.played_once_ms) for u in said)

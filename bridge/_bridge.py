@@ -53,7 +53,7 @@ class Bridge(ChainStart):
 
     @classmethod
     def _of(cls, call: Call, node: object, name: str, *, is_agent: bool) -> Bridge:
-        """Make the place of a node; for the call."""
+        """Create the bridge of a node; only the call uses it."""
         self = object.__new__(cls)
         self.call = call
         self.node = node
@@ -82,15 +82,15 @@ class Bridge(ChainStart):
 
     @property
     def call_id(self) -> str:
-        """Names the call in logs."""
+        """The id of the call in logs."""
         return self.call.call_id
 
     def call_at(self, at_s: float, fn: Callable[[], None]) -> None:
-        """Call a function at a given time; a bridge has one alarm, which each call sets anew.
+        """Call a function at a given time; each call replaces the bridge's one alarm.
 
         Args:
-            at_s: When, in seconds of trio's clock; infinite for never.
-            fn: A plain function; what it raises is logged, and the call goes on.
+            at_s: When, in seconds of trio's clock; infinity means never.
+            fn: A plain function; its errors are logged, and the call continues.
         """
         if math.isinf(at_s):
             self.call.router.forget(self)
@@ -98,7 +98,7 @@ class Bridge(ChainStart):
             self.call.router.call_at(self, at_s, fn)
 
     def hold_speech(self, reason: str) -> None:
-        """Hold the agent's voice at the sample that is being heard; see ``Call.hold_speech()``.
+        """Hold the agent's voice at the sample being heard; see ``Call.hold_speech()``.
 
         Args:
             reason: Who holds it, in one word.
@@ -106,7 +106,7 @@ class Bridge(ChainStart):
         self.call.hold_speech(reason)
 
     def release_speech(self, reason: str) -> None:
-        """Release the hold of this reason, in this step; without one, do nothing.
+        """Release the hold with this reason, in this step; do nothing if there is none.
 
         Args:
             reason: As in ``hold_speech()``.
@@ -123,10 +123,10 @@ class Bridge(ChainStart):
             event: An instance of any event class.
 
         Raises:
-            TypeError: The event is none.
+            TypeError: It is not an event.
         """
         if isinstance(event, type) or type(event).__module__ == "builtins":
-            check_event(event)  # raises; in place, as it stands between a barge-in and its cut
+            check_event(event)  # raises; tested inline, because a barge-in waits for this
         return self.call.router.publish_detached(event, self.name)
 
     def publish_for(self, event: E, message: Message) -> Message[E]:
@@ -138,13 +138,13 @@ class Bridge(ChainStart):
             message: What the event was made from, such as the text of a clause.
 
         Raises:
-            TypeError: The event is none.
+            TypeError: It is not an event.
         """
         check_event(event)
         return self.call.router.publish(event, self.name, message.run)
 
     def report_error(self, error: Exception) -> None:
-        """Report an error of an engine that the call survives to the developers' listeners.
+        """Report an engine's error, which the call survives, to the developers' listeners.
 
         Args:
             error: The exception, in the step in which it was caught.
@@ -154,13 +154,13 @@ class Bridge(ChainStart):
     def say_notice(self, text: str) -> AnswerHandle:
         """Tell the caller to wait, or that something failed, ahead of everything queued.
 
-        The caller may interrupt it, and no model sees it as an answer of its own.
+        The caller may interrupt it, and models do not see it as their answer.
 
         Args:
             text: What to say.
 
         Returns:
-            Its handle, as of ``call.say()``.
+            Its handle, as from ``call.say()``.
         """
         return self.call.speaking.say(AgentResponse(content=text), is_notice=True)
 
@@ -168,7 +168,7 @@ class Bridge(ChainStart):
         """Whether the text of an ``AgentResponse`` is a notice.
 
         Args:
-            message: The message, from the step on in which it is published.
+            message: The message; valid from the step in which it is published.
         """
         return message.tag is not None and message.tag.turn.is_notice
 
@@ -186,7 +186,7 @@ class Bridge(ChainStart):
             speaking.cut(turn, reason)
 
     def move_answer_to_background(self) -> bool:
-        """Move the answer under way to the background, and return whether that was possible."""
+        """Move the current answer to the background, and return whether that was possible."""
         return self.call.control.use("background", source=self.name).accepted
 
     def is_audible(self, message: Message) -> bool:
@@ -198,14 +198,14 @@ class Bridge(ChainStart):
         return self.call.is_audible(message)
 
     def needs_voice(self, message: Message) -> bool:
-        """Whether a voice is to say what a message says.
+        """Whether a voice should speak the text of a message.
 
         Args:
             message: A message with an ``AgentResponse``.
 
         Returns:
-            False where the caller does not hear its agent, and where that speaks itself: its node
-            has ``speaks_itself = True``, and publishes ``AgentAudio`` of its own.
+            False if the caller does not hear its agent, or the agent speaks itself: its node has
+            ``speaks_itself = True`` and publishes its own ``AgentAudio``.
         """
         if not self.call.is_audible(message):
             return False
@@ -216,7 +216,7 @@ class Bridge(ChainStart):
         """Return the number of the utterance that the text of an ``AgentResponse`` belongs to.
 
         Args:
-            message: The message, from the step on in which it is published.
+            message: The message; valid from the step in which it is published.
 
         Returns:
             The number, for ``AgentAudio``; ``None`` for text that nobody will hear.
@@ -236,13 +236,13 @@ class Bridge(ChainStart):
         return None if found is None else found.position_ms(trio.current_time())
 
     def owe_clauses(self, utterance: int, more: int) -> None:
-        """Record that a voice has been asked for a clause, or has given one.
+        """Record that a voice was asked for a clause, or delivered one.
 
-        While it owes none, a caller who waits waits for the text.
+        While it owes none, a waiting caller is waiting for text.
 
         Args:
             utterance: The number of the utterance; nothing happens if it is over.
-            more: How many clauses more it owes; negative for fewer.
+            more: How many more clauses it owes; negative for fewer.
         """
         found = self.call.speaking.utterance(utterance)
         if found is not None:
@@ -259,7 +259,7 @@ class Bridge(ChainStart):
 
     @property
     def output_rate_hz(self) -> int:
-        """The rate of ``AgentAudio`` that the caller's player takes, in Hz."""
+        """The sample rate that ``AgentAudio`` needs for the caller's player, in Hz."""
         return self.call.output_rate_hz
 
     # --- its place ------------------------------------------------------------------------------

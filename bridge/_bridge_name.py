@@ -1,4 +1,4 @@
-"""The name of a node's place in a call: the source that its events carry."""
+"""Finds the name of a bridge: the source of its events."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from collections.abc import Container
 from .control._argument_checks import check_string
 
 OURS = ("caller", "call")
-"""The sources of what the caller's side and the call itself publish."""
+"""The sources of the caller's side and of the call itself."""
 
 
 def free_name(node: object, name: str | None, taken: Container[str]) -> str:
-    """Return the name of a new place.
+    """Return the name of a new bridge.
 
     Args:
-        node: The node; ``None`` for a place without one.
-        name: The name that is asked for; ``None`` makes one of the node's name, or its class.
-        taken: The names of the places that there are.
+        node: The node; ``None`` for a bridge without one.
+        name: The requested name; ``None`` derives it from the node's name or class.
+        taken: The names of the existing bridges.
 
     Raises:
-        TypeError: The name is no string.
+        TypeError: The name is not a string.
         ValueError: The name is empty or taken.
     """
     if name is not None:
         check_string("bridge", "name", name)
         if not name:
-            raise ValueError("bridge() name= is the source of its events, and not empty")
+            raise ValueError("bridge() name= is the source of its events; it must not be empty")
         if name in taken or name in OURS:
             raise ValueError(f"the name {name!r} is taken in this call; give another name=")
         return name

@@ -65,7 +65,7 @@ E = TypeVar("E")
 PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
 
 _NEVER_SENT = (UserAudio, AgentAudio, FixedText)
-"""Audio has a way of its own; fixed texts are a request of the call to itself."""
+"""Audio takes another way; a fixed text is a request of the call to itself."""
 
 
 class Call:
@@ -74,22 +74,22 @@ class Call:
     Made by ``App.open_call()`` and ``bargein.testing.open_call()``.
 
     Attributes:
-        call_id: Names the call in logs.
-        caller: Who calls, as the transport tells it; may be empty.
+        call_id: The id of the call in logs.
+        caller: Who calls, according to the transport; may be empty.
         router: Dispatches events to the routes of all bridges.
-        history: What was said, and what of it was heard.
+        history: What was said, and how much of it was heard.
         work: The running tools.
-        permissions: The open questions whether a tool may run.
+        permissions: The open permission questions of tools.
         questions: The questions that running tools ask the caller.
-        delivery: The results of background jobs that wait to be told.
+        delivery: The results of background jobs that wait to be delivered.
         steps: Records the steps of each turn.
-        agent_status: What the agent that the caller hears does at this moment.
-        control: Carries out the verbs; use ``call.handle`` instead.
-        actions: Transfers the caller and presses keys, where the transport can.
+        agent_status: What the agent that the caller hears is doing now.
+        control: Executes the verbs; use ``call.handle`` instead.
+        actions: Transfers the caller and presses keys, if the transport can.
         on_touch: Plain functions, called after anything that may change ``snapshot()``.
         conversation: Names the conversation in the conversation store; empty without one.
         request: How a client of the server asked for the call; ``None`` without a server.
-        on_error: Plain functions, called with each exception of the app that the call survives.
+        on_error: Plain functions, called with each exception of the app's code.
         nursery: Owns the call's tasks; tasks started in it end with the call.
         ended: Set once the call is over.
     """
@@ -120,14 +120,14 @@ class Call:
         self.ended = context.ended
         self.work = context.work
         self.on_touch = context.on_touch
-        # The first sink: what follows from an event is told after it.
+        # The first sink, so that the caller's side gets an event before its consequences.
         router.add_sink(self._transport.send, unless=_NEVER_SENT, may_wait=True)
         self.delivery = Delivery(context)
         self.speaking = Speaking(context, self._transport, self.delivery, self._interrupt)
         self.steps = StepKeeper(context, self.speaking.turn_of)
         self.on_error: list[Callable[[Exception], None]] = []
         self.permissions = Permissions(context)
-        # Before the memory of words: it notes what they answer.
+        # Before the history writer: it records which question the words answer.
         self.questions = Questions(context, self.speaking)
         self.control = Control(
             context,
@@ -190,30 +190,30 @@ class Call:
         """Let a node answer each turn of the caller, and stop when the caller speaks.
 
         Short for ``call.bridge(node).on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        .stream(node.generate).broadcast()``.  A node that has a place in this call keeps it.
+        .stream(node.generate).broadcast()``.  A node that has a bridge in this call keeps it.
 
         Args:
             node: A ``ReasoningNode``, or anything with ``generate(message)``.
             name: As in ``bridge()``.
 
         Returns:
-            The chain; rules can be added to it, and ``.on()`` begins the node's next one.
+            The chain; add rules to it, or start the node's next chain with ``.on()``.
 
         Raises:
-            RouteDefinitionError: `node` generates nothing, or has a place by another name.
+            RouteDefinitionError: `node` has no ``generate()``, or its bridge has another name.
             ValueError: The name is taken.
         """
         check_generates(node)
         return answer_turns(self._place_of(node, name), node)
 
     def _place_of(self, node: object, name: str | None) -> Bridge:
-        """Return the place that a node has in this call; a new one if it has none."""
+        """Return the bridge of a node in this call; a new one if it has none."""
         for bridge in self._bridges.values():
             if bridge.node is node:
                 if name is not None and name != bridge.name:
                     raise RouteDefinitionError(
-                        f"converse(name={name!r}): this {type(node).__name__} has its place in the "
-                        f"call already, as {bridge.name!r}; leave name= out"
+                        f"converse(name={name!r}): this {type(node).__name__} already has a "
+                        f"bridge in this call, {bridge.name!r}; leave name= out"
                     )
                 return bridge
         return self.bridge(node, name=name)
@@ -272,17 +272,17 @@ class Call:
             The message that carried it.
 
         Raises:
-            TypeError: The event is none, but a class, ``None`` or a text, or the source is not a
-                string.
+            TypeError: `event` is not an event (for example a class, ``None`` or a string), or
+                `source` is not a string.
         """
         if isinstance(event, type) or type(event).__module__ == "builtins":
-            check_event(event)  # raises; in place, as each frame of the caller comes by
+            check_event(event)  # raises; tested inline, because each audio frame passes here
         if not isinstance(source, str):
             check_string("publish", "source", source)
         return self.router.publish(event, source)
 
     def say(self, text: str, interruptible: bool = True) -> AnswerHandle:
-        """Say a fixed text: queue it behind what is being said, in this step; never waits.
+        """Say a fixed text after what is being said; it is queued in this step, without waiting.
 
         Args:
             text: What to say.
@@ -290,7 +290,7 @@ class Call:
 
         Returns:
             Its handle.  ``await`` it to wait until the text was heard or cut, or ignore it.  While
-            the call is paused the text waits.  Once the call is over nothing is said, and the
+            the call is paused, the text waits.  Once the call is over, nothing is said, and the
             outcome is ``disconnected`` or ``shutdown``.
 
         Raises:
@@ -302,20 +302,19 @@ class Call:
 
     @property
     def answer(self) -> AnswerHandle | None:
-        """The answer under way, on which a verb would act now; ``None`` without one."""
+        """The current answer, which a verb would affect now; ``None`` without one."""
         turn = self.control.target()
         return None if turn is None else self.speaking.handle_of(turn)
 
     def hold_speech(self, reason: str) -> None:
-        """Hold the agent's voice at the sample that is being heard, in this step.
+        """Hold the agent's voice at the sample being heard, in this step.
 
-        Only the voice stands still; generating goes on, and its text waits.  A player that cannot
-        stand still is silenced and gets the rest again at the release, from the last word heard.  A
-        second hold by the same reason changes nothing; with several reasons, the voice continues
-        when the last one is released.  A hold ends by itself when what it holds is cut, and does
-        nothing while nothing is said or generated.  Holds by ``"pause"`` (the verb) and
-        ``"connection"`` stay, and hold what comes next as well.  In a text-only call nothing is
-        held.
+        Only the voice stops; generation continues, and its text waits.  A player that cannot stand
+        still is silenced, and at the release it gets the rest again, from the last word heard.  A
+        second hold with the same reason changes nothing; with several reasons, the voice continues
+        when the last one is released.  A hold ends when the held speech is cut, and does nothing
+        while nothing is said or generated.  Holds with the reasons ``"pause"`` (the verb) and
+        ``"connection"`` stay, and hold later speech too.  A text-only call has nothing to hold.
 
         Args:
             reason: Who holds it, in one word; ``AgentSpeechHeld`` carries it.
@@ -327,7 +326,7 @@ class Call:
         self.speaking.hold(reason)
 
     def release_speech(self, reason: str) -> None:
-        """Release the hold of this reason, in this step; without one, do nothing.
+        """Release the hold with this reason, in this step; do nothing if there is none.
 
         Args:
             reason: As in ``hold_speech()``; ``AgentSpeechReleased`` carries it.
@@ -339,7 +338,7 @@ class Call:
         self.speaking.release(reason)
 
     def talk(self, *, down: bool) -> None:
-        """Press or release the key that the caller talks by: down, it holds their turn open.
+        """Press or release the caller's talk key; while it is down, their turn stays open.
 
         Raises:
             TypeError: `down` is not a bool.
@@ -348,23 +347,23 @@ class Call:
         self.publish(TalkKeyChanged(down=down))
 
     def end_turn(self) -> None:
-        """End the caller's turn as soon as its words are known; without a turn, do nothing."""
+        """End the caller's turn as soon as its words are known; do nothing without a turn."""
         self.talk(down=False)
 
     def report_playback(self, utterance: int, played_ms: float, kind: PlaybackKind) -> None:
-        """Record how far the caller's player has got; for transports.
+        """Record how far the caller's player has played; for transports.
 
         Args:
             utterance: The number of the utterance.
-            played_ms: How much of that utterance has left the loudspeaker.
+            played_ms: How many milliseconds of it have left the loudspeaker.
             kind: ``flushed`` answers a ``clear``; ``underrun`` means that the player ran dry.
 
-        A report with a negative, infinite or NaN number is a mistake of the player, at the other
-        end of the network: it is logged and ignored.
+        A report with a negative, infinite or NaN number is a mistake of the remote player: it is
+        logged and ignored.
 
         Raises:
             TypeError: `utterance` or `played_ms` is not a number.
-            ValueError: There is no such kind.
+            ValueError: `kind` is unknown.
         """
         check_word("report_playback", "kind", kind, get_args(PlaybackKind))
         try:
@@ -395,7 +394,7 @@ class Call:
         try:
             self.speaking.close(outcome)
             self.router.publish_detached(CallEnded(reason=reason), "call")
-        finally:  # a stage that is too deep in a loop may not publish, but it ends the call
+        finally:  # publishing may raise PublishLoopError in a stage; end the call anyway
             self.router.close(outcome)
             self.ended.set()
             self.control.close()
@@ -407,28 +406,28 @@ class Call:
 
     @property
     def history(self) -> History:
-        """What was said so far, up to this moment."""
+        """What was said until now."""
         return self.speaking.history
 
     @property
     def last_history(self) -> History:
-        """What was said up to the last update; for use after the event loop has ended."""
+        """What was said until the last update; for use after the event loop has ended."""
         return self._context.history
 
     @property
     def handle(self) -> Handle:
-        """The verbs, the input and the view of this call's agent, as people use them."""
+        """The verbs, the input and the view of this call's agent."""
         return Handle(self, self._token)
 
     @property
     def state(self) -> CallState:
-        """What the call is doing, as the last ``StateChanged`` said."""
+        """What the call is doing, according to the last ``StateChanged``."""
         self.router.catch_up()
         return self._state.state
 
     @property
     def current_state(self) -> CallState:
-        """What the call is doing at this moment, even in the middle of a publication."""
+        """What the call is doing now, even in the middle of a publication."""
         return find(self._state)
 
     def why_not(self, verb: Verb) -> str:
@@ -437,19 +436,19 @@ class Call:
         return refusal(self._state, verb)
 
     def snapshot(self) -> Snapshot:
-        """Return what the call is doing, with everything a watcher shows."""
+        """Return what the call is doing, with everything that watchers show."""
         self.router.catch_up()
         return self._snapshot_at(trio.current_time())
 
     def last_snapshot(self) -> Snapshot:
-        """Return the snapshot of the last change of state; for use after the loop has ended."""
+        """Return the snapshot of the last state change; for use after the loop has ended."""
         return self._snapshot_at(self._state.since_s)
 
     def _snapshot_at(self, now_s: float) -> Snapshot:
         return snapshot_at(now_s, self._state, self.work, self.permissions, self.questions)
 
     def watch(self) -> Subscription:
-        """Return a feed: a snapshot, then everything that happens from now on."""
+        """Return a feed: a snapshot, then every event from now on."""
         watcher = Subscription(self.snapshot, self._transport.watchers.remove)
         if self.ended.is_set():
             watcher.end()
@@ -462,7 +461,7 @@ class Call:
         return self.speaking.turn_of(run)
 
     def touch_state(self) -> None:
-        """Update the state once the publication under way is over."""
+        """Update the state once the current publication is over."""
         self._context.touch_state()
 
     @property
@@ -472,7 +471,7 @@ class Call:
 
     @property
     def output_rate_hz(self) -> int:
-        """The rate of ``AgentAudio`` that the caller's player takes, in Hz."""
+        """The sample rate that ``AgentAudio`` needs for the caller's player, in Hz."""
         return self._transport.sample_rate_hz
 
     # --- reactions ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the parts of a call know of it: its routes, its history, its floor, and its state."""
+"""What the parts of a call share: its router, its history, its floor and its state."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .history._history import History
 
 
 class CallContext:
-    """The face of a call that its parts get; what else a part needs, it is given by name.
+    """The part of a call that all its parts get; anything else they need is passed by name.
 
-    Times are those of trio's clock; ``router.call_at()`` calls a function at one.
+    Times are in seconds of trio's clock; ``router.call_at()`` sets alarms.
 
     Attributes:
         router: Carries the messages of the call; its nursery owns the call's tasks.
-        history: What was said, as it was last written down; ``Speaking.history`` is up to now.
+        history: What was said until it was last written; ``Speaking.history`` is up to date.
         audio: Whether the caller hears audio; otherwise only text travels.
-        floor: Who the agents are, and which of them is heard.
-        work: The tools that run.
+        floor: The agents of the call, and which of them is heard.
+        work: The running tools.
         ended: Set once the call is over.
-        state: What the call is doing, as it was last told.
-        is_paused: Whether everything is held, by the verb.
-        is_closing: Whether nothing new is taken any more.
-        touch_state: Has the state worked out anew, once the publication under way is over.
-        on_touch: Called after whatever may have changed what a snapshot shows.
+        state: What the call is doing, according to the last ``StateChanged``.
+        is_paused: Whether the verb pause holds everything.
+        is_closing: Whether nothing new is accepted any more.
+        touch_state: Updates the state once the current publication is over.
+        on_touch: Called after anything that may have changed the snapshot.
     """
 
     __slots__ = (
@@ -56,12 +56,12 @@ class CallContext:
         self._looks: list[tuple[Callable[[], object], Callable[[], None]]] = []
 
     def _time_cuts(self, works: bool) -> None:
-        """Hear of a barge-in at once where a voice or a tool has to end by it.
+        """Report cuts by a barge-in at once if a voice or a tool must end with them, else later.
 
-        Where there is neither, what is known of it is known as well when the node has cleaned up.
+        Without either, the report can wait until the node has cleaned up, which is then faster.
 
         Args:
-            works: Whether a tool is at work.
+            works: Whether a tool is running.
         """
         self.router.tell_later(None if self.audio or works else UserStartedSpeaking)
 
@@ -76,21 +76,21 @@ class CallContext:
                 notify(look)
 
     def work_out_by(self, update: Callable[[], None]) -> None:
-        """Have the state worked out by a function, whenever it is touched."""
+        """Set the function that updates the state whenever it is touched."""
         self._update = update
 
     def look_when(self, waits: Callable[[], object], look: Callable[[], None]) -> None:
-        """Call a function whenever the state is touched, behind that, while something waits."""
+        """Call a function after each update of the state, while something waits."""
         self._looks.append((waits, look))
 
     def enter(self, state: CallState) -> None:
-        """Record the state that is told."""
+        """Record the state that is published."""
         self.state = state
 
     def pause(self, *, on: bool) -> None:
-        """Record whether everything is held."""
+        """Record whether the call is paused."""
         self.is_paused = on
 
     def close(self) -> None:
-        """Record that nothing new is taken any more."""
+        """Record that nothing new is accepted any more."""
         self.is_closing = True

@@ -1,6 +1,6 @@
-"""Lets what calls share, as a provider is, record a failure in the history of the call it was for.
+"""Lets shared objects, such as providers, record a failure in the history of the affected call.
 
-A call is known by the id that its log lines carry.
+The call is identified by the id that its log lines carry.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def recording_faults(call_id: str, record: Callable[[str], None]) -> Iterator[No
     """Record the failures of a call while the block runs.
 
     Args:
-        call_id: Names the call in logs.
-        record: Adds one to its history.
+        call_id: The id of the call in logs.
+        record: Adds a failure to its history.
     """
     _records[call_id] = record
     try:
@@ -30,7 +30,7 @@ def recording_faults(call_id: str, record: Callable[[str], None]) -> Iterator[No
 
 
 def record_fault(text: str) -> None:
-    """Add a failure to the history of the call that this code works for; outside of any, to none.
+    """Add a failure to the history of the call that this code works for; ignored outside of calls.
 
     Args:
         text: What failed, without anything that people said.

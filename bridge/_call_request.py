@@ -1,4 +1,4 @@
-"""How a client asked for its call, and who it turned out to be."""
+"""How a client requested its call, and who it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Identity:
     """
 
     user: str = ""
-    """Names the caller; empty: nobody in particular."""
+    """The caller's name or id; empty for nobody in particular."""
     rights: frozenset[str] = frozenset()
 
 
@@ -26,31 +26,31 @@ class Refusal:
     """What ``App(admit=...)`` returns to refuse a call and say why."""
 
     reason: str
-    """Told to the caller: one line, without what strangers should not know."""
+    """One line for the caller, without anything that strangers should not know."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """What a client sent to open a call over the server; apps decide by it.
+    """What a client sent to open a call over the server; ``App(admit=...)`` gets it.
 
-    Only ``identity`` is verified.  Trust the rest as far as your app can check it: a cookie of its
-    own, a signed token, an address set by a proxy you trust.
+    Only ``identity`` is verified.  Trust the rest only as far as your app can check it: its own
+    cookie, a signed token, an address set by a proxy you trust.
     """
 
     mode: Literal["audio", "text"]
     conversation: str | None
-    """The conversation that it names; None if it names none."""
+    """The conversation that it names; ``None`` for none."""
     headers: Mapping[str, str]
     """By their names in lower case; values of a repeated one are joined by commas."""
     query: Mapping[str, str]
-    """The parameters of the address; of a repeated one the first."""
+    """The parameters of the address; the first value of a repeated one."""
     peer: str
-    """The caller's address: of the other end of the socket or, where that is a trusted proxy, the
-    one that the proxy names; empty where there is none."""
+    """The caller's address: that of the socket's other end or, if this is a trusted proxy, the one
+    that the proxy names; empty for none."""
     token: str = field(default="", repr=False)
-    """The bearer token, of the header or of ``?token=``; empty without one."""
+    """The bearer token, from the header or from ``?token=``; empty without one."""
     identity: Identity = Identity()
-    """Whom a signed token names; in ``call.request`` also what ``admit`` made of it."""
+    """The caller according to a signed token; in ``call.request``, according to ``admit``."""
     secure: bool = False
     """Whether the caller's connection is encrypted, as far as the server or a trusted proxy
     knows."""

@@ -1,8 +1,8 @@
-"""Warns of chains that are right as a route and wrong as an agent, once each.
+"""Warns once about each chain that is valid as a route but wrong for an agent.
 
-The chains are looked at when the call begins, after the first step of ``answer``; one that is
-written later is looked at when it is first triggered.  Only the agent that has the floor is meant:
-ears, voices and agents in the background need neither rules nor a listener.
+Chains are checked when the call starts, after the first step of ``answer``; those written later are
+checked when they are first triggered.  Only the agent with the floor is checked: ears, voices and
+agents in the background need neither rules nor a listener.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ BEGINS_ANSWER = (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-"""What begins an answer.  What answers publish begins chains too, but is cut with them."""
+"""The events that start answers.  Chains triggered by an answer's events are cut with it."""
 
 GOES_NOWHERE = (
-    "nobody gets what it streams: add .broadcast() to publish it, or end the chain with a .map() "
-    "of the function that takes it"
+    "nobody gets the values it streams: add .broadcast() to publish them, or end the chain with "
+    "a .map() that uses them"
 )
 NOTHING_CUTS_IT = (
     "no event interrupts it: add .interrupt_on(UserStartedSpeaking), or, if nothing but an "
@@ -43,16 +43,16 @@ NOTHING_CUTS_IT = (
 
 
 class ChainCheck:
-    """Looks at the chains of one call."""
+    """Checks the chains of one call."""
 
     __slots__ = ("_is_heard", "_router", "_seen")
 
     def __init__(self, router: Router, is_heard: Callable[[str], bool]) -> None:
-        """Look at the chains of a router.
+        """Check the chains of a router.
 
         Args:
-            router: Has them.
-            is_heard: Tells of a source whether it is an agent, and has the floor.
+            router: The call's.
+            is_heard: Whether a source is the agent with the floor.
         """
         self._router = router
         self._is_heard = is_heard
@@ -64,7 +64,7 @@ class ChainCheck:
             self._check(runtime.route)
 
     def run_started(self, route: Route) -> None:
-        """Look at the chain of a run, unless it was seen before."""
+        """Check the chain of a run, unless it was checked before."""
         if route not in self._seen:
             self._check(route)
 

@@ -1,4 +1,4 @@
-"""Which providers of the process work, and which rest: for ``/metrics``.
+"""Which providers of the process work, and which rest, for ``/metrics``.
 
 A circuit is closed while its provider works, and open while the provider rests after a failure.
 """
@@ -14,17 +14,17 @@ ProviderKind = Literal["ear", "voice", "model"]
 
 @final
 class Circuit:
-    """Whether one provider works, as all calls of the process know it.
+    """Whether one provider works; all calls of the process share it.
 
     Attributes:
         kind: What it provides.
         name: Its name, in logs and metrics.
-        is_open: Whether it rests: nobody asks it before a probe has found it working.
-        failures: How often it has failed since the process began.
+        is_open: Whether the provider rests: nobody asks it until a probe finds it working.
+        failures: How often it has failed since the process started.
     """
 
     def __init__(self, kind: ProviderKind, name: str) -> None:
-        """Begin closed; it is shown for as long as somebody has it.
+        """Start closed; ``/metrics`` shows it for as long as a reference to it exists.
 
         Args:
             kind: What the provider provides.
@@ -37,7 +37,7 @@ class Circuit:
         _all.add(self)
 
     def open(self) -> None:
-        """Record that the provider has failed, and rests."""
+        """Record that the provider failed and rests."""
         self.is_open = True
         self.failures += 1
 
@@ -50,10 +50,10 @@ _all: WeakSet[Circuit] = WeakSet()
 
 
 def circuits() -> Iterator[tuple[ProviderKind, str, bool, int]]:
-    """Yield what is known of the providers of the process, by kind and name.
+    """Yield the status of the providers of the process, by kind and name.
 
     Yields:
-        The kind; the name; whether a provider of that name rests; and how often any has failed.
+        The kind, the name, whether a provider of that name rests, and how often any failed.
     """
     known: dict[tuple[ProviderKind, str], tuple[bool, int]] = {}
     for circuit in tuple(_all):

@@ -11,7 +11,7 @@ from .events import UserStartedSpeaking, UserStoppedSpeaking
 
 
 class Generates(Protocol):
-    """A node that answers."""
+    """A node that generates answers."""
 
     def generate(self, message: Any) -> AsyncIterator[Any]:
         """Yield an answer."""
@@ -19,10 +19,10 @@ class Generates(Protocol):
 
 
 def check_generates(node: object) -> None:
-    """Make sure that a node answers.
+    """Check that a node can answer.
 
     Raises:
-        RouteDefinitionError: It generates nothing.
+        RouteDefinitionError: It has no ``generate()``.
     """
     if isinstance(node, type) or not callable(getattr(node, "generate", None)):
         raise RouteDefinitionError(
@@ -32,6 +32,6 @@ def check_generates(node: object) -> None:
 
 
 def answer_turns(place: ChainStart, node: Generates) -> Route:
-    """Let a node answer each turn of the caller, from its place in a call."""
+    """Let a node answer each turn of the caller, with a chain of its bridge."""
     chain = place.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
     return chain.stream(node.generate).broadcast()

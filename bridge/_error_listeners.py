@@ -1,4 +1,4 @@
-"""Reports errors that a call survives: to listeners of yours, and to the caller by an event."""
+"""Reports errors that a call survives: to your listeners, and as an event to the caller's side."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class ErrorListeners:
         router.listen(failed=self.tell_failure, caught=self.show)
 
     def show(self, error: Exception) -> None:
-        """Show an error to whoever listens, with what to do about it."""
+        """Report an error to the listeners, with advice what to do."""
         explain(error)
         for look in tuple(self._on_error):
             try:
                 with CONTAINED:
                     look(error)
-            except Exception:  # not told to itself: that would never end
+            except Exception:  # do not report it to the same listener: that would never end
                 log.exception("error_listener_failed")
 
     def tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
-        """Tell the caller's side that a stage of a chain has failed."""
+        """Report to the caller's side that a stage of a chain failed."""
         if _comes_of_an_error(run or current_run()):
-            return  # a route on AgentError that fails itself would tell for ever
+            return  # a failing route on AgentError would trigger itself for ever
         event = AgentError(
             message=headline(error, stage), route=str(route), stage=stage, detail=detail(error)
         )

@@ -1,14 +1,14 @@
-"""Notices code that keeps the event loop from turning, and logs where it stands.
+"""Detects code that blocks the event loop, and logs its stack.
 
 Rules:
-1. A turn of the loop lasts from one wait for input to the next.  An instrument of trio takes the
-   time of each, and changes nothing of what runs when: calls in virtual time stay as they are.
-2. A thread looks at a turn that lasts.  It blames the step of one task alone: many short steps in
-   a row make a loop slow as well, but no line of them is at fault, and the histogram shows it.
-3. Time in which the process stood still (SIGSTOP, a suspended machine) counts for nothing: the
-   thread stood still, too, and the loop's thread has used no processor meanwhile.  What it has used
-   counts: then native code kept the interpreter to itself, if only now and then on a busy machine.
-4. Each place is told once, a turn has one place at most, and only so many are kept.
+1. A turn of the loop lasts from one wait for input to the next.  A trio instrument measures each
+   turn without affecting the schedule, so calls in virtual time run unchanged.
+2. A thread watches for long turns.  It blames only a single long step of a task: many short steps
+   in a row slow down the loop too, but no line of them is at fault; the histogram shows those.
+3. Time in which the process was stopped (SIGSTOP, a suspended machine) does not count: the watching
+   thread stopped too, and the loop's thread used no processor time.  If that thread did use
+   processor time, it counts: then native code kept the interpreter lock.
+4. Each place is logged once, with at most one place a turn and a bounded number of places.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from bargein.routes import run_in
 from .error_text import is_of_app
 
 BLOCKED_S = 0.25
-"""From about a quarter of a second on people notice that nobody hears them."""
+"""After about a quarter of a second, people notice that nobody hears them."""
 
 TICK_S = 0.05
-"""How often the thread looks; ten times a second would let a block of 0.3 s pass unseen."""
+"""How often the thread checks; at ten times a second it could miss a block of 0.3 s."""
 
 MOST_PLACES = 100
-"""Further ones are not told; each has a line of the log of some 5 kB."""
+"""Further places are not logged; each takes a log line of some 5 kB."""
 
 _DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd")
-"""First parts of the names of modules that stand in the stack at a breakpoint."""
+"""Top-level names of modules that are on the stack at a breakpoint."""
 
 log = structlog.get_logger()
 
 Observe = Callable[[float], None]
-"""Takes the length of a turn, in seconds."""
+"""Called with the length of a turn, in seconds."""
 
 
 @contextmanager
 def watch_loop(observe: Observe = lambda turn_s: None) -> Iterator[None]:
-    """Log what blocks the event loop while the block runs; opened on the loop that is meant.
+    """Log what blocks the event loop while the block runs; open it on the loop to watch.
 
     Args:
-        observe: Told the length of each turn, on the loop; must be quick.
+        observe: Called on the loop with the length of each turn, in seconds; must be quick.
     """
     turns = _Turns(observe)
     watchdog = _Watchdog(turns, trio.lowlevel.current_root_task())
@@ -66,16 +66,16 @@ def watch_loop(observe: Observe = lambda turn_s: None) -> Iterator[None]:
     finally:
         trio.lowlevel.remove_instrument(turns)
         watchdog.over.set()
-        thread.join(1.0)  # it ends at once, unless nobody takes the line that it logs
+        thread.join(1.0)  # it ends at once, unless writing its log line blocks
 
 
 class _Turns(trio.abc.Instrument):
-    """Takes the time of the loop's turns."""
+    """Measures the loop's turns."""
 
     def __init__(self, observe: Observe) -> None:
         self._observe = observe
         self.since_s: float | None = None
-        """When the turn under way began; None while the loop waits."""
+        """When the current turn started; ``None`` while the loop waits."""
 
     def after_io_wait(self, timeout: float) -> None:
         self.since_s = time.perf_counter()
@@ -87,7 +87,7 @@ class _Turns(trio.abc.Instrument):
 
 
 class _Watchdog:
-    """The thread that looks at turns that last."""
+    """The thread that watches for long turns."""
 
     def __init__(self, turns: _Turns, root: trio.lowlevel.Task | None) -> None:
         self._turns = turns
@@ -97,13 +97,13 @@ class _Watchdog:
         self.over = threading.Event()
         self._places: set[tuple[str, int]] = set()
         self._turn_s: float | None = None
-        """The turn that was looked at last; there is one at a time, so its beginning names it."""
+        """The start of the turn that was checked last; it identifies the turn."""
         self._is_told = False
         self._task: trio.lowlevel.Task | None = None
         self._task_since_s = 0.0
-        """When its step began, on a clock that stands whenever the process does."""
+        """When its step started, on a clock that stops whenever the process is stopped."""
         self._stood_s = 0.0
-        """How long the process has stood still so far."""
+        """How long the process has been stopped so far, in seconds."""
 
     def run(self) -> None:
         looked_s, used_s = time.perf_counter(), self._used_s()
@@ -121,12 +121,12 @@ class _Watchdog:
             looked_s, used_s = now_s, now_used_s
 
     def _check_turn(self, now_s: float, looked_s: float, stood_s: float) -> None:
-        """Look at the turn under way, if it lasts.
+        """Check the current turn, and log it if it is too long.
 
         Args:
-            now_s: Now.
-            looked_s: When the thread looked last.
-            stood_s: How long the process had stood still by then.
+            now_s: The time now.
+            looked_s: When the thread last checked.
+            stood_s: How long the process had been stopped by then.
         """
         turn_s = self._turns.since_s
         if turn_s is None or now_s - turn_s < TICK_S:
@@ -139,7 +139,7 @@ class _Watchdog:
             self._task_since_s = looked_s - stood_s
         self._task = task
         awake_s = now_s - self._stood_s
-        self._task_since_s = min(self._task_since_s, awake_s)  # it may have begun only afterwards
+        self._task_since_s = min(self._task_since_s, awake_s)  # it may have started only afterwards
         blocked_s = awake_s - self._task_since_s
         if blocked_s >= BLOCKED_S and not self._is_told:
             self._is_told = True
@@ -157,7 +157,7 @@ class _Watchdog:
         self._places.add(place)
         summary = traceback.StackSummary.extract(reversed(stack))
         known = {} if task is None else _known_of(task.context)
-        known |= {  # ours win: whoever binds a key of the same name means something else
+        known |= {  # our values win over an app's keys of the same name
             "place": f"{place[0]}:{line}",
             "function": at.f_code.co_qualname,
             "blocked_s": round(blocked_s, 2),
@@ -167,7 +167,7 @@ class _Watchdog:
 
 
 def _running(root: trio.lowlevel.Task) -> trio.lowlevel.Task | None:
-    """Return the task whose step runs now, from another thread; None between two steps."""
+    """Return the task that runs now; ``None`` between steps.  Called from another thread."""
     waiting = [root]
     while waiting:
         task = waiting.pop()
@@ -179,13 +179,13 @@ def _running(root: trio.lowlevel.Task) -> trio.lowlevel.Task | None:
 
 
 def _known_of(context: Context) -> dict[str, Any]:
-    """Return the node and route that a task works for, and what its log lines have: its call."""
+    """Return the node and route of a task, and the keys bound to its log lines, with its call."""
     known = {
         variable.name.removeprefix(STRUCTLOG_KEY_PREFIX): value
         for variable, value in context.items()
         if variable.name.startswith(STRUCTLOG_KEY_PREFIX) and value is not Ellipsis
     }
-    known.pop("event", None)  # the name of a line is no key of it
+    known.pop("event", None)  # structlog uses this key for the name of the line
     run = run_in(context)
     if run is not None:
         known |= {"node": run.source, "route": run.written}
@@ -199,9 +199,9 @@ def _is_debugged(frame: FrameType) -> bool:
 
 
 def _processor_clock() -> Callable[[], float]:
-    """Return what tells how much processor time this thread has used, from any thread.
+    """Return a clock of this thread's processor time that any thread can read.
 
-    Where no such clock is, it is that of the whole process.
+    Without such a clock on this platform, it is that of the whole process.
     """
     if sys.platform == "linux":
         clock = time.pthread_getcpuclockid(threading.get_ident())

@@ -1,4 +1,4 @@
-"""Who is heard: the agents of a call, and the one of them that has the floor."""
+"""The agents of a call, and which of them has the floor, so that the caller hears it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from bargein.routes import Message
 
 
 class Floor:
-    """The floor of one call: the first agent has it, until it is given to another."""
+    """The floor of one call: the first agent has it until it is given to another."""
 
     __slots__ = ("_agents", "heard", "holder")
 
     def __init__(self) -> None:
         self._agents: list[str] = []
         self.holder = ""
-        """The bridge of the agent that has it; empty before the first."""
+        """The bridge of the agent that has it; empty before the first agent."""
         self.heard: tuple[str, ...] = ("call",)
-        """The sources that the caller hears: who has the floor, and the call itself."""
+        """The sources that the caller hears: the holder of the floor, and the call itself."""
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The bridges of all agents, in the order in which they came."""
+        """The bridges of all agents, in the order in which they were added."""
         return tuple(self._agents)
 
     def add(self, agent: str) -> None:
-        """Take in an agent; the first one has the floor."""
+        """Add an agent; the first one gets the floor."""
         self._agents.append(agent)
         if not self.holder:
             self.give(agent)
 
     def give(self, agent: str) -> str:
-        """Give the floor to an agent, and return who had it; empty if nobody did."""
+        """Give the floor to an agent, and return the previous holder; empty for none."""
         old, self.holder = self.holder, agent
         self.heard = (agent, "call")
         return old

@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class Handoff:
-    """The hand-overs of one call."""
+    """Hands over the floor of one call between agents."""
 
     __slots__ = ("_floor", "_moved", "_questions", "_router", "_turn_of")
 
@@ -29,13 +29,13 @@ class Handoff:
         turn_of: Callable[[Run | None], Turn | None],
         moved: Callable[[], None],
     ) -> None:
-        """Listen for hand-overs.
+        """Listen for ``AgentHandoff``.
 
         Args:
             context: The call's.
-            questions: Those of agents that lose the floor are closed.
+            questions: Closes the questions of an agent that loses the floor.
             turn_of: Returns the turn that a run works on.
-            moved: Told that another agent has the floor, before its chains hear of that.
+            moved: Called once another agent has the floor, before its chains get the event.
         """
         self._router = context.router
         self._floor = context.floor
@@ -61,12 +61,12 @@ class Handoff:
         log.info("handed_over", to=target, by=old or None)
 
     def _pass_on_words(self, old: str, unanswered: list[Message]) -> None:
-        """Let whoever has the floor now answer the words that got no word of an answer.
+        """Let the new holder of the floor answer the words that have had no answer yet.
 
-        Some wait behind the old agent's answer.  The chains of the new agent on the hand-over
-        itself have begun by then, and come first.
+        Some are queued behind the old agent's answer.  The new agent's chains on the hand-over
+        itself have started by then, and come first.
         """
-        new = self._floor.holder  # it may have been handed on at once, or back
+        new = self._floor.holder  # it may have been handed on, or back, at once
         if new != old:
             reason = "the floor was handed over"
             self._router.hand_on(old, new, self._is_of_caller, reason, unanswered)
@@ -75,10 +75,10 @@ class Handoff:
         return not self._floor.is_agent(message.source)
 
     def _leave_floor(self, old: str, message: Message) -> list[Message]:
-        """End the old agent's runs; the one that hands over keeps what it has said so far.
+        """End the old agent's runs; the run that hands over keeps what it said so far.
 
         Returns:
-            What the caller said and those runs were to answer, if no word of that was heard.
+            The caller's turns that those runs were answering, if nothing of an answer was heard.
         """
         unanswered: list[Message] = []
         own = set(lineage(message.run))

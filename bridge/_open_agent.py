@@ -1,4 +1,4 @@
-"""An agent without a caller: its handle is all there is."""
+"""Opens an agent without a caller; you use it through its handle."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .history._history import History
 
 
 class _Nobody:
-    """The caller's side of an agent that has no caller: text is heard as it is sent."""
+    """The transport of an agent without a caller: text counts as heard when it is sent."""
 
     audio = False
     sample_rate_hz = 24_000
 
     def send(self, message: Message) -> None:
-        """Take an event."""
+        """Ignore an event."""
 
     def play(self, utterance: int, pcm: bytes) -> None:
-        """Take audio, of which there is none."""
+        """Ignore audio; there is none."""
 
     def clear(self, utterance: int, reason: str) -> None:
-        """Drop audio, of which there is none."""
+        """Drop audio; there is none."""
 
 
 @asynccontextmanager
@@ -43,7 +43,7 @@ async def open_agent(
     Args:
         node: Answers; a ``ReasoningNode``, or anything with ``generate(message)``.
         name: The source its events carry; derived from the node's class by default.
-        history: What was said before, in the same conversation; ``None`` for nothing.
+        history: What was said earlier in the same conversation; ``None`` for nothing.
     """
     async with open_bare_call(_Nobody(), call_id=token_hex(8), history=history) as call:
         call.converse(node, name=name)

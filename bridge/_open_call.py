@@ -32,13 +32,13 @@ async def open_bare_call(
     """Open a call over a transport; leaving the block ends it and all its tasks.
 
     Args:
-        transport: The caller's side; told of the call, before any event of it, by
-            ``transport.attached(call)`` if it has such a method.
-        call_id: Names the call in logs.
+        transport: The caller's side; its method ``attached(call)``, if it has one, is called before
+            the first event.
+        call_id: The id of the call in logs.
         caller: Who calls.
-        history: What was said before, in the same conversation; ``None`` for nothing.
+        history: What was said earlier in the same conversation; ``None`` for nothing.
         conversation: Names the conversation in the conversation store.
-        request: How a client of the server asked for it.
+        request: How a client of the server requested it.
         budgets: How long each stage of an answer may be silent; ``None`` watches none.
     """
     async with open_router() as router:

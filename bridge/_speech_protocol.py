@@ -12,12 +12,11 @@ if TYPE_CHECKING:
 class Speech(Protocol):
     """Ears and a voice for calls with audio.
 
-    Speech without ears has an attribute ``hears`` that is false; the page then asks for no
-    microphone and says so.
+    Speech without ears sets ``hears = False``; the page then says so, and asks for no microphone.
     """
 
     def open(self) -> AbstractAsyncContextManager[object]:
-        """Load and warm what all calls of the process share."""
+        """Load and warm the engines that all calls of the process share."""
         ...
 
     def attach(self, call: Call) -> None:

@@ -1,4 +1,4 @@
-"""How long the caller may hear nothing in each stage of an answer, before that stage stalls."""
+"""How long each stage of an answer may keep the caller in silence before it stalls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Budgets:
     """How many seconds of silence each stage of an answer may cause; ``None`` leaves it unwatched.
 
     Silence counts from the end of the caller's turn or of the agent's last sound, whichever is
-    later.  The stage under way when its budget runs out has stalled.
+    later.  The current stage stalls when its budget runs out.
 
     The default, 2.2 s, leaves a filler 0.3 s to reach the caller before a silence of 2.5 s.  People
     on the telephone begin to ask whether anybody is there after about a second (Jefferson,
@@ -22,17 +22,17 @@ class Budgets:
     """
 
     ear_s: float | None = 1.8
-    """From the end of the caller's voice to its words.  Recognisers take 0.2 to 2 s; an ear of a
-    vendor may take 0.5 s to notice that end."""
+    """From the end of the caller's voice to the words.  Recognisers take 0.2 to 2 s; a vendor's ear
+    may take 0.5 s to notice the end."""
     end_of_turn_s: float | None = 7.0
     """From the end of the caller's voice, with words, to the decision that the turn is over.  Until
     then the caller may be thinking, so it is above the longest wait of any ear (6 s)."""
     first_token_s: float | None = 2.2
-    """To the first text of a language model, or of whatever answers."""
+    """To the first text of a language model, or of whatever else answers."""
     between_tokens_s: float | None = 2.2
     """From one piece of its text to the next."""
     tool_s: float | None = 2.2
-    """While tools run, and the agent has said all that it had to say."""
+    """While tools run after the agent has said all it had to say."""
     first_audio_s: float | None = 2.2
     """From text to the first sound of it."""
     between_audio_s: float | None = 2.2
@@ -44,8 +44,8 @@ class Budgets:
         """Check the numbers.
 
         Raises:
-            TypeError: One is no number.
-            ValueError: One is not above 0.
+            TypeError: A budget is not a number.
+            ValueError: A budget is not above 0.
         """
         for field in fields(self):
             seconds = getattr(self, field.name)

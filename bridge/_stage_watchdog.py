@@ -1,14 +1,14 @@
 """Names the stage of an answer that keeps the caller waiting in silence.
 
 Rules:
-1. The stages of an answer begin and end here and nowhere else.  Nobody marks them: which one is
-   under way is found out when its time is up, from what the call knows anyway, so a token, a piece
-   of audio and a frame cost nothing.
-2. It is an alarm a call, and no task.  The alarm is set while the caller waits for the agent, for
-   the earliest moment at which a budget can be used up.
-3. It says what it found and does nothing about it: speech stacks have fillers.
-4. A line that drops holds the voice, and its stage is the line.  One that is half dead takes audio,
-   and its player, which reports otherwise, does not say that it has played any.
+1. Only this file knows the stages of an answer.  Nothing marks them: when the time is up, the
+   current stage is derived from what the call knows anyway, so tokens, audio and frames cost
+   nothing.
+2. It uses one alarm for each call, and no task.  While the caller waits for the agent, the alarm is
+   set for the earliest moment at which a budget can run out.
+3. It only reports a stall: the fillers of speech stacks react to it.
+4. A dropped line holds the voice, and its stage is the line.  A half-dead line still accepts audio,
+   but its player stops reporting what it has played.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WAITED_FOR: tuple[CallState, ...] = ("thinking", "tool", "speaking")
-"""The states in which the caller waits for the agent; in the others the agent waits, or stands."""
+"""The states in which the caller waits for the agent; in the others it waits for the caller."""
 
 LONGEST_SOUND_S = 5.0
-"""For how long a caller's voice keeps a stage from stalling: what goes on for longer is a noise, or
-its end got lost."""
+"""How long the caller's voice keeps a stage from stalling, in seconds; a longer sound is a noise,
+or its end was lost."""
 
 CLOSE_S = 1e-6
-"""What sums of times are off by."""
+"""The tolerance for rounding errors in sums of times, in seconds."""
 
 STAGES: tuple[AnswerStage, ...] = get_args(AnswerStage)
 
@@ -73,7 +73,7 @@ class StageWatchdog:
         Args:
             context: The call's.
             speaking: What is said in the call.
-            target: Returns the answer under way; ``None`` without one.
+            target: Returns the current answer; ``None`` without one.
             budgets: How long each stage may be silent.
         """
         self._context = context
@@ -105,7 +105,7 @@ class StageWatchdog:
             self._has_words = self._key_is_down = False
         was_awaited, self._is_awaited = self._is_awaited, state in WAITED_FOR
         if self._is_awaited:
-            if not was_awaited:  # else the alarm is set
+            if not was_awaited:  # otherwise the alarm is already set
                 self._since_s = message.at_s
                 self._check()
             if state != "speaking":  # the caller's words are known
@@ -146,7 +146,7 @@ class StageWatchdog:
     # --- which stage it is ------------------------------------------------------------------------
 
     def _stage(self, now_s: float) -> AnswerStage | None:
-        """Return what the caller waits for now; ``None`` if it is for nothing of ours."""
+        """Return the stage that the caller waits for; ``None`` if it is none of the agent's."""
         state = self._context.state
         if state == "listening" and self._voice_stopped_s is not None and not self._key_is_down:
             return "end_of_turn" if self._has_words and not self._ear_is_silent else "ear"
@@ -163,30 +163,30 @@ class StageWatchdog:
         return "between_tokens" if turn is not None and turn.generated else "first_token"
 
     def _is_half_dead(self, now_s: float) -> bool:
-        """Whether the player has said for too long nothing of what it was given."""
+        """Whether the player has not reported on the audio it got for too long."""
         until_s = self._speaking.unreported_since_s() + self._budgets.of("line")
         return now_s >= until_s - CLOSE_S
 
     def _stage_of(self, front: Utterance, now_s: float) -> AnswerStage:
-        """Return what keeps an utterance from being heard."""
+        """Return the stage that keeps an utterance from being heard."""
         if not front.text_complete and not self._voice_owes(front, now_s):
             return "between_tokens"
         return "between_audio" if front.audio_ms else "first_audio"
 
     def _voice_owes(self, front: Utterance, now_s: float) -> bool:
-        """Whether a voice has been given text that it has not said."""
+        """Whether a voice has text that it has not spoken."""
         if front.owed_clauses is not None:
             return front.owed_clauses > 0
-        # This voice does not tell; any has its clauses long before.
+        # This voice does not report its clauses; after this time any voice has got them.
         return now_s - front.text_at_s < self._budgets.of("between_tokens") / 2
 
     def _silent_since_s(self, stage: AnswerStage, now_s: float) -> float:
-        """Return since when the caller has heard nothing, as far as is known."""
+        """Return since when the caller has heard nothing, as far as the call knows."""
         if stage == "line" and self._is_half_dead(now_s):
             return self._speaking.unreported_since_s()
         sounds = self._speaking.is_held or now_s - self._voice_began_s < LONGEST_SOUND_S
         if sounds and stage != "line":
-            return now_s  # the caller makes a sound
+            return now_s  # the caller is making a sound
         return max(self._since_s, self._speaking.sounds_until_s())
 
     # --- the alarm --------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class StageWatchdog:
         now_s = trio.current_time()
         stage = self._stage(now_s)
         if stage is None:
-            return  # the next state looks again
+            return  # the next change of state checks again
         silent_since_s = self._silent_since_s(stage, now_s)
         since_s = max(silent_since_s, self._told_s)
         if now_s >= since_s + self._budgets.of(stage) - CLOSE_S:
@@ -204,10 +204,10 @@ class StageWatchdog:
         self._set_alarm(since_s, now_s)
 
     def _set_alarm(self, since_s: float, now_s: float) -> None:
-        """Look again when the next budget may be used up."""
+        """Check again when the next budget may run out."""
         due_s = [since_s + limit_s for limit_s in self._limits_s]
         due_s.append(self._speaking.unreported_since_s() + self._budgets.of("line"))
-        later_s = now_s + self._limits_s[0]  # the stage may be another by then
+        later_s = now_s + self._limits_s[0]  # the stage may be a different one by then
         at_s = min((at_s for at_s in due_s if now_s + CLOSE_S < at_s < math.inf), default=later_s)
         if math.isfinite(at_s):
             self._context.router.call_at(self, at_s, self._check)

@@ -1,13 +1,14 @@
-"""Carries out what an agent asks of the caller's line: to pass the caller on, and to press keys.
+"""Executes an agent's requests to the caller's line: transfers and key presses.
 
 Rules:
-1. Each request is answered by exactly one ``CallActionCompleted`` or ``CallActionFailed``; a
-   transport that cannot do it, raises, or hangs is a failure with a reason.
-2. Requests are carried out one at a time, in the order in which they were published: keys are
-   pressed in the order of a number.
-3. Whoever waits for a request and is cancelled gives it up; one that nobody waits for goes on.
-4. A request that still waits when the run that published it is cut is not begun: a run that has
-   ended stays interruptible for as long as one waits.
+1. Each request is answered by exactly one ``CallActionCompleted`` or ``CallActionFailed``; if the
+   transport cannot do it, raises or hangs, the request fails with a reason.
+2. Requests are executed one at a time, in the order in which they were published, so the keys of a
+   number are pressed in order.
+3. Cancelling the code that waits for a request cancels the request; one that nobody waits for
+   continues.
+4. A queued request is dropped if the run that published it is cut: a run that has ended stays
+   interruptible while a request of it is queued.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ log = structlog.get_logger()
 CallActionOutcome = CallActionCompleted | CallActionFailed
 
 TRANSFER_S = 30.0
-"""How long a transfer may take: so long Twilio's ``<Dial>`` lets a telephone ring by default."""
+"""How many seconds a transfer may take: as long as Twilio's ``<Dial>`` rings by default."""
 DTMF_S = 5.0
-"""How long a key may take: a tone lasts 0.1 to 0.5 s, and signalling takes its time."""
+"""How many seconds a key may take: a tone lasts 0.1 to 0.5 s, and signalling adds to that."""
 CLOSE_S = 1.0
-"""How long a transport that is cancelled may take until others have their turn."""
+"""How many seconds a cancelled transport may take before the next request starts."""
 OVER = "the call is over"
 CUT = "what asked for it was interrupted"
 MAX_WAITING = 64
@@ -52,18 +53,18 @@ class _Request:
     answered: trio.Event = field(default_factory=trio.Event)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     message: Message | None = None
-    """What asked for it; ``None`` before it waits."""
+    """The message that requested it; ``None`` before it is queued."""
     held: tuple[Run, ...] = ()
     """The runs that it keeps interruptible while it waits."""
 
     def wait(self, message: Message) -> None:
-        """Keep what asked for it interruptible."""
+        """Queue it, and keep the runs that requested it interruptible."""
         self.message, self.held = message, tuple(lineage(message.run))
         for run in self.held:
             run.hold()
 
     def stop_waiting(self) -> bool:
-        """Wait no more, and return whether it is still wanted."""
+        """Leave the queue, and return whether it should still be executed."""
         is_cut = self.message is not None and self.message.is_stale
         held, self.held = self.held, ()
         for run in held:
@@ -80,7 +81,7 @@ class _Request:
 
     @property
     def words(self) -> str:
-        """What the line cannot do if it cannot do this."""
+        """What the line cannot do, as text for the reason of a failure."""
         return "transfer calls" if isinstance(self.event, TransferCall) else "press keys"
 
 
@@ -98,7 +99,7 @@ class CallActions:
         Args:
             router: The call's.
             transport: The caller's side; what it can do is looked up here, once.
-            ended: Set once the call is over; nothing is done from then on.
+            ended: Set once the call is over; nothing is executed after that.
         """
         self._router = router
         self._ended = ended
@@ -112,28 +113,28 @@ class CallActions:
     async def transfer(
         self, target_phone_number: str, *, source: str = "call"
     ) -> CallActionOutcome:
-        """Pass the caller on to a telephone number, and return what has become of it.
+        """Transfer the caller to a telephone number, and return the outcome.
 
-        Cancelling gives the transfer up; whether it was made is not known then.
+        Cancelling this gives up the transfer; it may have been made all the same.
 
         Args:
             target_phone_number: Where to.
-            source: Who asks for it.
+            source: Who requests it.
 
         Raises:
-            TypeError: The number is no string.
+            TypeError: The number is not a string.
         """
         check_string("transfer", "target_phone_number", target_phone_number)
         return await self._carry_out(TransferCall(target_phone_number=target_phone_number), source)
 
     async def send_dtmf(self, button: Button, *, source: str = "call") -> CallActionOutcome:
-        """Press a key, and return what has become of it.
+        """Press a key, and return the outcome.
 
-        Cancelling gives it up; whether it was pressed is not known then.
+        Cancelling this gives up the key; it may have been pressed all the same.
 
         Args:
             button: The key.
-            source: Who asks for it.
+            source: Who requests it.
 
         Raises:
             ValueError: There is no such key.
@@ -228,7 +229,7 @@ class CallActions:
         self._answer(request, reason)
 
     def _answer(self, request: _Request, reason: str) -> None:
-        """Publish how a request ended, unless that was published before."""
+        """Publish how a request ended, unless that is published already."""
         if request.outcome is not None:
             return
         if reason:

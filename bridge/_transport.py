@@ -15,13 +15,13 @@ class Transport(Protocol):
     If a method raises, the error is logged as ``transport_failed`` and the call goes on as if the
     method had done its work.
 
-    What comes from the caller goes the other way: a transport publishes it with ``call.publish()``
-    and reports how far audio was played with ``call.report_playback()``.  Two methods are optional.
+    In the other direction, a transport publishes the caller's events with ``call.publish()`` and
+    reports how far audio was played with ``call.report_playback()``.  Two methods are optional.
     ``attached(call)`` is called before the first event.  ``hold(on)`` holds the player at the
-    sample that is being heard, or lets it go on from there; for a transport without it, a hold
-    clears the player, and the release sends what was not played again, from the start of the last
-    word heard.  A transport on a telephone line may also transfer the caller and press keys: see
-    ``CanTransfer`` and ``CanSendDTMF``.
+    sample being heard, or resumes it there; for a transport without it, a hold clears the player,
+    and the release sends the unplayed audio again, from the start of the last word heard.  A
+    transport on a telephone line may also transfer the caller and press keys: see ``CanTransfer``
+    and ``CanSendDTMF``.
     """
 
     @property
@@ -31,25 +31,25 @@ class Transport(Protocol):
 
     @property
     def sample_rate_hz(self) -> int:
-        """The rate of the audio it plays, in Hz."""
+        """The sample rate of the audio it plays, in Hz."""
         ...
 
     def send(self, message: Message, /) -> None:
-        """Send an event to the caller's side, which uses those it knows."""
+        """Send an event to the caller's side, which ignores those it does not know."""
 
     def play(self, utterance: int, pcm: bytes, /) -> None:
-        """Play audio after all audio that was given before.
+        """Play audio after all earlier audio.
 
         Args:
             utterance: The number of the utterance; audio that is sent again has a new one, which
                 ``call.speaking.player_number()`` maps back.  Numbers only rise, so new audio is
                 above every fence.
-            pcm: PCM16 little-endian mono at `sample_rate_hz`; the call hands over at most half a
-                second more than was played.
+            pcm: PCM16 little-endian mono at `sample_rate_hz`; the call is never more than half a
+                second ahead of what was played.
         """
 
     def clear(self, utterance: int, reason: str, /) -> None:
-        """Drop all audio up to and including this utterance, also what arrives later.
+        """Drop all audio up to and including this utterance, even if it arrives later.
 
         Args:
             utterance: The fence: the number under which its newest audio was sent.

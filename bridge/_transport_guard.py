@@ -1,8 +1,7 @@
-"""The one door between a call and its transport: what the transport raises stays outside.
+"""Keeps the errors of a transport out of the call.
 
-A call cuts, pauses and hangs up through its transport.  If an error of the transport came out in
-the middle of that, what follows would be left undone: a turn without an end, a call that is never
-over.
+A call cuts, pauses and hangs up through its transport.  An error of the transport in the middle of
+that would leave the rest undone: a turn without an end, a call that is never over.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ log = structlog.get_logger()
 
 
 class TransportGuard:
-    """Hands each call on to a transport; logs what that raises, and goes on.
+    """Forwards method calls to a transport, and logs what they raise.
 
-    What a method of the transport raised counts as done: text as sent, audio as played.
+    A method that raised counts as having worked: text as sent, audio as played.
 
     Attributes:
-        play: As the transport's own, but never raises.
-        clear: As the transport's own, but never raises.
+        play: The transport's own, but never raises.
+        clear: The transport's own, but never raises.
         hold: The same; ``None`` for a player that cannot stand still.
-        fails: Whether a method has raised and was not seen to work since.
-        watchers: Who gets each event that the caller's side is told of.
+        fails: Whether a method raised, and has not worked since.
+        watchers: Who gets each event that is sent to the caller's side.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -53,14 +52,14 @@ class TransportGuard:
 
     @property
     def sample_rate_hz(self) -> int:
-        """The rate of the audio it plays, in Hz."""
+        """The sample rate of the audio it plays, in Hz."""
         return self._transport.sample_rate_hz
 
     def send(self, message: Message) -> None:
-        """Tell the caller's side, and who watches, of an event that they hear of; never raises."""
+        """Send an event to the caller's side and the watchers; never raises."""
         if message.tag is None and type(message.event) is AgentResponse:
-            return  # words that nobody hears
-        try:  # as _Guarded does, but in one call: it comes with each piece of an answer
+            return  # text of an agent without the floor: nobody hears it
+        try:  # _Guarded inlined, to save a call for each piece of an answer
             self._send(message)
         except BaseException as error:  # noqa: ASYNC103, BLE001 - foreign code: told, and the call goes on
             self.failed("send", as_error(error))
@@ -72,7 +71,7 @@ class TransportGuard:
                 watcher.add(message)
 
     def failed(self, method: str, error: Exception) -> None:
-        """Record that a method has raised, and log it if that is news."""
+        """Record that a method raised, and log it if that is news."""
         self.fails = True
         if self._failures.is_news(method, error):
             log.error(
@@ -85,7 +84,7 @@ class TransportGuard:
             )
 
     def worked(self, method: str) -> None:
-        """Record that a method has worked after some had failed."""
+        """Record that a method worked after some had failed."""
         self._failures.works(method)
         self.fails = bool(self._failures.stages)
 

@@ -1,4 +1,4 @@
-"""The words of control: verbs, the phases of a turn, and what became of a tool."""
+"""The vocabulary of control: verbs, phases of a turn, outcomes of a tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Verb = Literal[
 VERBS: tuple[Verb, ...] = get_args(Verb)
 
 PauseTools = Literal["finish", "cancel", "detach"]
-"""What a pause means to the tools of the turn: they go on, they end, or they become jobs."""
+"""What a pause does to the tools of the turn: they continue, end, or become jobs."""
 
 
 STRENGTH: dict[Verb, int] = {
@@ -32,7 +32,7 @@ STRENGTH: dict[Verb, int] = {
     "barge_in": 1,
     "resume": 0,
 }
-"""A stronger verb upgrades a weaker one that is under way; a weaker one is superseded."""
+"""A stronger verb replaces a weaker one that is still settling; a weaker one is superseded."""
 
 TurnPhase = Literal[
     "idle",
@@ -47,11 +47,11 @@ TurnPhase = Literal[
     "speaking",
     "stopping",
 ]
-"""What a turn is at.  ``tool_call``: the model writes the call of a tool; ``connect``: the model
-was asked and has not answered yet."""
+"""What a turn is doing.  ``tool_call``: the model writes a tool call; ``connect``: the model was
+asked and has not answered yet."""
 
 PolicyKind = Literal["cancel", "finish", "shield", "detach"]
-"""What an interrupt means to a tool."""
+"""What an interrupt does to a tool."""
 
 ToolOutcome = Literal[
     "not_started",
@@ -64,8 +64,8 @@ ToolOutcome = Literal[
     "denied",
     "withdrawn",
 ]
-"""What became of the call of a tool: one word."""
+"""The outcome of a tool call, in one word."""
 
 HandleOffer = Literal["auto", "full"]
-"""Which verbs the page offers while the agent merely thinks or speaks; with a tool, a question, a
-pause or a step of more than 2 s it offers all of them in either case."""
+"""Which verbs the page offers while the agent only thinks or speaks; during a tool, a question, a
+pause or a step of more than 2 s, it offers all of them either way."""

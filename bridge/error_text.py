@@ -1,6 +1,6 @@
-"""What is told of an exception: what the framework says goes to everybody, the rest to developers.
+"""Texts of exceptions: everybody gets the framework's own words, and developers get the rest.
 
-The text of an exception may quote what people said.  A class whose text never does says so by an
+The text of an exception may quote what people said.  A class whose text never does has an
 attribute ``safe_text``; its value is shown where other texts are hidden.
 """
 
@@ -29,10 +29,10 @@ __all__ = [
 ON_TRIO = (
     "bargein runs on trio, not on asyncio: write trio.sleep() for asyncio.sleep(), "
     "trio.to_thread.run_sync() for asyncio.to_thread(), trio.open_nursery() for gather() and "
-    "create_task(), trio.fail_after() for wait_for(), and httpx for aiohttp; what knows asyncio "
-    "alone runs in a thread, by trio.to_thread.run_sync(asyncio.run, coroutine)"
+    "create_task(), trio.fail_after() for wait_for(), and httpx for aiohttp; run a library that "
+    "needs asyncio in a thread, with trio.to_thread.run_sync(asyncio.run, coroutine)"
 )
-"""What to write instead of what fails without an event loop of asyncio."""
+"""What to write in place of asyncio's functions."""
 
 _ASYNCIO_SIGNS: tuple[tuple[type[Exception], str], ...] = (
     (RuntimeError, "no running event loop"),
@@ -40,9 +40,9 @@ _ASYNCIO_SIGNS: tuple[tuple[type[Exception], str], ...] = (
     (TypeError, "trio.run received unrecognized yield message"),
     (AttributeError, "'NoneType' object has no attribute 'create_future'"),
 )
-"""How calls of asyncio fail in a task of trio (seen with Python 3.11 to 3.13): most functions ask
-for the running loop; ``sleep(0)``, ``gather()`` and futures yield what trio does not know; queues,
-locks and events of asyncio make a future without asking."""
+"""How asyncio's functions fail in a trio task (seen with Python 3.11 to 3.13): most ask for the
+running loop; ``sleep(0)``, ``gather()`` and futures yield values that trio does not know; asyncio's
+queues, locks and events create a future without asking."""
 
 _HOME = Path(__file__).parents[1]
 _EXAMPLES = str(_HOME / "nodes" / "examples")
@@ -50,18 +50,18 @@ _FOREIGN = (
     f"{_HOME}{os.sep}",
     *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
 )
-"""Where code lies that is not the app's; the examples, which travel with the wheel, are apps."""
+"""Folders of code that is not the app's; the examples in the wheel count as apps."""
 
 
 def explain(error: Exception) -> None:
-    """Add to an exception what to do about it, where its own text does not tell; once."""
+    """Add a note to an exception on how to fix it, once, if its own text does not say."""
     for leaf in _leaves(error):
         if _is_of_asyncio(leaf) and ON_TRIO not in getattr(leaf, "__notes__", ()):
             leaf.add_note(ON_TRIO)
 
 
 def safe_text(error: BaseException) -> str:
-    """Return what the framework says of an exception, which quotes nobody; empty for nothing."""
+    """Return the framework's own text of an exception, which quotes nobody; empty for none."""
     texts = [_safe_text(leaf) for leaf in _leaves(error)]
     return "; ".join(text for text in texts if text)
 
@@ -74,16 +74,16 @@ def _safe_text(error: BaseException) -> str:
     try:
         with CONTAINED:
             text = getattr(error, "safe_text", "")
-    except Exception:  # noqa: BLE001  # the first error is the one to be told
+    except Exception:  # noqa: BLE001  # report the first error, not this one
         text = ""
     return text if isinstance(text, str) else ""
 
 
 def _wrong_fields(error: ValidationError) -> str:
-    """Return which fields of a model were wrong and why, without what they were given.
+    """Return which fields of a model were wrong and why, without their values.
 
-    Only the first name of a place is told, as further ones may be keys of the data; and of checks
-    that are not pydantic's own, only that they failed.
+    Of a location only the first name is shown, because further ones may be keys of the data; of
+    checks other than pydantic's own, only that they failed.
     """
     told = []
     for one in error.errors(include_url=False, include_context=False, include_input=False):
@@ -94,11 +94,11 @@ def _wrong_fields(error: ValidationError) -> str:
 
 
 def headline(error: BaseException, where: str) -> str:
-    """Return what everybody may read of an exception.
+    """Return the text of an exception that everybody may read.
 
     Args:
         error: The exception.
-        where: What has failed: a stage, a function.
+        where: What failed, such as a stage or a function.
     """
     leaves = list(_leaves(error))
     name = type(leaves[0] if len(leaves) == 1 else error).__name__
@@ -107,21 +107,21 @@ def headline(error: BaseException, where: str) -> str:
 
 
 def detail(error: BaseException, *, with_text: bool = True) -> str:
-    """Return what the developer reads below the headline: the text, and the line that raised it.
+    """Return what a developer reads below the headline: the text, and the line that raised it.
 
-    Of code of the app there is the innermost line that the exception came through, as Python writes
-    it; none if it came through none.
+    The line is the innermost one of the app's code in the traceback, as Python formats it; there is
+    none if the app's code is not in the traceback.
 
     Args:
         error: The exception.
-        with_text: False where its text stands elsewhere.
+        with_text: False if its text is shown elsewhere.
     """
     return "\n".join(line for leaf in _leaves(error) for line in _detail(leaf, with_text))
 
 
 def _detail(error: BaseException, with_text: bool) -> Iterator[str]:
     text = text_of(error)
-    shown = _safe_text(error) if with_text else ""  # it stands in the headline, if there is one
+    shown = _safe_text(error) if with_text else ""  # the headline shows it already
     if with_text and (untold := text.removeprefix(shown).lstrip(":; ")):
         yield untold
     yield from (note for note in getattr(error, "__notes__", ()) if note != shown)
@@ -131,9 +131,9 @@ def _detail(error: BaseException, with_text: bool) -> Iterator[str]:
 
 
 def where_in_app(error: BaseException) -> str:
-    """Return the innermost line of the app's code that an exception came through, or nothing.
+    """Return the innermost line of the app's code in an exception's traceback; empty for none.
 
-    Of an exception that came through none, the causes are looked at.
+    If the traceback has none, those of its causes are searched.
     """
     seen: BaseException | None = error
     while seen is not None:
@@ -146,7 +146,7 @@ def where_in_app(error: BaseException) -> str:
 
 
 def is_of_app(path: str) -> bool:
-    """Whether a file is the app's: not ours, not Python's, and of no installed package."""
+    """Whether a file is the app's: not bargein's, not Python's, and of no installed package."""
     if path.startswith(_EXAMPLES):
         return True
     return not path.startswith(("<", *_FOREIGN)) and "-packages" + os.sep not in path

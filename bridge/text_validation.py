@@ -1,4 +1,4 @@
-"""Whether a text says anything."""
+"""Checks whether a text shows anything."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import unicodedata
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text shows nothing: it is empty, or all white space and marks without width.
+    """Return whether a text shows nothing: it is empty, or only white space and zero-width marks.
 
-    Such are the zero-width space (U+200B), the word joiner and the byte order mark, which
-    ``str.strip()`` leaves.
+    ``str.strip()`` keeps the latter: the zero-width space (U+200B), the word joiner and the byte
+    order mark.
 
     Args:
         text: Any text.

@@ -54,7 +54,7 @@ class AnswerAudio:
         """Return the utterance that the text of an ``AgentResponse`` message belongs to.
 
         Args:
-            message: The message, from the step on in which it is published.
+            message: The message; valid from the step in which it is published.
 
         Returns:
             The utterance; ``None`` for a text that nobody is to hear, and for any other event.
