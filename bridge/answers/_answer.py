@@ -1,7 +1,7 @@
-"""Turns: one answer of an agent each, from the run that gives it to its single outcome.
+"""Turns: each is one answer of an agent, from the run that generates it to its single outcome.
 
-A run belongs to the turn of the outermost run of the same bridge that it descends from, so that a
-chain of an agent's own routes is one answer.
+A run belongs to the turn of its outermost ancestor of the same bridge, so a chain of an agent's own
+routes is one answer.
 """
 
 from __future__ import annotations
@@ -33,65 +33,65 @@ class Turn:
     run: Run | None
     started_at_s: float
     active: list[Run] = field(default_factory=list)
-    """The runs that work on it; mostly one, and a set takes twice as much."""
+    """The runs that work on it.  Usually one, so a tuple: a set takes twice the memory."""
     utterances: list[Utterance] = field(default_factory=list)
     answers: int = 0
-    """The number of the message that it answers; 0 if it answers none."""
+    """The number of the message that it answers; 0 for none."""
     outcome: Outcome | None = None
     """How its generation ended; ``None`` while it runs."""
     is_said: bool = False
-    """Whether it is a fixed text of ``call.say()``, and no generation."""
+    """Whether it is a fixed text of ``call.say()``."""
     is_notice: bool = False
-    """Whether it tells that the caller has to wait, or that something failed."""
+    """Whether it tells the caller to wait, or that something failed."""
     is_given_up: bool = False
-    """Whether it is cut because a stage of it stalled: it has failed."""
+    """Whether it is cut because one of its stages stalled, so that it counts as failed."""
     result: Outcome | None = None
-    """The outcome of its runs that have ended; other than completed as soon as one was."""
+    """The outcome of its ended runs; not ``completed`` as soon as one of them was not."""
     interruption: Interruption | None = None
-    """What cut it; ``None`` if nothing did."""
+    """The cut; ``None`` if it was not cut."""
     is_over: bool = False
     """Whether it was heard to its end, or cut."""
     phase: TurnPhase = "thinking"
-    """What it is at; nodes say so by ``show()``, and call ``call.touch_state()``."""
+    """What it is doing; nodes set it with ``show()``, and then call ``call.touch_state()``."""
     step: int = 0
-    """The step it is at, from 1: a call of the model, or a tool; 0 before the first."""
+    """The number of its current step (a model call or a tool), from 1; 0 before the first."""
     steps: int | None = None
-    """How many steps it will have; ``None`` where nobody knows."""
+    """How many steps it will have; ``None`` if unknown."""
     step_list: StepList = field(default_factory=StepList)
-    """Its steps so far, the ones that run among them."""
+    """Its steps so far, including those that are running."""
     label: str = ""
     """What it is doing, in a few words for a person."""
     capped: str = ""
-    """Which cap has ended it; empty if none did."""
+    """The cap that ended it; empty for none."""
     verb: Verb | None = None
     """The verb that cut it; ``None`` if none did."""
     is_asking: bool = False
-    """Whether a tool of it waits for the caller's answer."""
+    """Whether one of its tools waits for the caller's answer."""
     end_job: Callable[[Outcome], None] | None = None
-    """Ends what it is in the background; ``None`` in front."""
+    """Ends its background job; ``None`` if it is not in the background."""
     aside: list[str] = field(default_factory=list)
-    """What it has generated in the background."""
+    """The text that it generated in the background."""
     is_told: bool = False
-    """Whether its end was told."""
+    """Whether its end was published."""
     handle: AnswerHandle | None = None
-    """Made when somebody asks for it."""
+    """Its handle, created on first request."""
     caps: Callable[[], dict[str, tuple[float, float]]] = dict
-    """Gives each of its caps: what is used, and what is allowed."""
+    """Returns how much of each cap is used, and how much is allowed."""
     stood_still_s: float = 0.0
-    """For how long its time stood still, up to the last time it went on."""
+    """How long its clock has stood still in total, up to the last time it continued."""
     _stands_for: tuple[str, ...] = ()
-    """Why its time stands still; empty while it does not."""
+    """Why its clock stands still; empty while it runs."""
     _stands_since_s: float = 0.0
 
     def show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> bool:
-        """Say what it is at now, and return whether that is news.
+        """Set what it is doing now, and return whether that changed anything.
 
-        One that was cut stays at what it was at.
+        A turn that was cut keeps its phase.
 
         Args:
-            phase: What it is at.
-            label: What it is doing, in a few words for a person.
-            step: Whether its next step begins with that.
+            phase: What it is doing.
+            label: The same, in a few words for a person.
+            step: Whether this starts its next step.
         """
         if (self.phase == phase and self.label == label and not step) or (
             self.run is not None and self.run.is_cut
@@ -102,7 +102,7 @@ class Turn:
         return True
 
     def count_by(self, caps: Callable[[], dict[str, tuple[float, float]]]) -> None:
-        """Name who counts what it takes: each of its caps, what is used, and what is allowed."""
+        """Set the function that returns, for each cap, how much is used and how much is allowed."""
         self.caps = caps
 
     def end_by_cap(self, cap: str) -> None:
@@ -114,46 +114,46 @@ class Turn:
         self.answers = message
 
     def give_up(self) -> None:
-        """Record that what cuts it next is a failure of ours."""
+        """Record that its next cut is a failure."""
         self.is_given_up = True
 
     def say_for(self, handle: AnswerHandle, *, is_notice: bool) -> None:
-        """Become the turn of a fixed text."""
+        """Make it the turn of a fixed text."""
         self.is_said = True
         self.is_notice = is_notice
         self.handle = handle
         handle._set_turn(self)
 
     def hand_out(self, handle: AnswerHandle) -> AnswerHandle:
-        """Return its handle: the one that was given out first."""
+        """Return its handle; the first one given is kept."""
         if self.handle is None:
             self.handle = handle
         return self.handle
 
     def add_utterance(self, utterance: Utterance) -> None:
-        """Say the next part of it by an utterance."""
+        """Add the utterance that says its next part."""
         self.utterances.append(utterance)
 
     def say_aside(self, text: str) -> None:
-        """Keep what it generates in the background, unheard."""
+        """Keep text that it generates in the background, unheard."""
         self.aside.append(text)
 
     def cut(self, by: Interruption) -> None:
-        """Record what cuts it."""
+        """Record its cut."""
         self.interruption = by
         self.verb = verb_of(by.cause)
 
     def upgrade(self, verb: Verb) -> None:
-        """Record that a stronger verb takes the place of the one that cut it."""
+        """Record that a stronger verb replaces the one that cut it."""
         self.verb = verb
 
     def ask_caller(self, now_s: float, *, on: bool) -> None:
-        """Wait for the caller's answer to a tool, or wait no more."""
+        """Start or stop waiting for the caller's answer to a tool."""
         self.is_asking = on
         (self.stand if on else self.go_on)("question", now_s)
 
     def move_to_background(self, end_job: Callable[[Outcome], None]) -> None:
-        """Go on in the background, as a job that is ended by a function."""
+        """Continue in the background, as a job that the given function ends."""
         self.end_job = end_job
         self.outcome = "backgrounded"
 
@@ -175,49 +175,48 @@ class Turn:
         self.is_over = True
 
     def mark_told(self) -> None:
-        """Record that its end was told."""
+        """Record that its end was published."""
         self.is_told = True
 
     @property
     def is_aside(self) -> bool:
-        """Whether it goes on in the background."""
+        """Whether it continues in the background."""
         return self.end_job is not None
 
     @property
     def stands_still(self) -> bool:
-        """Whether its time stands still."""
+        """Whether its clock stands still."""
         return bool(self._stands_for)
 
     def stand(self, reason: str, now_s: float) -> None:
-        """Stop its clock, until ``go_on()`` for each reason."""
+        """Stop its clock until ``go_on()`` is called for each reason."""
         if not self._stands_for:
             self._stands_since_s = now_s
         if reason not in self._stands_for:
             self._stands_for += (reason,)
 
     def go_on(self, reason: str, now_s: float) -> None:
-        """Take a reason back, and start its clock again after the last one."""
+        """Remove a reason, and start its clock again after the last one."""
         if self._stands_for == (reason,):
             self.stood_still_s += now_s - self._stands_since_s
         self._stands_for = tuple(each for each in self._stands_for if each != reason)
 
     @property
     def seen_phase(self) -> TurnPhase:
-        """What it is at, as whoever interrupts it sees it."""
+        """What it is doing, from the point of view of an interrupt."""
         if self.outcome not in (None, "backgrounded"):
             return "speaking"
         if self.is_asking:
             return "input"
         talks = self.phase in ("text", "thinking")
         if talks and any(u.started and (u.is_cut or not u.finished) for u in self.utterances):
-            return "speaking"  # what is cut was being heard
+            return "speaking"  # an interrupt cuts what is being heard
         if self.phase == "thinking" and not self.step and self.generated:
-            return "text"  # its node tells nothing of its steps
+            return "text"  # its node does not report steps
         return self.phase
 
     def active_s(self, now_s: float) -> float:
-        """Return for how long it was worked on, without pauses and the time people took to answer
-        it."""
+        """Return how long it was worked on, without pauses and the time people took to answer."""
         standing_s = now_s - self._stands_since_s if self._stands_for else 0.0
         return now_s - self.started_at_s - self.stood_still_s - standing_s
 
@@ -238,19 +237,19 @@ class Turn:
                 continue
             heard.append(utterance.heard)
             if utterance.heard_chars < len(utterance.generated):
-                break  # what is heard of a turn is a prefix of it
+                break  # what was heard is a prefix of the turn
         return "".join(heard)
 
     @property
     def is_stale(self) -> bool:
-        """Whether a run that works on it, or gave some of its text, was cut."""
+        """Whether a run that works on it, or produced some of its text, was cut."""
         for run in self.active if self.run is None else (self.run, *self.active):
-            if run.is_cut or run.is_stale:  # in this order: mostly it is cut itself, or nothing is
+            if run.is_cut or run.is_stale:  # the cheaper test first: usually the run itself was cut
                 return True
         return any(u.is_stale for u in self.utterances)
 
     def descends_from(self, run: Run) -> bool:
-        """Whether a run, or one that it has caused, works on it or gave some of its text."""
+        """Whether a run or one of its descendants works on it, or produced some of its text."""
         if self.run is run:
             return True
         own = (self.run, *self.active, *(each for u in self.utterances for each in u.runs))
@@ -258,7 +257,7 @@ class Turn:
 
     @property
     def basis(self) -> HeardBasis:
-        """What is known of how far it was heard."""
+        """How the heard text is known."""
         for utterance in reversed(self.utterances):
             if utterance.heard_chars:
                 return utterance.basis
@@ -271,13 +270,13 @@ class Turn:
 
     @property
     def is_delivered(self) -> bool:
-        """Whether its generation has ended and all of it was heard, or cut."""
+        """Whether its generation has ended, and all of it was heard or cut."""
         return self.outcome is not None and all(u.finished for u in self.utterances)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedText:
-    """Asks for a fixed text to be said; ``call.say()`` publishes it."""
+    """Requests a fixed text; ``call.say()`` publishes it."""
 
     response: AgentResponse
     handle: AnswerHandle
@@ -290,11 +289,11 @@ class Turns:
     __slots__ = ("_aftermath", "_by_run", "_count", "_held", "_open")
 
     def __init__(self, aftermath: Aftermath, after: int = 0) -> None:
-        """Count from a number on.
+        """Continue the numbers of a conversation.
 
         Args:
-            aftermath: Tells of the cuts that were not told yet, before anybody sees a turn.
-            after: The last turn of the conversation so far.
+            aftermath: Reports the pending cuts before anybody sees a turn.
+            after: The number of the last turn of the conversation so far.
         """
         self._aftermath = aftermath
         self._open: dict[Turn, None] = {}
@@ -306,10 +305,10 @@ class Turns:
         return iter(tuple(self._open))
 
     def open(self, run: Run | None, agent: str) -> Turn:
-        """Begin a turn.
+        """Start a turn.
 
         Args:
-            run: The run that gives it; ``None`` for a turn that is given at once.
+            run: The run that generates it; ``None`` for a turn that is complete at once.
             agent: The name of its bridge.
         """
         self._count += 1
@@ -321,7 +320,7 @@ class Turns:
         return turn
 
     def join(self, turn: Turn, run: Run | None) -> None:
-        """Let a run work on a turn, for as long as its stages run."""
+        """Count a run as working on a turn for as long as its stages run."""
         if run is not None and run.is_running:
             if run not in turn.active:
                 turn.active.append(run)
@@ -329,7 +328,7 @@ class Turns:
             self._by_run[run] = turn
 
     def _hold_earlier(self, run: Run) -> None:
-        """Keep the runs that led to one interruptible until it ends: their rules are its, too."""
+        """Keep a run's ancestors interruptible until it ends: their rules may cut it too."""
         earlier = [each for each in lineage(run.parent) if each.source == run.source]
         if earlier:
             self._held[run] = earlier
@@ -341,7 +340,7 @@ class Turns:
             each.release()
 
     def leave(self, turn: Turn, run: Run) -> None:
-        """Record that a run which worked on a turn has finished its stages."""
+        """Record that a run that worked on a turn has finished its stages."""
         if run in turn.active:
             turn.active.remove(run)
         self._release_earlier(run)
@@ -364,9 +363,9 @@ class Turns:
         return None
 
     def cut_by_itself(self, message: Message) -> Turn | None:
-        """Return the turn whose chain published a message and was cut by that; ``None`` for none.
+        """Return the turn whose chain published a message that cut it; ``None`` for none.
 
-        Such a message belongs to no run, and goes on all the same.
+        Such a message is detached from its run, and delivered anyway.
 
         Args:
             message: The message, in the step in which it is published.
@@ -377,7 +376,7 @@ class Turns:
         return None
 
     def is_begun_by(self, turn: Turn, cause: Message | None) -> bool:
-        """Whether what cuts a turn is what its own chain says first; that ends it, once heard."""
+        """Whether a turn's own first words cut it; then it ends once they are heard."""
         if cause is None or turn.generated or not isinstance(cause.event, AgentResponse):
             return False
         return self.of(cause.run) is turn
@@ -405,7 +404,7 @@ class Turns:
         return False
 
     def newest_of(self, agents: tuple[str, ...]) -> Turn | None:
-        """Return the newest turn of some agents that is neither over nor cut; ``None`` for none."""
+        """Return these agents' newest turn that is neither over nor cut; ``None`` for none."""
         if self._aftermath.untold:
             self._aftermath.tell_cuts()
         for turn in reversed(self._open):
@@ -417,7 +416,7 @@ class Turns:
         return None
 
     def at_work(self, is_audible: Callable[[str], bool]) -> Iterator[Turn]:
-        """Yield the turns of agents that the caller hears that are still being generated."""
+        """Yield the turns still being generated by agents that the caller hears."""
         if self._aftermath.untold:
             self._aftermath.tell_cuts()
         for turn in self._open:
@@ -425,12 +424,12 @@ class Turns:
                 yield turn
 
     def set_aside(self, turn: Turn) -> None:
-        """Let a turn go on in the background: it is none of the open ones any more."""
+        """Move a turn to the background: it is no longer among the open ones."""
         self._open.pop(turn, None)
 
 
 def outermost(run: Run | None) -> Run | None:
-    """Return the outermost run of the same bridge, in a run's ancestry of running runs."""
+    """Return a run's outermost ancestor of the same bridge, among those that can still be cut."""
     while run is not None and run.parent is not None and run.parent.source == run.source:
         if not run.parent.is_running:
             break
@@ -439,17 +438,17 @@ def outermost(run: Run | None) -> Run | None:
 
 
 def lineage(run: Run | None) -> Iterator[Run]:
-    """Yield a run and all that it descends from."""
+    """Yield a run and all its ancestors."""
     while run is not None:
         yield run
         run = run.parent
 
 
 def verb_of(cause: Message | None) -> Verb:
-    """Return the verb that a cut comes of; a route's own rule is a barge-in.
+    """Return the verb that caused a cut; a cut by a route's own rule is a barge-in.
 
     Args:
-        cause: The message that cut it, if one did.
+        cause: The message that cut it; ``None`` if no message did.
     """
     match cause.event if cause is not None else None:
         case EmergencyStop():
@@ -480,7 +479,7 @@ def record_of(turn: Turn, interruption: Interruption, phase: TurnPhase) -> Inter
 
 
 def end_of(turn: Turn, outcome: Outcome) -> TurnEnded:
-    """Return what is told of the end of a turn."""
+    """Return the event for the end of a turn."""
     return TurnEnded(
         turn=turn.number,
         agent=turn.agent,

@@ -1,4 +1,4 @@
-"""What of the answers is on its way to the caller's ear: their utterances, and their echo."""
+"""The part of the answers that is being played: their utterances, and their echo."""
 
 from __future__ import annotations
 
@@ -13,41 +13,40 @@ from ..playout._utterance import Utterance
 
 
 class AnswerAudio:
-    """Knows what of the answers of a call is being heard, and what waits to be."""
+    """Knows which part of a call's answers is being heard, and which waits."""
 
     _playout: Playout
     _telling: Telling
 
     @property
     def is_audible_now(self) -> bool:
-        """Whether the caller hears an agent at this moment."""
+        """Whether the caller hears an agent now."""
         return self._playout.is_audible
 
     @property
     def saying(self) -> str:
-        """The text that is being said now, to compare an echo with: from about 4 s before what is
-        heard to the end of the clause after what the player has.  It lingers for 3 s."""
+        """The text around now to compare an echo with: from about 4 s before what is heard to the
+        end of the clause after what the player has.  It stays for 3 s after the end."""
         now_s = trio.current_time()
         self._playout.advance(now_s)
         return words_around(self._telling.said_before(now_s), self._playout.utterances)
 
     @property
     def has_notice(self) -> bool:
-        """Whether something is being said, or waits to be, that no route may cut."""
+        """Whether something that no route may cut is being said or waits to be said."""
         return any(not utterance.interruptible for utterance in self._playout.utterances)
 
     @property
     def is_pending(self) -> bool:
-        """Whether something was generated and waits to be heard."""
+        """Whether generated text waits to be heard."""
         return self._playout.front is not None
 
     def unreported_since_s(self) -> float:
-        """Return since when the player has said nothing of what it was given; infinite if it owes
-        no report."""
+        """Return since when the player has owed a report on its audio; infinite if it owes none."""
         return self._playout.unreported_since_s()
 
     def front(self) -> Utterance | None:
-        """Return the utterance that is heard now, or next."""
+        """Return the utterance that is heard now or next; ``None`` for none."""
         return self._playout.front
 
     def utterance_of(self, message: Message) -> Utterance | None:
@@ -57,7 +56,7 @@ class AnswerAudio:
             message: The message; valid from the step in which it is published.
 
         Returns:
-            The utterance; ``None`` for a text that nobody is to hear, and for any other event.
+            The utterance; ``None`` for text that nobody will hear, and for any other event.
         """
         found: Utterance | None = message.tag
         return found
@@ -67,10 +66,9 @@ class AnswerAudio:
         return self._playout.utterance(number)
 
     def resend(self) -> None:
-        """Send again what the player was given and has not played: its connection was lost.
+        """Send the player's unplayed audio again, because its connection was lost.
 
-        It goes on from the last word that is known to be heard; while the voice is held, once it is
-        released.
+        It starts from the last word known to be heard; while the voice is held, at the release.
         """
         self._playout.resend()
 
@@ -78,11 +76,11 @@ class AnswerAudio:
         """Return the number under which the player has an utterance now; for transports.
 
         Args:
-            utterance: The number of the utterance, as events tell it.
+            utterance: The number of the utterance, as in events.
         """
         found = self.utterance(utterance)
         return utterance if found is None else found.play_number
 
     def report(self, utterance: int, kind: str, played_ms: float) -> None:
-        """Take in what the player reports."""
+        """Record a report of the player."""
         self._playout.report(utterance, kind, played_ms)

@@ -1,4 +1,4 @@
-"""The handle of one answer: how much of it was heard, how it ended, and a way to cut it."""
+"""The handle of one answer: it shows how much was heard and how it ended, and can cut it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @final
 class AnswerHandle:
-    """One answer of an agent: a text of ``call.say()``, or what a node generates.
+    """One answer of an agent: a text of ``call.say()``, or an answer that a node generates.
 
     ``await handle`` waits until the answer is over and returns its outcome; it never raises.  You
     may await it late, from several tasks, or not at all.  Cancelling the wait does not cut the
@@ -38,8 +38,8 @@ class AnswerHandle:
 
     @property
     def turn(self) -> int | None:
-        """The number of its turn, as events carry it; ``None`` for a text that a pause keeps from
-        starting."""
+        """The number of its turn, as in events; ``None`` for a text that waits for the end of a
+        pause."""
         return None if self._turn is None else self._turn.number
 
     @property
@@ -47,8 +47,9 @@ class AnswerHandle:
         """How it ended; ``None`` until then.
 
         ``completed``: heard to its end.  ``interrupted``, ``redirected``: cut.  ``backgrounded``:
-        it goes on unheard.  ``capped``: a cap ended it.  ``failed``: its chain or its voice broke.
-        ``disconnected``, ``shutdown``: the call ended first.  ``TurnEnded`` carries the same word.
+        it continues unheard.  ``capped``: a cap ended it.  ``failed``: its chain or its voice
+        failed.  ``disconnected``, ``shutdown``: the call ended first.  ``TurnEnded`` carries the
+        same word.
         """
         return self._outcome
 
@@ -63,10 +64,10 @@ class AnswerHandle:
         return "" if self._turn is None else self._turn.heard
 
     def interrupt(self) -> Receipt:
-        """Cut this answer now, even if it is not interruptible, and no other.
+        """Cut only this answer, now, even if it is not interruptible.
 
-        This works as a barge-in does: the history keeps what was heard, tools end by their
-        policies, and the model learns nothing else.
+        This works like a barge-in: the history keeps what was heard, tools end by their policies,
+        and the model learns nothing else.
 
         Returns:
             What was done.  Once accepted, every further call returns the same receipt.  If nothing
@@ -83,7 +84,7 @@ class AnswerHandle:
         if self._outcome is not None:
             return f"the answer is over: {self._outcome}"
         if self._turn is not None and (self._turn.interruption is not None or self._turn.is_stale):
-            return "the answer was cut by others"
+            return "something else cut the answer"
         return ""
 
     def __await__(self) -> Generator[Any, Any, Outcome]:
@@ -91,7 +92,7 @@ class AnswerHandle:
         assert self._outcome is not None  # _end() sets both
         return self._outcome
 
-    # For the call, which alone knows:
+    # Only the call uses these:
 
     def _set_turn(self, turn: Turn) -> None:
         self._turn = turn

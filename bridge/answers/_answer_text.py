@@ -1,6 +1,6 @@
-"""Which utterance the text of an agent belongs to, and what of it is remembered.
+"""Assigns the text of agents to utterances, and writes it to the history.
 
-A run that said something is held until that was heard: so it stays interruptible.
+A run that said something is held until its words were heard, so it stays interruptible.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ log = structlog.get_logger()
 
 
 HEARD_EVERY_S = 0.1
-"""How often it is told what was heard where only text travels: the first piece at once, and what is
-sent within this time after it in one ``AgentSpeechSent``.  The wire joins as much."""
+"""In a text-only call, how often heard text is published: the first piece at once, and everything
+sent within this many seconds in one ``AgentSpeechSent``.  The wire joins text for as long."""
 
 
 class Answers(Protocol):
-    """Begins and ends the turns that texts belong to."""
+    """Starts and ends the turns that texts belong to."""
 
     is_closed: bool
     """Whether the call is over: nothing is said any more."""
 
     def open_turn(self, run: Run | None, agent: str) -> Turn:
-        """Begin a turn of an agent."""
+        """Start a turn of an agent."""
         ...
 
     def finish(self, turn: Turn, outcome: Outcome) -> None:
@@ -46,7 +46,7 @@ class Answers(Protocol):
 
 
 class Texts:
-    """Gives the text of the agents to utterances."""
+    """Assigns the text of the agents to utterances."""
 
     __slots__ = (
         "_answers", "_audio", "_floor", "_history", "_last", "_last_run", "_memory", "_playout",
@@ -78,7 +78,7 @@ class Texts:
         context.router.add_sink(self._response_passed, AgentResponse)
 
     def complete(self, turn: Turn) -> None:
-        """Speak what a turn has said so far, without waiting for the rest of its clause."""
+        """Speak the text of a turn so far, without waiting for the rest of its clause."""
         self.tell_heard()
         self._last = None
         for utterance in turn.utterances:
@@ -98,7 +98,7 @@ class Texts:
             and last.turn.outcome is None
             and last.interruptible is response.interruptible
             and message.source == self._floor.holder
-        ):  # in place: most pieces of an answer go on with the piece before
+        ):  # inlined: most pieces of an answer continue the previous piece
             last.add_text(response.content, message.at_s)
             message.carry(last)
             self._memory.note(last.turn)
@@ -122,7 +122,7 @@ class Texts:
             self._turns.join(turn, run)
         utterance = self._utterance_for(turn, run, response.interruptible)
         if not utterance.generated and not turn.generated:
-            self._memory.remember(turn)  # takes its place in the history's order
+            self._memory.remember(turn)  # reserves its place in the order of the history
         utterance.add_text(response.content, message.at_s)
         if self._audio:
             self._playout.look_by(message.at_s + TICK_S)
@@ -132,7 +132,7 @@ class Texts:
         self._memory.note(turn)
 
     def _cut_by_its_first_words(self, message: Message) -> Turn | None:
-        """Return the turn that this message has cut and would begin: what it says is all of it."""
+        """Return the turn that its own first message cut; these words are then all of it."""
         turn = self._turns.cut_by_itself(message)
         return turn if turn is not None and not turn.generated else None
 
@@ -145,16 +145,16 @@ class Texts:
             before = utterance.heard_chars
             utterance.hear_as_text()
             if self._history.on_change is not None:
-                self._memory.write()  # saved before it is told
+                self._memory.write()  # save before publishing
             if utterance is not self._untold:
                 self._tell_in_time(utterance, before)
         if turn.interruption is not None:
-            self._answers.finish(turn, "interrupted")  # by these words, which are all of it
+            self._answers.finish(turn, "interrupted")  # these words cut it, and are all of it
         elif not turn.active:
             self._answers.finish(turn, "completed")  # no run will end it
 
     def _tell_in_time(self, utterance: Utterance, told_chars: int) -> None:
-        """Tell what was sent at once, or with what follows if something was told just now."""
+        """Publish sent text at once, or later with the next if some was published just now."""
         self.tell_heard()
         self._untold, self._told_chars = utterance, told_chars
         next_s = self._told_s + HEARD_EVERY_S
@@ -164,12 +164,12 @@ class Texts:
             self.tell_heard()
 
     def close(self) -> None:
-        """Tell the last that was heard: the call is over."""
+        """Publish the last heard text, because the call is over."""
         self._last = None
         self.tell_heard()
 
     def tell_heard(self) -> None:
-        """Tell what was sent, and so heard, where only text travels, and not told yet."""
+        """In a text-only call, publish text that was sent, and so heard, but not yet published."""
         utterance, self._untold = self._untold, None
         if utterance is not None:
             self._told_s = trio.current_time()
@@ -194,11 +194,11 @@ class Texts:
         return utterance
 
     def _hold(self, utterance: Utterance, run: Run) -> None:
-        """Keep a run that gives text interruptible until that was heard."""
+        """Keep a run that produces text interruptible until its text was heard."""
         utterance.say_for(run, lineage(run) if self._audio else ())
 
     def _publish_of(self, utterance: Utterance, event: object) -> None:
-        """Publish what belongs to an utterance: stale with its run, and with no other."""
+        """Publish an event of an utterance, which becomes stale only with the utterance's run."""
         router, agent = self._router, utterance.turn.agent
         if utterance.runs:
             router.publish(event, agent, utterance.runs[0])

@@ -1,4 +1,4 @@
-"""The answers of a call that went on in the background."""
+"""The answers of a call that continue in the background."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 
 class BackgroundAnswers:
-    """Moves answers to the background, and takes in what comes of them."""
+    """Moves answers to the background, and records their results."""
 
     __slots__ = ("_context", "_delivery", "_playout", "_stop", "_tell", "_turns", "_untold")
 
@@ -35,15 +35,15 @@ class BackgroundAnswers:
         tell: Callable[[Turn], None],
         stop: Callable[[Turn, Interruption], None],
     ) -> None:
-        """Begin with none.
+        """Start without background answers.
 
         Args:
             context: The call's.
-            delivery: Brings the results.
+            delivery: Delivers the results.
             turns: The turns that are not over.
             playout: What is said.
-            tell: Tells that a turn went to the background.
-            stop: Ends a turn as one that was cut.
+            tell: Publishes that a turn was moved to the background.
+            stop: Ends a turn as cut.
         """
         self._context = context
         self._delivery = delivery
@@ -54,7 +54,7 @@ class BackgroundAnswers:
         self._untold: list[Turn] = []
 
     def move(self, turn: Turn) -> None:
-        """Let a turn go on in the background: unheard, and holding up nobody."""
+        """Move a turn to the background, where it continues unheard and blocks nobody."""
         job = BackgroundTurn(turn, self._ended)
         turn.move_to_background(job.end)
         self._turns.set_aside(turn)
@@ -65,20 +65,20 @@ class BackgroundAnswers:
         for run in tuple(turn.active):
             run.set_aside()
         self._context.work.add(job)
-        # Told in a step of its own: a cancel in this one still wins.
+        # Published one step later, so that a cancel in this step still wins.
         self._context.router.nursery.start_soon(self._tell_soon)
 
     def run_cut(self, run: Run) -> None:
-        """Let the turn of a run that is cut end by that, if it was moved in this very step."""
+        """End the turn of a cut run as cut, if it was moved in this very step."""
         if self._untold and run.interruption is not None:
             for turn in self.take_untold(run):
                 self._stop(turn, run.interruption)
 
     def take_untold(self, run: Run | None = None) -> list[Turn]:
-        """Return those that were moved in this very step, of which nothing will be told now.
+        """Return, and forget, the turns moved in this very step: their move is not published.
 
         Args:
-            run: Whose turn is meant; ``None`` for all.
+            run: Only the turn of this run; ``None`` for all.
         """
         taken = [turn for turn in self._untold if run is None or turn.run is run]
         self._untold = [turn for turn in self._untold if turn not in taken]
@@ -92,13 +92,13 @@ class BackgroundAnswers:
         self.publish_moved()
 
     def publish_moved(self) -> None:
-        """Tell of those that were moved and not told yet."""
+        """Publish the moves that are not published yet."""
         for turn in self.take_untold():
             self._tell(turn)
 
     def _ended(self, job: BackgroundTurn, result: ToolResult) -> None:
-        """Take in the result of a turn that went on in the background."""
+        """Record the result of a turn that continued in the background."""
         log.info("turn_came_back", turn=job.turn.number, outcome=result.outcome)
         self._context.work.remove(job)
-        if job.turn.outcome == "backgrounded":  # else it was cancelled as it was moved
+        if job.turn.outcome == "backgrounded":  # else it was cancelled in that step
             self._delivery.bring(result, is_told=not job.is_cut)

@@ -1,8 +1,8 @@
-"""What the agents say in a call: turns, their utterances, and what becomes of them.
+"""The answers of a call's agents: turns, their utterances, and how they end.
 
-Text that an agent publishes belongs to an utterance of its turn.  In a call with audio a voice
-turns it into ``AgentAudio`` and the playout plays it; where only text travels, it is heard when it
-is sent.
+Text that an agent publishes belongs to an utterance of its turn.  In a call with audio, a voice
+turns it into ``AgentAudio``, and the playout plays that; in a text-only call, text counts as heard
+when it is sent.
 """
 
 from __future__ import annotations
@@ -53,13 +53,12 @@ class Speaking(AnswerAudio):
     """Keeps the turns of a call and follows their utterances to the caller's ear.
 
     Attributes:
-        turn_of: Returns the turn that a run works on; ``None`` if it works on none that is not
-            over.
+        turn_of: Returns the unfinished turn that a run works on; ``None`` for none.
         newest_turn_of: Returns the newest turn of some agents that is neither over nor cut;
             ``None`` for none.
-        turn_cut_by_itself: Returns the turn whose chain published a message and was cut by that.
-        sounds_until_s: Returns when the player will have played all that it was given.
-        answered: The number of the last message that began an answer of an agent that is heard.
+        turn_cut_by_itself: Returns the turn whose chain published a message that cut it.
+        sounds_until_s: Returns when the player will have played all the audio it was given.
+        answered: The number of the last message that started an answer of an audible agent.
         is_closed: Whether the call is over: nothing is said any more.
     """
 
@@ -70,12 +69,12 @@ class Speaking(AnswerAudio):
         delivery: Delivery,
         interrupt: Callable[[Turn | None, str], Receipt],
     ) -> None:
-        """Begin with no answer.
+        """Start without answers.
 
         Args:
             context: The call's.
             transport: The caller's side.
-            delivery: Brings the results of what goes on in the background.
+            delivery: Delivers the results of background answers.
             interrupt: Cuts one answer, for its handle.
         """
         router = context.router
@@ -98,7 +97,7 @@ class Speaking(AnswerAudio):
         self._texts = Texts(context, self, self._turns, self._playout, self._memory)
         Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
         self._holding = Holding(router, self._playout, self._has_something)
-        self._silent: trio.Event | None = None  # made by who waits for it
+        self._silent: trio.Event | None = None  # created by the first waiter
         self._closed_as: Outcome | None = None
         self.is_closed = False
         self._turns_cut = 0
@@ -125,24 +124,23 @@ class Speaking(AnswerAudio):
 
     @property
     def is_held(self) -> bool:
-        """Whether the agent's voice is held, by whomever."""
+        """Whether anything holds the agent's voice."""
         return bool(self._holding.reasons)
 
     @property
     def is_held_until_released(self) -> bool:
-        """Whether the voice is held for as long as it takes: by a pause, or a lost connection."""
+        """Whether a pause or a lost connection holds the voice, until it is released."""
         return self._holding.lasts
 
     def may_be_cut_by(self, event_class: type) -> bool:
-        """Return whether an event would cut what is heard now, or generated if nothing is.
+        """Return whether an event would cut what is heard now or, if nothing is, generated.
 
         Args:
-            event_class: The class of the event.  What a condition of a rule would say of it is not
-                known, and counts as yes.
+            event_class: The class of the event.  Conditions of rules are assumed to hold.
 
         Returns:
-            False where no rule is meant for it, for what is not interruptible, while the call is
-            paused, and when nothing is being said or generated.
+            False if no rule matches it, for protected speech, while the call is paused, and when
+            nothing is being said or generated.
         """
         utterances = self._playout.utterances
         if utterances:
@@ -150,51 +148,51 @@ class Speaking(AnswerAudio):
         else:
             turns = self._turns.at_work(self._context.floor.has)
             runs = [run for turn in turns for own in turn.active for run in lineage(own)]
-        for run in runs:  # noqa: SIM110 - asked for with each fact of an ear
+        for run in runs:  # noqa: SIM110 - called for each event of an ear
             if run.may_be_cut_by(event_class):
                 return True
         return False
 
     def told_of(self, interruption: Interruption) -> Interruption:
-        """Return what a handler is told of a cut: what was generated, what was heard, the tools."""
+        """Complete a cut for its handler: with the generated and heard text, and the tools."""
         self.advance()
         return self._cuts.told_of(interruption)
 
     def complete_text(self, turn: Turn) -> None:
-        """Speak what a turn has said so far, without waiting for the rest of its clause."""
+        """Speak the text of a turn so far, without waiting for the rest of its clause."""
         self._texts.complete(turn)
 
     def hold(self, reason: str) -> None:
-        """Hold what is being said at the sample that is being heard."""
+        """Hold the voice at the sample being heard."""
         if self._context.audio and not self.is_closed:
             self._holding.hold(reason)
 
     def release(self, reason: str) -> None:
-        """Take one reason to hold back; the voice goes on if it was the last."""
+        """Release the hold with a reason; the voice continues if it was the last."""
         self._holding.release(reason)
 
     def note_pause(self, turn: Turn, message: Message) -> None:
-        """Put down that a turn was paused."""
+        """Record that a turn was paused."""
         by = interruption_of(turn, message, "pause", "running")
         self._cuts.record(turn, by, turn.seen_phase)
 
     def ending_as(self, outcome: Outcome) -> None:
-        """Let turns that are cut from now on end with this outcome."""
+        """End turns that are cut from now on with this outcome."""
         self._ends_as = outcome
 
     def upgrade(self, number: int | None, verb: Verb) -> None:
-        """Let a turn that was cut, and whose end is not told yet, end by a stronger verb."""
+        """End a cut turn by a stronger verb, if its end is not published yet."""
         for turn in self._turns:
             if turn.number == number and turn.interruption is not None:
                 turn.upgrade(verb)
 
     def floor_moved(self) -> None:
-        """Find out what the agent with the floor answers; called again when the floor moves."""
+        """Update which message the agent with the floor answers, now that the floor has moved."""
         heard = (turn.answers for turn in self._turns if self._context.floor.has(turn.agent))
         self.answered = max(self.answered, *heard, 0)
 
     def set_aside(self, turn: Turn) -> None:
-        """Let a turn go on in the background: unheard, and holding up nobody."""
+        """Move a turn to the background, where it continues unheard and blocks nobody."""
         self._background.move(turn)
         self._holding.release_empty()
 
@@ -204,7 +202,7 @@ class Speaking(AnswerAudio):
         self.close_if_over(turn)
 
     def cut_moving(self, message: Message) -> None:
-        """Let turns that were moved to the background in this very step end by a stronger verb."""
+        """End turns that were moved to the background in this very step by a stronger verb."""
         for turn in self._background.take_untold():
             self._end_moving(turn, interruption_of(turn, message, "moved and stopped", "running"))
 
@@ -216,7 +214,7 @@ class Speaking(AnswerAudio):
         self.close_if_over(turn)
 
     def advance(self) -> None:
-        """Bring up to date what the caller has heard, and write it to the history."""
+        """Update what the caller has heard, and write it to the history."""
         if self._router.untold:
             self._router.tell_cuts()
         self._playout.advance(trio.current_time())
@@ -224,7 +222,7 @@ class Speaking(AnswerAudio):
 
     @property
     def history(self) -> History:
-        """What was said so far, brought up to this moment."""
+        """What was said until now."""
         if self._router.untold:
             self._router.tell_cuts()
         self._playout.advance(trio.current_time())
@@ -239,9 +237,9 @@ class Speaking(AnswerAudio):
         self._context.touch_state()
 
     async def silence(self) -> None:
-        """Wait until no answer is worked on that will be heard, and all that was said is over.
+        """Wait until no audible answer is being worked on, and everything said was heard or cut.
 
-        An agent that thinks without having the floor is not waited for.
+        It does not wait for agents without the floor.
         """
         while self.is_generating or not self._playout.is_idle:
             if self._silent is None:
@@ -249,35 +247,35 @@ class Speaking(AnswerAudio):
             await self._silent.wait()
 
     def say(self, response: AgentResponse, *, is_notice: bool = False) -> AnswerHandle:
-        """Queue a fixed text, in this step, and return its handle; a notice goes first."""
+        """Queue a fixed text in this step, and return its handle; a notice goes first."""
         handle = AnswerHandle(self._interrupt)
         if self._closed_as is not None:
             handle._end(self._closed_as)
             return handle
         turn = self._turns.of(current_run())
         if turn is not None and turn.outcome is None and not is_notice:
-            self._texts.complete(turn)  # said by an answer, it comes behind what that said so far
+            self._texts.complete(turn)  # an answer's say() comes after its text so far
         return self._fixed_texts.say(response, handle, is_notice=is_notice)
 
     def handle_of(self, turn: Turn) -> AnswerHandle:
-        """Return the handle of a turn that is not over; the same each time."""
+        """Return the handle of an unfinished turn; always the same one."""
         return turn.handle or turn.hand_out(AnswerHandle(self._interrupt, turn))
 
     def cut(self, turn: Turn, reason: str) -> None:
-        """Cut one turn, past every condition, in this step."""
+        """Cut one turn in this step, regardless of any condition."""
         runs = [turn.run, *turn.active]
         for run in (*runs, *(run for said in turn.utterances for run in said.runs)):
             if run is not None:
                 run.cut(reason=reason)
-        self._silence(turn.utterances, reason)  # what no run has said
+        self._silence(turn.utterances, reason)  # text that no run produced
         self._cut_turn(turn, interruption_of(turn, None, reason, "delivered"))
         self._holding.release_empty()
         self._barge_ins.write_down()
 
     def leave_out_rest(self, turn: Turn) -> None:
-        """Fall silent within a turn that goes on: what was not heard so far is left out.
+        """Drop the unheard text of a turn that continues.
 
-        What is not interruptible is said to its end, and then so is all of it.
+        Protected speech is still said to its end.
         """
         unheard = [each for each in turn.utterances if not each.finished]
         if all(each.interruptible for each in unheard):
@@ -288,14 +286,14 @@ class Speaking(AnswerAudio):
             self._holding.release_empty()
 
     def withdraw(self, turn: Turn, text: str) -> bool:
-        """Take back the last text of a turn, if the caller's line has got no sound of it.
+        """Take back the last text of a turn, if none of its audio was sent to the caller.
 
         Args:
-            turn: The turn, which goes on.
-            text: The text; what is said from now on takes its place.
+            turn: The turn, which continues.
+            text: The text; what is said from now on replaces it.
 
         Returns:
-            Whether it was taken back, or was empty; otherwise it stands, to the last word.
+                Whether it was taken back, or was empty; otherwise all of it stands.
         """
         unheard = []
         for utterance in reversed(turn.utterances):
@@ -307,7 +305,7 @@ class Speaking(AnswerAudio):
             text = text.removesuffix(utterance.generated)
             unheard.append(utterance)
         if text:
-            return False  # some of it is on its way yet, or nobody was to hear it
+            return False  # some of it is still on its way, or nobody was going to hear it
         for utterance in unheard:
             utterance.leave_out_rest()
             self._playout.cut(utterance, "said anew")
@@ -316,7 +314,7 @@ class Speaking(AnswerAudio):
         return True
 
     def stop_all(self, message: Message) -> None:
-        """Silence, past every condition, what no run can be cut for any more."""
+        """Silence utterances without a run to cut, regardless of any condition."""
         for utterance in self._playout.utterances:
             self._silence([utterance], "emergency stop")
             by = interruption_of(utterance.turn, message, "emergency stop", "delivered")
@@ -326,10 +324,10 @@ class Speaking(AnswerAudio):
         self._barge_ins.write_down()
 
     def close(self, outcome: Outcome) -> None:
-        """Silence everything, for good: the call is over.  What was heard does not change again.
+        """Silence everything for good, because the call is over; the heard text is final.
 
         Args:
-            outcome: What becomes of answers that were not heard to their end.
+            outcome: The outcome of answers that were not heard to their end.
         """
         self._texts.close()
         self._background.publish_moved()
@@ -342,7 +340,7 @@ class Speaking(AnswerAudio):
     # --- runs -----------------------------------------------------------------------------------
 
     def run_started(self, run: Run) -> None:
-        """Begin a turn when a run begins to generate an answer; further runs join it."""
+        """Start a turn when a run starts to generate an answer; further runs join it."""
         turn = self._turns.of(run)
         if turn is not None and turn.outcome is None:
             self._turns.join(turn, run)
@@ -351,7 +349,7 @@ class Speaking(AnswerAudio):
             self._context.touch_state()
 
     def run_ended(self, run: Run) -> None:
-        """End the text of the turn when its generation ends, however it does."""
+        """End the text of the turn when its generation ends, for whatever reason."""
         turn = self._turns.of(run)
         if turn is None or run not in turn.active or run.outcome is None:
             return
@@ -370,7 +368,7 @@ class Speaking(AnswerAudio):
             self.finish(turn, outcome)
 
     def run_cut(self, run: Run) -> None:
-        """Silence what a cut run has said, in the step in which it is cut."""
+        """Silence what a cut run said, in the step in which it is cut."""
         if not self._context.audio:
             self._texts.tell_heard()
         self._playout.advance(trio.current_time())
@@ -383,7 +381,7 @@ class Speaking(AnswerAudio):
         self._barge_ins.write_down()
 
     def _silence(self, utterances: Iterable[Utterance], reason: str) -> None:
-        """Cut utterances, and publish no end of a turn before its cut is recorded."""
+        """Cut utterances, and delay the end of their turns until the cut is recorded."""
         outer, self._cutting = self._cutting, True
         try:
             for utterance in utterances:
@@ -392,7 +390,7 @@ class Speaking(AnswerAudio):
             self._cutting = outer
 
     def _cut_turn(self, turn: Turn, by: Interruption | None) -> None:
-        """Put down that a turn was cut, unless all of it had been heard by then."""
+        """Record that a turn was cut, unless all of it had been heard by then."""
         delivered = turn.outcome is not None and turn.is_heard_whole
         if by is not None and turn.interruption is None and not delivered:
             turn.cut(by)
@@ -403,7 +401,7 @@ class Speaking(AnswerAudio):
             self._cuts.keep(turn, by)
             has_ended = turn.run is None or not turn.run.is_running
             if has_ended and not self._turns.is_begun_by(turn, by.cause):
-                # What others still do for it nobody will hear.
+                # Nobody will hear what its other runs still produce.
                 self.finish(turn, self._outcome_of_cut(turn.verb))
         self.close_if_over(turn)
 
@@ -411,7 +409,7 @@ class Speaking(AnswerAudio):
         return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")
 
     def _outcome_of(self, turn: Turn) -> Outcome:
-        """Return how a turn ended, of which all is generated."""
+        """Return the outcome of a turn whose generation has ended."""
         assert turn.outcome is not None
         if turn.is_given_up or turn.outcome != "completed":
             return "failed" if turn.is_given_up else turn.outcome
@@ -419,7 +417,7 @@ class Speaking(AnswerAudio):
             return self._outcome_of_cut(turn.verb)
         if turn.is_heard_whole:
             return "completed"
-        return self._closed_as or "failed"  # the call ended first, or the voice left some out
+        return self._closed_as or "failed"  # the call ended first, or the voice failed
 
     def finish(self, turn: Turn, outcome: Outcome) -> None:
         """End the text of a turn; one that has ended keeps its outcome."""
@@ -457,7 +455,7 @@ class Speaking(AnswerAudio):
         turn.mark_told()
         self._marks.end(turn)
         outcome = self._outcome_of(turn)
-        self._memory.remember_if_begun(turn)  # what is told of a turn is written down before
+        self._memory.remember_if_begun(turn)  # written before it is published
         if turn.handle is not None:
             turn.handle._end(outcome)
         self._router.publish_detached(end_of(turn, outcome), turn.agent)
@@ -466,7 +464,7 @@ class Speaking(AnswerAudio):
     def close_if_over(self, turn: Turn) -> None:
         """End a turn that was generated and heard to its end, or cut."""
         if self._cutting or self._background.is_untold(turn):
-            return  # the cut is recorded first, then its end is published
+            return  # record the cut first; then its end is published
         if turn.is_delivered:
             if not turn.is_aside:
                 self._turns.close(turn)
@@ -474,5 +472,5 @@ class Speaking(AnswerAudio):
                 self._tell_ended(turn)
         if self._silent is not None and not self.is_generating and self._playout.is_idle:
             silent, self._silent = self._silent, None
-            if silent is not None:  # another answer may have been over with that question
+            if silent is not None:  # another answer may have woken the waiters already
                 silent.set()

@@ -1,4 +1,4 @@
-"""Records the cuts of answers, and hands the records to the handlers of their chains."""
+"""Records the cuts of answers, and passes the records to the handlers of their chains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..history._history import History
 from ._answer import Turn, record_of
 
 CUT_RUNS_KEPT = 32
-"""Of how many runs that were cut it is known which turn was cut with them."""
+"""For how many cut runs their turn is remembered."""
 
 
 class CutRecords:
@@ -24,21 +24,21 @@ class CutRecords:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._cut_runs: list[tuple[int, int]] = []  # and the turn of each
+        self._cut_runs: list[tuple[int, int]] = []  # each with its turn
 
     def record(self, turn: Turn, interruption: Interruption, phase: TurnPhase) -> None:
-        """Write down that a turn was cut, or paused, and what it was at."""
+        """Record that a turn was cut or paused, and what it was doing."""
         record = record_of(turn, interruption, phase)
         self._history.set_interruption(record, turn.agent)
 
     def keep(self, turn: Turn, by: Interruption) -> None:
-        """Keep in mind which turn was cut with a run."""
+        """Remember which turn was cut with a run."""
         first = by.run if turn.run is None else turn.run.id
         self._cut_runs += ((run, turn.number) for run in {by.run, first})
         del self._cut_runs[:-CUT_RUNS_KEPT]
 
     def told_of(self, interruption: Interruption) -> Interruption:
-        """Return what a handler is told of a cut: what was generated, what was heard, the tools."""
+        """Complete a cut for its handler: with the generated and heard text, and the tools."""
         number = dict(self._cut_runs).get(interruption.run)
         for entry in reversed(self._history.entries):
             record = entry.interruption if isinstance(entry, AgentEntry) else None
@@ -50,7 +50,7 @@ class CutRecords:
 
 
 def interruption_of(turn: Turn, cause: Message | None, reason: str, phase: Phase) -> Interruption:
-    """Return what is told of a turn that was not cut by a rule of its chain."""
+    """Describe the cut of a turn that no rule of its chain made."""
     at_s = trio.current_time() if cause is None else cause.at_s
     run = turn.run.id if turn.run is not None else 0
     elapsed_s = at_s - turn.started_at_s

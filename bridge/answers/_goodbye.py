@@ -1,4 +1,4 @@
-"""Ends a call once what was said before ``EndCall`` was heard."""
+"""Ends a call once the words said before ``EndCall`` were heard."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 GOODBYE_S = 30.0
-"""How long ``EndCall`` waits for what was said before it to be heard.  The time stands still while
-the call is paused and while its connection is lost, as nothing can be heard then."""
+"""How many seconds ``EndCall`` waits for the words said before it to be heard.  The time stands
+still while the call is paused and while its connection is lost: nothing can be heard then."""
 
 
 class Goodbye:
@@ -30,12 +30,12 @@ class Goodbye:
     def __init__(
         self, context: CallContext, speaking: Speaking, end: Callable[[str], None]
     ) -> None:
-        """Wait for ``EndCall``.
+        """Listen for ``EndCall``.
 
         Args:
             context: The call's.
-            speaking: What is said in it.
-            end: Ends it, for a reason.
+            speaking: What is said in the call.
+            end: Ends the call, for a reason.
         """
         self._context = context
         self._speaking = speaking

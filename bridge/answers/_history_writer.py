@@ -1,4 +1,4 @@
-"""Writes down what the answers have said, and what of it was heard."""
+"""Writes the answers to the history, with how much of each was heard."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ if TYPE_CHECKING:
 
 
 class AnswerMemory:
-    """The answers of one call in its history; those that have changed wait to be written.
+    """Writes the answers of one call to its history; changed ones are collected first.
 
     Attributes:
-        note: Has a turn written down before the history is read.
+        note: Marks a turn to be written before the history is next read.
     """
 
     __slots__ = ("_history", "_unwritten", "note")
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._unwritten: dict[Turn, None] = {}  # mostly none, and an empty set takes 0.2 kB
-        # No method of ours: it comes with each piece of an answer.
+        self._unwritten: dict[Turn, None] = {}  # a dict: an empty set takes 0.2 kB
+        # Not a method, to save a call: each piece of an answer calls it.
         self.note: Callable[[Turn], None] = self._unwritten.setdefault
 
     def remember(self, turn: Turn) -> None:
-        """Write down what a turn has said, and what of it was heard."""
+        """Write what a turn said, and how much of it was heard."""
         said = (turn.agent, turn.generated, turn.heard, turn.basis)
         self._history.set_agent(turn.number, *said, turn.is_notice)
 
     def remember_if_begun(self, turn: Turn) -> None:
-        """Write a turn down if it has said anything."""
+        """Write a turn if it has said anything."""
         if turn.generated:
             self.remember(turn)
 
     def write(self) -> None:
-        """Write down every turn that has changed."""
+        """Write every turn that has changed."""
         while self._unwritten:
             self.remember(self._unwritten.popitem()[0])

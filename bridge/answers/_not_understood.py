@@ -1,4 +1,4 @@
-"""What the caller is told when no words of theirs are known."""
+"""What the agent says when the recogniser found no words in the caller's turn."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 NOT_UNDERSTOOD = "Sorry, I did not catch that."
 
 _WAITING: tuple[CallState, ...] = ("idle", "waiting_permission", "waiting_input")
-"""The states in which the caller is the next to say something, and believes to have done so.  In
+"""The states in which it is the caller's turn, and the caller believes to have said something.  In
 the others the agent says or does something, or the caller speaks again."""
 
 
 def say_not_understood(call: Call, text: str) -> None:
-    """Have a text said in a call whenever the caller waits for an answer to words nobody knows.
+    """Say a text in a call whenever the caller waits for an answer to unrecognised words.
 
-    A sound without words that interrupted nothing, such as a cough, is not answered.
+    A sound without words that interrupted nothing, such as a cough, gets no answer.
 
     Args:
         call: The call.

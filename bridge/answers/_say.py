@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class FixedTexts:
-    """The fixed texts of one call, those among them that a pause keeps in line."""
+    """The fixed texts of one call, including those that wait for the end of a pause."""
 
     __slots__ = ("_context", "_has_chain", "_router", "_unbegun")
 
@@ -28,16 +28,16 @@ class FixedTexts:
     def say(
         self, response: AgentResponse, handle: AnswerHandle, *, is_notice: bool
     ) -> AnswerHandle:
-        """Queue a text, in this step, and return its handle."""
+        """Queue a text in this step, and return its handle."""
         if not self._has_chain:
             self._write_chain()
         self._router.publish_detached(FixedText(response, handle, is_notice), "call")
         if handle.turn is None:
-            self._unbegun.append(handle)  # while the call is paused nothing begins
+            self._unbegun.append(handle)  # nothing starts while the call is paused
         return handle
 
     def _write_chain(self) -> None:
-        """Write the chain of the texts, for the first one: a barge-in looks at each chain."""
+        """Write the chain of fixed texts with the first one: each chain slows down barge-ins."""
         self._has_chain = True
         self._router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
             [UserStartedSpeaking, EmergencyStop]
@@ -46,12 +46,12 @@ class FixedTexts:
             self._router.hold_all("call")
 
     def begun(self, handle: AnswerHandle) -> None:
-        """Record that a text has its turn."""
+        """Record that a text has started its turn."""
         if handle in self._unbegun:
             self._unbegun.remove(handle)
 
     def end_unbegun(self, outcome: Outcome) -> None:
-        """End the texts that have not begun."""
+        """End the texts that have not started."""
         waiting, self._unbegun = self._unbegun, []
         for handle in waiting:
             if handle.outcome is None:

@@ -1,1 +1,1 @@
-"""Playout: what was sent to the caller's loudspeaker, how far it was heard, holds and resends."""
+"""Playout: the audio sent to the caller's loudspeaker, how far it was heard, holds and resends."""

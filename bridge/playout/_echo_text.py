@@ -1,4 +1,4 @@
-"""The words that are in the air at a moment: what a microphone may pick up of the agent."""
+"""The agent's words that a microphone may pick up now as an echo."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from ._utterance import Utterance
 
 BEFORE_CHARS = 60
-"""How much of what was heard counts as still being said, to the whole word: 4 s of speech.  An echo
-comes back within half a second, and a recogniser takes a second or two to make words of it."""
+"""How many of the characters already heard still count, rounded to whole words: 4 s of speech.  An
+echo comes back within half a second, and a recogniser takes a second or two to write it."""
 
 AFTER_CHARS = 80
-"""How much more than the player has may belong to it: a clause without a comma is seldom longer."""
+"""How many characters beyond what the player has may count: a clause is seldom longer."""
 
 LINGERS_S = 3.0
-"""How long what was said last counts as still being said after it is over."""
+"""For how many seconds after its end the last speech still counts."""
 
 _CLAUSE_END = r"[.,;:!?\u3002\uff0c\uff01\uff1f\u3001\u2026]+(?=\s|$)|[\u3002\uff0c\uff01\uff1f]|\n"
 
@@ -25,12 +25,12 @@ def words_around(before: str, utterances: Iterable[Utterance]) -> str:
 
     Args:
         before: What was heard before these utterances.
-        utterances: Those that are not over, in order; what the player has of them counts whole.
+        utterances: Those that are not over, in order; all that the player has of them counts.
     """
     text, heard = before, len(before)
     for utterance in utterances:
         if not utterance.sent_ms:
-            break  # not a sound of it can be heard yet
+            break  # no sound of it can be heard yet
         text += " " if text and not text[-1].isspace() else ""
         if utterance.started:
             heard = len(text) + utterance.heard_chars
@@ -39,7 +39,7 @@ def words_around(before: str, utterances: Iterable[Utterance]) -> str:
 
 
 def _word_start(text: str, at: int) -> int:
-    """Return where the word begins that an offset is in."""
+    """Return where the word that contains an offset starts."""
     return text.rfind(" ", 0, at + 1) + 1 if at > 0 else 0
 
 

@@ -1,4 +1,4 @@
-"""Tells a call what the caller hears of its agents."""
+"""Publishes what the caller hears of the agents."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 class Telling:
-    """Makes events and memory of what the playout tells; its listener."""
+    """Listens to the playout, publishes events and updates the history."""
 
     __slots__ = ("_last", "_memory", "_router", "_settled")
 
     def __init__(
         self, router: Router, memory: AnswerMemory, settled: Callable[[Utterance], None]
     ) -> None:
-        """Tell a call of its agents' voices.
+        """Publish to a router.
 
         Args:
             router: The call's.
-            memory: Writes down what was heard.
-            settled: Called with each utterance of which nothing will change any more.
+            memory: Writes what was heard to the history.
+            settled: Called with each utterance that will not change any more.
         """
         self._router = router
         self._memory = memory
@@ -46,17 +46,17 @@ class Telling:
         self._last = ("", -math.inf)
 
     def said_before(self, now_s: float) -> str:
-        """Return what was heard of the last utterance that is over, while that is not long ago."""
+        """Return what was heard of the last finished utterance, if it ended recently."""
         text, over_at_s = self._last
         return text if now_s - over_at_s <= LINGERS_S else ""
 
     def utterance_started(self, utterance: Utterance) -> None:
-        """Publish that the agent has started to speak."""
+        """Publish that the agent started to speak."""
         self._publish(utterance, AgentStartedSpeaking(utterance=utterance.number))
 
     def words_heard(self, utterance: Utterance, text: str) -> None:
-        """Remember and tell what was heard."""
-        self._memory.remember(utterance.turn)  # a word that is told is written down
+        """Record and publish what was heard."""
+        self._memory.remember(utterance.turn)  # written before it is published
         self._publish(utterance, AgentSpeechSent(content=text, utterance=utterance.number))
 
     def utterance_queued(self, utterance: Utterance) -> None:
@@ -65,11 +65,11 @@ class Telling:
 
     def voice_failed(self, utterance: Utterance) -> None:
         """Publish that the rest of an utterance will not be said."""
-        text = f"the voice gave no audio for utterance {utterance.number}; its rest is left out"
+        text = f"the voice gave no more audio for utterance {utterance.number}; its rest is dropped"
         self._publish(utterance, AgentError(message=text))
 
     def utterance_finished(self, utterance: Utterance) -> None:
-        """Let the run go that said it, and tell that the agent has fallen silent."""
+        """Release the runs that said it, and publish that the agent fell silent."""
         utterance.let_runs_go()
         if utterance.started:
             self._last = (utterance.heard, trio.current_time())
@@ -77,7 +77,7 @@ class Telling:
             self._publish(utterance, AgentStoppedSpeaking(utterance=utterance.number, cut=cut))
 
     def utterance_settled(self, utterance: Utterance) -> None:
-        """Publish how much of a cut utterance was heard, now that it is known."""
+        """Publish how much of a cut utterance was heard, now that this is known."""
         self._memory.note(utterance.turn)
         if utterance.is_cut:
             cut = AgentSpeechCut(
@@ -91,5 +91,5 @@ class Telling:
         self._settled(utterance)
 
     def _publish(self, utterance: Utterance, event: object) -> None:
-        # These are facts about the caller's ear: they stand whether the run was cut or not.
+        # What the caller heard stays true even if the run was cut.
         self._router.publish_detached(event, utterance.turn.agent)

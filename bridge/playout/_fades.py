@@ -1,10 +1,10 @@
-"""What softens the edges of speech that stands still, goes on, or is cut, so that nothing clicks.
+"""Fades the edges of speech that is held, resumed or cut, so that they do not click.
 
 Rules:
-1. Where a stretch of speech ends and nothing follows at once, its last sample falls to zero over
-   4 ms.  Nothing more of the speech is used up, so the played position is that of the stop.
-2. Where an utterance goes on after a silence, it rises from zero over 4 ms.
-3. An utterance begins as it is: voices begin with silence.
+1. If a stretch of speech ends and nothing follows at once, its last sample falls to zero over
+   4 ms.  This uses up no more of the speech, so the played position is that of the stop.
+2. If an utterance continues after a silence, it rises from zero over 4 ms.
+3. The beginning of an utterance is not changed: voices start with silence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 FADE_S = 0.004
-"""As the page's player: too short to be heard as a fade, and long enough that no step is left that
+"""As in the page's player: too short to be heard as a fade, and long enough to leave no step that
 is heard as a click."""
 
 
@@ -24,7 +24,7 @@ class Stretch(Protocol):
 
     @property
     def at_s(self) -> float:
-        """When its first sample did, in seconds."""
+        """When its first sample was played, in seconds."""
         ...
 
     @property
@@ -50,14 +50,14 @@ class Fade:
 
 
 def fades_of(stretches: Sequence[Stretch], rate_hz: int = 24_000) -> list[Fade]:
-    """Return what has to be added to stretches of speech so that their edges do not click.
+    """Return the fades to add to stretches of speech so that their edges do not click.
 
     Args:
-        stretches: What was heard, in the order of time.
-        rate_hz: Samples a second of all audio.
+        stretches: What was heard, in order of time.
+        rate_hz: The sample rate of all audio.
 
     Returns:
-        The fades, in the order of time; each may reach into the silence, or the stretch, behind it.
+        The fades, in order of time; each may reach into the silence or the stretch after it.
     """
     fades = []
     joined = _joined(stretches, rate_hz)
@@ -68,7 +68,7 @@ def fades_of(stretches: Sequence[Stretch], rate_hz: int = 24_000) -> list[Fade]:
             rise = _rise(values, rate_hz)
             fades.append(Fade(at_s, rise))
             if len(rise) == len(values):
-                level += rise[-1]  # it ends before it has risen
+                level += rise[-1]  # the stretch ends before it has risen
         before = utterance
         ended_s = at_s + len(values) / rate_hz
         if following is None or following[1] - ended_s > 0.5 / rate_hz:
@@ -77,10 +77,10 @@ def fades_of(stretches: Sequence[Stretch], rate_hz: int = 24_000) -> list[Fade]:
 
 
 def _joined(stretches: Sequence[Stretch], rate_hz: int) -> list[tuple[int, float, array[int]]]:
-    """Return utterance, time and samples of each stretch, those without a gap between them as one.
+    """Return utterance, time and samples of each stretch; stretches without a gap are joined.
 
-    A hold that is over at once leaves such stretches, and an edge may not be taken for the end of a
-    rise that goes on behind it.
+    A hold that is over at once leaves such stretches, and their edge must not end a rise that
+    continues after it.
     """
     joined: list[tuple[int, float, array[int]]] = []
     for stretch in stretches:
@@ -98,7 +98,7 @@ def _joined(stretches: Sequence[Stretch], rate_hz: int) -> list[tuple[int, float
 
 
 def _rise(values: array[int], rate_hz: int) -> array[int]:
-    """Return what is missing of the first samples while they rise from zero."""
+    """Return what the first samples lack while they rise from zero, as values to add."""
     length = round(FADE_S * rate_hz)
     return array("h", (-round(v * (1 - (n + 1) / length)) for n, v in enumerate(values[:length])))
 

@@ -1,4 +1,4 @@
-"""The fence: audio of an utterance that was cut is dropped, however late it arrives."""
+"""The fence: drops the audio of a cut utterance, however late it arrives."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import final
 
 @final
 class Fence:
-    """Divides the utterances that may be heard from those that were cut.
+    """Separates the utterances that may be heard from those that were cut.
 
     The numbers of utterances only rise, and so does the fence: a ``clear`` raises it to the number
-    of the utterance that it cuts.  Whatever plays audio has one of its own, so that no order of
-    messages and no thread lets late audio through.
+    of the utterance that it cuts.  Each player of audio has its own fence, so late audio never gets
+    through, whatever the order of messages and threads.
     """
 
     __slots__ = ("_number",)
@@ -20,7 +20,7 @@ class Fence:
         self._number = -1  # the first utterance may be 0
 
     def raise_to(self, utterance: int) -> None:
-        """Drop the audio of an utterance, and of all before it, from now on.
+        """Drop the audio of an utterance and of all earlier ones from now on.
 
         Args:
             utterance: Its number; one below the fence changes nothing.

@@ -1,10 +1,10 @@
-"""Who holds the agent's voice, and why: it goes on when nobody does any more.
+"""Keeps the reasons for which the agent's voice is held; it continues when none is left.
 
 Rules:
-1. A hold stops the voice alone: what is generated goes on, and waits.
-2. Several may hold at once, each by a reason of its own; the last to let go lets it go on.
-3. A hold is over with what it holds.  When nothing is said or generated any more, because it was
-   cut, the next answer is audible.  Only a reason in ``LASTING`` holds that, too.
+1. A hold stops only the voice; generation continues, and its text waits.
+2. Several reasons may hold at once; the voice continues when the last one is released.
+3. A hold ends with the speech it holds.  When that was cut, and nothing is said or generated any
+   more, the next answer is audible.  Only a reason in ``LASTING`` holds the next one too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 LASTING = frozenset({"pause", "connection"})
 """The reasons that hold until they are released, whatever is cut meanwhile: the verb pause holds
-the call and not one answer, and without a connection nothing can be heard."""
+the whole call, and without a connection nothing can be heard."""
 
 
 class Holding:
@@ -34,12 +34,12 @@ class Holding:
     __slots__ = ("_has_something", "_playout", "_router", "_since_s")
 
     def __init__(self, router: Router, playout: Playout, has_something: Callable[[], bool]) -> None:
-        """Hold nothing yet.
+        """Start without a hold.
 
         Args:
             router: The call's.
-            playout: Has the voice.
-            has_something: Tells whether anything is said or generated.
+            playout: Plays the voice.
+            has_something: Whether anything is said or generated.
         """
         self._router = router
         self._playout = playout
@@ -48,16 +48,16 @@ class Holding:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Who holds the voice, in order; empty while it is free."""
+        """Why the voice is held, in order; empty if it is not."""
         return tuple(self._since_s)
 
     @property
     def lasts(self) -> bool:
-        """Whether somebody holds the voice by one of the reasons in ``LASTING``."""
+        """Whether the voice is held for a reason in ``LASTING``."""
         return not LASTING.isdisjoint(self._since_s)
 
     def hold(self, reason: str) -> None:
-        """Hold the voice, now."""
+        """Hold the voice now."""
         if reason in self._since_s:
             return
         now_s = trio.current_time()
@@ -70,7 +70,7 @@ class Holding:
         self._router.publish_detached(AgentSpeechHeld(reason=reason), "call")
 
     def release(self, reason: str) -> None:
-        """Take one reason back; the voice goes on if it was the last."""
+        """Remove one reason; the voice continues if it was the last."""
         since_s = self._since_s.pop(reason, None)
         if since_s is None:
             return
@@ -81,12 +81,12 @@ class Holding:
         self._router.publish_detached(released, "call")
 
     def release_empty(self) -> None:
-        """Take back what holds nothing any more."""
+        """Remove the reasons that hold nothing any more."""
         if self._since_s and not self._has_something():
             for reason in self._since_s.keys() - LASTING:
                 self.release(reason)
 
     def close(self) -> None:
-        """Take everything back: the call is over."""
+        """Remove all reasons, because the call is over."""
         for reason in self.reasons:
             self.release(reason)

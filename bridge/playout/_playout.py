@@ -1,13 +1,13 @@
-"""Hands the agent's audio to the transport at the pace of hearing, and knows how far it got.
+"""Sends the agent's audio to the transport at the pace of hearing, and tracks how far it played.
 
 Rules:
-1. At most ``LEAD_S`` of audio is ahead of what was played, so that a cut never has much to recall.
-2. Audio of an utterance is not sent before the one in front of it has been heard, unless both are
-   of one run: so a fence never takes away what may not be cut.
-3. A cut takes effect in the step in which it happens: what is queued is gone, and the transport
-   was told, before ``cut()`` returns.  So does a hold.
-4. A player that cannot stand still is cleared at a hold, and gets what it has not played anew: from
-   the start of the last heard word, under a fresh number, as its own is fenced off.
+1. At most ``LEAD_S`` of audio is ahead of what was played, so a cut never has much to recall.
+2. An utterance's audio is not sent until the previous utterance was heard, unless both are of one
+   run, so a fence never drops audio that must not be cut.
+3. A cut takes effect in the step in which it happens: before ``cut()`` returns, the queue is empty
+   and the transport was told.  The same holds for a hold.
+4. A player that cannot stand still is cleared at a hold, and gets its unplayed audio again: from
+   the start of the last heard word, under a new number, because the old one is fenced off.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from ._utterance_timing import (
 log = structlog.get_logger()
 
 LEAD_S = 0.4
-"""How much audio may be ahead of what was played.  A player needs some to bridge the jitter of a
-network (150 ms is plenty on most); what is sent too early has to be recalled at a barge-in."""
+"""How many seconds of audio may be ahead of what was played.  A player needs some to bridge network
+jitter (150 ms is plenty on most networks); audio sent too early must be recalled at a barge-in."""
 
 CHUNK_S = 0.08
-"""How much audio is handed over at a time: four frames of 20 ms.  Each time costs a look, a message
-and a write; half as much costs twice, and the player has at least ``LEAD_S - CHUNK_S`` either
-way."""
+"""How many seconds of audio are sent at a time: four frames of 20 ms.  Each chunk costs a wake-up,
+a message and a write, so half the size costs twice as much, and the player has at least
+``LEAD_S - CHUNK_S`` either way."""
 
 DRIFT_S = 0.02
-"""By how much the player may be off what was foreseen before the next look is planned anew: less
-than it takes to hear."""
+"""By how many seconds the player may differ from the forecast before the next check is rescheduled:
+less than anybody can hear."""
 
 DRIFT_MS = 1000 * DRIFT_S
 
 FLUSH_REPORT_S = 0.15
-"""How long a player may take to say where a cut stopped it, before the clock is believed."""
+"""How many seconds a player may take to report where a cut stopped it before the clock counts."""
 
 
 CallAt = Callable[[object, float, Callable[[], None]], None]
-"""Calls a function at a time, in the place of what was to be called for the same key."""
+"""Sets an alarm, which replaces the one with the same key."""
 
 
 class Playout:
@@ -105,42 +105,42 @@ class Playout:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing plays, waits, or has still to settle."""
+        """Whether nothing plays, waits or still has to settle."""
         return not self._utterances and not self._settling
 
     @property
     def is_audible(self) -> bool:
-        """Whether something is being heard; one utterance goes over into the next without a gap."""
+        """Whether something is being heard; successive utterances count as one, without a gap."""
         if self._goes_on:
             return True
-        for utterance in self._utterances:  # noqa: SIM110 - asked for at each change of state
+        for utterance in self._utterances:  # noqa: SIM110 - called at each change of state
             if utterance.started:
                 return True
         return False
 
     @property
     def front(self) -> Utterance | None:
-        """The utterance that is heard now, or next; ``None`` if nothing waits to be heard."""
+        """The utterance that is heard now or next; ``None`` if nothing waits to be heard."""
         return self._utterances[0] if self._utterances else None
 
     def sounds_until_s(self) -> float:
-        """Return when the player will have played, or has played, all that it was given."""
+        """Return when the player will have played, or has played, all the audio it was given."""
         return self._plays_until_s
 
     def unreported_since_s(self) -> float:
-        """Return since when the player has said nothing of what it was given; infinite if it owes
-        no report, as one that never reports how far it is."""
+        """Return since when the player has owed a report on its audio; infinite if it owes none,
+        like a player that never reports."""
         if self._held or not (self._tells_position and self._utterances):
             return math.inf
         return self._utterances[0].unreported_since_s()
 
     @property
     def last_number(self) -> int:
-        """The highest number that was given so far; 0 before the first."""
+        """The highest number given so far; 0 before the first."""
         return self._numbers
 
     def new_number(self) -> int:
-        """Return a number for an utterance, higher than all before."""
+        """Return a number for an utterance, higher than all earlier ones."""
         self._numbers += 1
         return self._numbers
 
@@ -149,8 +149,8 @@ class Playout:
 
         Args:
             utterance: The utterance.
-            first: Whether it goes in front of all others, whose rest goes by fresh numbers behind
-                it.  What the player was given of them and has not played comes again.
+            first: Put it in front of all others, whose rest follows under new numbers; audio of
+                theirs that was sent but not played is sent again.
         """
         self._numbers = max(self._numbers, utterance.number)
         if first:
@@ -158,7 +158,7 @@ class Playout:
         self._utterances.insert(0 if first else len(self._utterances), utterance)
 
     def _overtake(self, now_s: float) -> None:
-        """Let something go in front of all that waits: fences rise in the order of playing."""
+        """Recall what the player has, and renumber it: fences must rise in playing order."""
         if any(each.sent_ms - each.position_ms(now_s) > DRIFT_MS for each in self._utterances):
             self._given.recall(self._utterances, "another goes first", now_s)
         if self._given.is_recalled and not self._held:
@@ -171,12 +171,12 @@ class Playout:
                 behind.give_again(self.new_number(), behind.sent_ms, behind.sent_ms, now_s)
 
     def text_complete(self, utterance: Utterance) -> None:
-        """Record that an utterance gets no more text, which gives its voice a deadline."""
+        """Record that an utterance gets no more text; from now on its voice has a deadline."""
         utterance.complete_text(trio.current_time())
         self.wake()
 
     def look_by(self, at_s: float) -> None:
-        """Look for heard words by a time, as more is known of them than what was foreseen from.
+        """Check for heard words by a time, because more is known about them than at the forecast.
 
         Args:
             at_s: When, in seconds of trio's clock.
@@ -195,7 +195,7 @@ class Playout:
             self._send_and_follow(now_s)
 
     def wake(self) -> None:
-        """Have another look in the next scheduler step: something has changed."""
+        """Check again in the next scheduler step, because something changed."""
         if not self.is_idle:
             self._is_woken = True
             self._call_at(self, trio.current_time(), self._look_now)
@@ -204,10 +204,10 @@ class Playout:
         self._send_and_follow(trio.current_time())
 
     def _send_and_follow(self, now_s: float) -> None:
-        """Send what is due, follow what is heard, and come back when something can happen next."""
-        self._is_woken = False  # first, as those who are told below may wake it
+        """Send due audio, update what was heard, and set the alarm for the next change."""
+        self._is_woken = False  # first, because the listeners called below may wake it
         self._drift_s = 0.0
-        next_s = now_s + TICK_S  # if the transport raises: what follows is played all the same
+        next_s = now_s + TICK_S  # set first: if the transport raises, the rest is still played
         try:
             self.advance(now_s)
             next_s = self._send_due(now_s)
@@ -218,7 +218,7 @@ class Playout:
                 self._call_at(self, next_s, self._look_now)
 
     def hold(self) -> None:
-        """Hold the audio at the very sample that is being heard; nothing of it is lost.
+        """Hold the audio at the very sample being heard; none of it is lost.
 
         The player of a transport without a method ``hold()`` is cleared.
         """
@@ -236,10 +236,10 @@ class Playout:
         self.wake()
 
     def release(self) -> bool:
-        """Let the audio go on with the sample at which it was held.
+        """Continue the audio with the sample at which it was held.
 
         Returns:
-            Whether it goes on from the last heard word instead, as the player was cleared.
+            Whether it continues from the last heard word instead, because the player was cleared.
         """
         if not self._held:
             return False
@@ -257,9 +257,9 @@ class Playout:
         return given_again
 
     def resend(self) -> None:
-        """Give the player again what it has not played: its connection was lost, and its buffer.
+        """Send the player's unplayed audio again, because its connection and buffer were lost.
 
-        Its last report counts as all that it has played, as long as the audio from there is kept.
+        It has played as much as it last reported, if the audio from there on is still kept.
         """
         now_s = trio.current_time()
         self._given.lose(self._utterances, now_s)
@@ -271,9 +271,9 @@ class Playout:
         return self._given.give_again(self._utterances, self.new_number, now_s)
 
     def report(self, number: int, kind: str, played_ms: float) -> None:
-        """Take in what the player reports; positions of utterances that are over are ignored."""
+        """Record a report of the player; reports about finished utterances are ignored."""
         if not played_ms >= 0:
-            return  # negative, or no number at all
+            return  # negative, infinite or NaN
         now_s = trio.current_time()
         for index, utterance in enumerate(self._utterances):
             if utterance.sent_ms and utterance.play_number == number:
@@ -288,7 +288,7 @@ class Playout:
         self._player_reports = True
         self._tells_position = self._tells_position or kind == "position"
         if self._given.is_recalled and kind != "flushed":
-            return  # sent before the player was cleared; where that stopped it, it still says
+            return  # sent before the player was cleared; it will still report where that stopped it
         utterance = self._utterances[index]
         goes_on = kind == "position" and utterance.started and not (index or self._held)
         utterance.report(place_ms, now_s, stalled=kind == "underrun" or self._held)
@@ -307,7 +307,7 @@ class Playout:
             self.wake()
 
     def _reported_late(self, utterance: Utterance, kind: str, place_ms: float) -> None:
-        """Take in where a player was in what it was cleared of."""
+        """Record where a player was in the audio that was cleared."""
         if utterance.finished and kind == "flushed":
             self._settle(utterance, utterance.possible_ms(place_ms))
         elif not utterance.finished:
@@ -315,7 +315,7 @@ class Playout:
             self._hear(utterance, place_ms)
 
     def _line_up(self, now_s: float) -> None:
-        """Let everything that was sent begin where what is in front of it ends."""
+        """Let each sent utterance start where the previous one ends."""
         at_s = now_s
         for utterance in self._utterances:
             if utterance.sent_ms:
@@ -324,7 +324,7 @@ class Playout:
         self._plays_until_s = at_s
 
     def cut(self, utterance: Utterance, reason: str) -> None:
-        """Silence an utterance, now; one that is over stays as it is."""
+        """Silence an utterance now; a finished one stays as it is."""
         if utterance.finished:
             return
         now_s = trio.current_time()
@@ -348,7 +348,7 @@ class Playout:
         self.wake()
 
     def close(self, reason: str) -> None:
-        """Silence everything and settle what was heard, now."""
+        """Silence everything now, and settle what was heard."""
         for utterance in self.utterances:
             self.cut(utterance, reason)
         for utterance in list(self._settling):
@@ -362,12 +362,12 @@ class Playout:
         self._listener.utterance_settled(utterance)
 
     def _front_waits(self, now_s: float) -> None:
-        """Let the time that a voice may take begin when nothing is in front any more."""
+        """Start the deadline of the front utterance's voice once nothing is in front of it."""
         if self._utterances:
             self._utterances[0].await_voice(now_s)
 
     def advance(self, now_s: float) -> None:
-        """Bring up to date what the caller has heard."""
+        """Update what the caller has heard."""
         for utterance in () if self._held else tuple(self._utterances):
             self._advance_one(utterance, now_s)
         for utterance, deadline_s in list(self._settling.items()):
@@ -388,7 +388,7 @@ class Playout:
             self._finish(utterance, now_s)
 
     def _forget_heard(self, utterance: Utterance, now_s: float, *, reported: bool) -> None:
-        """Forget audio once it is known to be heard: by a report, if the player gives any."""
+        """Forget audio once it is known to be heard; by reports, if the player sends any."""
         if not utterance.finished and utterance.is_reported == reported:
             self._given.forget_heard(utterance, now_s)
 
@@ -429,7 +429,7 @@ class Playout:
         return min((look for look in looks if look > now_s), default=math.inf)
 
     def _send_due(self, now_s: float) -> float:
-        """Send the audio whose time has come, and return when the next is due."""
+        """Send the audio that is due, and return when the next is due."""
         while not self._held and (utterance := next_to_send(self._utterances)) is not None:
             while utterance.waiting:
                 over_s = self._plays_until_s - now_s + CHUNK_S - LEAD_S
@@ -438,7 +438,7 @@ class Playout:
                     return now_s + over_s
                 self._send_one(utterance, utterance.waiting.take(), now_s)
             if not utterance.audio_complete:
-                break  # its voice is not ready with it, and nothing may overtake it
+                break  # its voice has not finished it, and nothing may overtake it
         self._tell_queued()
         return math.inf
 
@@ -454,7 +454,7 @@ class Playout:
 
     def _tell_queued(self) -> None:
         if not (self._utterances and self._utterances[0].audio_complete):
-            return  # audio goes out in order
+            return  # audio is sent in order
         for utterance in self.utterances:
             if not utterance.queued_told and utterance.is_all_sent:
                 utterance.mark_queued()

@@ -1,4 +1,4 @@
-"""Audio that a voice has given and the player has not got yet: the voice waits for it."""
+"""Audio that waits to be sent to the player; a voice that is too far ahead waits for room."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import trio
 
 
 class PlayoutBuffer:
-    """What of an utterance waits for the player, in pieces."""
+    """The unsent audio of an utterance, in pieces."""
 
     __slots__ = ("_most_bytes", "_pieces", "_room")
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []  # mostly there are none, and an empty deque takes 0.7 kB
+        self._pieces: list[bytes] = []  # usually empty; an empty deque takes 0.7 kB
         self._most_bytes = 0
         self._room: trio.Event | None = None
 
@@ -33,11 +33,11 @@ class PlayoutBuffer:
             self._pieces.append(pcm)
 
     def put_first(self, pieces: Iterable[bytes]) -> None:
-        """Put audio in front of all that waits."""
+        """Put audio in front of everything that waits."""
         self._pieces[:0] = pieces
 
     def take(self) -> bytes:
-        """Take the next piece."""
+        """Remove and return the next piece."""
         piece = self._pieces.pop(0)
         self._make_room()
         return piece
@@ -48,10 +48,10 @@ class PlayoutBuffer:
         self._make_room()
 
     def is_more_than(self, most_bytes: int) -> bool:
-        """Whether more than so much waits; if it does, ``room()`` waits for the surplus.
+        """Whether more than this many bytes wait; if so, ``room()`` waits until they do not.
 
         Args:
-            most_bytes: How much may wait.
+            most_bytes: How many bytes may wait.
         """
         if self.size <= most_bytes:
             return False
@@ -61,7 +61,7 @@ class PlayoutBuffer:
         return True
 
     async def room(self) -> None:
-        """Wait until no more waits than ``is_more_than()`` was asked for.
+        """Wait until no more waits than the last limit given to ``is_more_than()``.
 
         Cancelling this is safe.
         """

@@ -1,4 +1,4 @@
-"""Who is told how the playing goes."""
+"""The listener that a playout calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ._utterance import Utterance
 
 
 class PlayoutListener(Protocol):
-    """What a playout tells of its utterances, in the step in which it happens."""
+    """Is called for what happens to utterances, in the step in which it happens."""
 
     def utterance_started(self, utterance: Utterance) -> None:
         """Its first sound was heard."""
@@ -17,10 +17,10 @@ class PlayoutListener(Protocol):
         """Some more of its words were heard."""
 
     def utterance_queued(self, utterance: Utterance) -> None:
-        """All its audio was handed to the transport; told again when some was given again."""
+        """All its audio was sent to the transport; called again after a resend."""
 
     def voice_failed(self, utterance: Utterance) -> None:
-        """Its voice gives no audio any more; it is over with what was played."""
+        """Its voice delivers no more audio; it ends with what was played."""
 
     def utterance_finished(self, utterance: Utterance) -> None:
         """It was heard to its end, or cut."""

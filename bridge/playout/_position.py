@@ -1,7 +1,7 @@
-"""How much of an utterance was played: what its player reports, carried on by the clock.
+"""How much of an utterance was played: the player's reports, extrapolated by the clock.
 
 Rules:
-1. A position is what the player reported, carried on by the clock; never more than was sent.
+1. A position is the last report, extrapolated by the clock; never more than was sent.
 2. It never goes back.
 """
 
@@ -11,19 +11,19 @@ import math
 from dataclasses import dataclass, field
 
 UNREPORTED_MS = 500.0
-"""So much audio may be on its way to a player, and not reported: it reports every 0.25 s."""
+"""How many seconds of unreported audio are normal: a player reports every 0.25 s."""
 
 REPORT_TRUSTED_S = 0.25
-"""For how long a player's last report counts as the truth about what was heard; then the clock
-carries it on.  Players report every 0.25 s, and at once what the clock cannot foresee."""
+"""For how many seconds a player's last report counts exactly; after that the clock extrapolates it.
+Players report every 0.25 s, and report at once what the clock cannot foresee."""
 
 
 @dataclass(slots=True, eq=False)
 class PlayedPosition:
-    """Where the player is in one utterance.  Times are those of trio's clock."""
+    """Where the player is in one utterance.  Times are in seconds of trio's clock."""
 
     sent_ms: float = field(default=0.0, init=False)
-    """Audio that was handed to the transport so far."""
+    """How much audio was sent to the transport so far."""
     started: bool = field(default=False, init=False)
     """Whether its first sound has reached the caller."""
     cut_at_ms: float | None = field(default=None, init=False)
@@ -35,12 +35,12 @@ class PlayedPosition:
     _stalled: bool = field(default=False, init=False)
 
     def sent(self, duration_ms: float, now_s: float, plays_at_s: float) -> None:
-        """Record audio that was handed to the transport.
+        """Record audio that was sent to the transport.
 
         Args:
             duration_ms: How much.
             now_s: The time.
-            plays_at_s: When the player gets to it, if it has played all that it was sent.
+            plays_at_s: When the player gets to it, if it has played everything sent before.
         """
         flows = self._anchor_s is not None and not self._stalled and plays_at_s > now_s
         if not flows:
@@ -48,7 +48,7 @@ class PlayedPosition:
         self.sent_ms += duration_ms
 
     def _begin_to_flow(self, now_s: float, plays_at_s: float) -> None:
-        """Record audio for a player that had run out, or was held."""
+        """Record audio for a player that had run dry or was held."""
         if self._anchor_s is None or self.position_ms(now_s) >= self.sent_ms:
             self._anchor_s, self._anchor_ms = plays_at_s, self.sent_ms
         elif self._stalled:
@@ -56,13 +56,13 @@ class PlayedPosition:
         self._stalled = False
 
     def stand(self, now_s: float) -> None:
-        """Record that the player holds at the sample being heard."""
+        """Record that the player is held at the sample being heard."""
         if self._anchor_s is not None:
             self._anchor_s, self._anchor_ms = now_s, self.position_ms(now_s)
             self._stalled = True
 
     def go_on(self, now_s: float) -> None:
-        """Record that the player goes on where it was held."""
+        """Record that the player continues where it was held."""
         if self._anchor_s is not None:
             self._anchor_s = now_s
             self._stalled = False
@@ -73,7 +73,7 @@ class PlayedPosition:
             self._anchor_s = plays_at_s
 
     def report(self, played_ms: float, now_s: float, *, stalled: bool) -> None:
-        """Record a position that the player reports.
+        """Record a position reported by the player.
 
         Args:
             played_ms: How much of this utterance was played.
@@ -86,7 +86,7 @@ class PlayedPosition:
         self._stalled = stalled
 
     def possible_ms(self, played_ms: float) -> float:
-        """Return a reported position, put right where it cannot be: backwards, or beyond the end.
+        """Return a reported position, limited to what is possible: no step back, nor past the end.
 
         Args:
             played_ms: Any number.
@@ -106,7 +106,7 @@ class PlayedPosition:
         return self._anchor_s
 
     def position_ms(self, now_s: float) -> float:
-        """Return how much of its audio is played by now, as best is known."""
+        """Return the best estimate of how much of its audio is played by now."""
         if self.cut_at_ms is not None:
             return self.cut_at_ms
         if self._anchor_s is None:
@@ -118,7 +118,7 @@ class PlayedPosition:
 
     @property
     def played_ms(self) -> float:
-        """What was played at the player's last word, or when it began."""
+        """How much was played according to the last report, or at its start."""
         return self._anchor_ms
 
     @property
@@ -128,23 +128,23 @@ class PlayedPosition:
 
     @property
     def ends_at_s(self) -> float:
-        """When what was sent of it will have been played."""
+        """When everything sent of it will have been played."""
         if self._anchor_s is None:
             return math.inf
         return self._anchor_s + (self.sent_ms - self._anchor_ms) / 1000
 
     def sure_position_ms(self, now_s: float) -> float:
-        """Return how much was played for sure: the player's word for it, while that is fresh."""
+        """Return how much was certainly played: the last report, while it is fresh."""
         if self._reported_s is not None and now_s - self._reported_s <= REPORT_TRUSTED_S:
             return self._reported_ms
         return self.position_ms(now_s)
 
     def known_position_ms(self, now_s: float, *, lost: bool) -> float:
-        """Return how much was played of what its player has lost.
+        """Return how much was played of the audio that its player no longer has.
 
         Args:
             now_s: The time.
-            lost: Whether it was lost on the way: then the player's last word is all there is.
+            lost: Whether the connection lost it: then only the player's last report counts.
         """
         if not self.started:
             return 0.0

@@ -1,4 +1,4 @@
-"""Audio that the player was given and may not have played: it is taken back, and given again."""
+"""Resends audio that the player was sent and may not have played."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from .._transport import Transport
 from ._utterance import Utterance
 
 LONGEST_WORD_S = 2.0
-"""How long a word may be that is said again whole: 30 letters, at 15 a second."""
+"""How many seconds a word may last to be said again whole: 30 letters, at 15 a second."""
 
 
 class GivenAudio:
-    """What the player has, or had before it was cleared or its connection was lost.
+    """The audio that the player has, or had before it was cleared or its connection was lost.
 
     Attributes:
-        recalled_at_s: When the player was cleared of what it is to get again; infinite if it was
-            not.
-        kept_bytes: How much audio of an utterance is given again at most.
+        recalled_at_s: When the player was cleared of audio that it will get again; infinite if it
+            was not.
+        kept_bytes: How many bytes of an utterance are sent again at most.
     """
 
     __slots__ = ("_bytes_per_ms", "_is_lost", "_transport", "kept_bytes", "recalled_at_s")
 
     def __init__(self, transport: Transport, lead_s: float) -> None:
-        """Begin with a player that has nothing.
+        """Start with an empty player.
 
         Args:
             transport: Leads to the player.
-            lead_s: How much audio may be ahead of what was played.
+            lead_s: How many seconds of audio may be ahead of what was played.
         """
         self.recalled_at_s = math.inf
         self.kept_bytes = 2 * int(transport.sample_rate_hz * (lead_s + LONGEST_WORD_S))
@@ -38,35 +38,35 @@ class GivenAudio:
 
     @property
     def is_recalled(self) -> bool:
-        """Whether the player has nothing any more of what it was given."""
+        """Whether the player was cleared, and its audio was not sent again yet."""
         return self.recalled_at_s < math.inf
 
     def recall(self, utterances: Sequence[Utterance], reason: str, now_s: float) -> None:
-        """Clear the player; where that stopped it, it still says."""
+        """Clear the player; it will still report where that stopped it."""
         given = [utterance.play_number for utterance in utterances if utterance.sent_ms]
         if given:
             self._transport.clear(max(given), reason)
             self.recalled_at_s = min(self.recalled_at_s, now_s)
 
     def lose(self, utterances: Sequence[Utterance], now_s: float) -> None:
-        """Record that the player has lost its audio: its last report is all that it played."""
+        """Record that the player lost its audio; it has played as much as it last reported."""
         self.recall(utterances, "sent again", now_s)
         self._is_lost = self.is_recalled
 
     def give_again(
         self, utterances: Sequence[Utterance], new_number: Callable[[], int], now_s: float
     ) -> bool:
-        """Queue once more what was taken back, from the start of the last heard word.
+        """Queue the recalled audio again, from the start of the last heard word.
 
         Returns:
-            Whether there was anything.
+            Whether there was any.
         """
         if not self.is_recalled:
             return False
         lost, self._is_lost = self._is_lost, False
         self.recalled_at_s = math.inf
         if not any(utterance.sent_ms for utterance in utterances):
-            return False  # what the player had was cut meanwhile
+            return False  # the player's audio was cut meanwhile
         for utterance in utterances:
             played_ms = utterance.known_position_ms(now_s, lost=lost)
             again_from_ms = utterance.again_from_ms(played_ms)
@@ -78,12 +78,12 @@ class GivenAudio:
         return True
 
     def forget_heard(self, utterance: Utterance, now_s: float) -> None:
-        """Forget what is not given again, whatever happens: audio is most of a call's memory.
+        """Forget audio that will never be sent again: audio takes most of a call's memory.
 
         Called as soon as words were heard.
         """
         played_ms = utterance.known_position_ms(now_s, lost=True)
-        # What a player has reported may lie behind what is taken for heard by now.
+        # A reported position may be earlier than the extrapolated one that counts as heard.
         chars = None if utterance.is_reported else utterance.heard_chars
         utterance.kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms, chars)))
         utterance.forget_words_before(utterance.kept.starts_at / self._bytes_per_ms)

@@ -1,36 +1,35 @@
-"""Audio that a player was given lately, kept for the case that it has to be given again."""
+"""Recently sent audio, kept in case it must be sent again."""
 
 from __future__ import annotations
 
 from itertools import accumulate, takewhile
 
 SPARE_PIECES = 16
-"""How many pieces may come before it is looked whether the limit is passed: mostly, words are heard
-and their audio forgotten before."""
+"""How many pieces may be added before the limit is checked: usually words are heard, and their
+audio is forgotten, before that."""
 
 
 class KeptAudio:
-    """The end of what was sent of an utterance.  All positions are in bytes of its audio.
+    """The last part of an utterance's sent audio.  All positions are in bytes of the audio.
 
-    It holds the very pieces that were sent: a block of its own for them would grow and shrink, and
-    that leaves more holes in memory than small pieces of one size do.
+    It keeps the very pieces that were sent: one block that grows and shrinks would fragment memory
+    more than small pieces of one size.
     """
 
     __slots__ = ("_pieces", "_pieces_allowed", "starts_at")
 
     def __init__(self) -> None:
         self.starts_at = 0
-        """Where the first piece begins that is kept."""
+        """Where the first kept piece starts."""
         self._pieces: list[bytes] = []
         self._pieces_allowed = SPARE_PIECES
 
     def add(self, pcm: bytes, limit: int) -> None:
-        """Keep what is sent next, and forget what is more than a limit before its end.
+        """Keep the next sent piece, and forget audio beyond a limit.
 
         Args:
             pcm: The audio.
-            limit: How many bytes are kept at least, if so many were sent; at most that and
-                ``SPARE_PIECES`` pieces.
+            limit: How many of the last bytes to keep; at most ``SPARE_PIECES`` pieces more.
         """
         self._pieces.append(pcm)
         if len(self._pieces) > self._pieces_allowed:
@@ -49,7 +48,7 @@ class KeptAudio:
         """Forget pieces that end before a position.
 
         Args:
-            position: What is at it and behind it stays.
+            position: Audio from here on stays.
         """
         ends = accumulate(map(len, self._pieces), initial=self.starts_at)
         forgotten = list(takewhile(position.__ge__, ends))
@@ -59,21 +58,21 @@ class KeptAudio:
         self._pieces_allowed = len(self._pieces) + SPARE_PIECES
 
     def forget_all_but(self, limit: int) -> None:
-        """Forget what is more than a limit before the end.
+        """Forget all audio but the last bytes.
 
         Args:
-            limit: How many bytes are kept at least, if so many are; less than one piece more.
+            limit: How many bytes to keep; less than one piece more.
         """
         self.forget_before(self._ends_at - limit)
 
     def take_from(self, position: int) -> tuple[int, list[bytes]]:
-        """Give back the audio from a position on, and keep it no longer.
+        """Remove and return the audio from a position on.
 
         Args:
-            position: Where it shall begin; where what is kept begins, if that is later.
+            position: Where to start; if less is kept, it starts with the kept audio.
 
         Returns:
-            Where it does begin, and the audio.
+            Where it actually starts, and the audio.
         """
         position = max(position, self.starts_at)
         ends_at = self._ends_at

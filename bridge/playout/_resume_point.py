@@ -1,4 +1,4 @@
-"""Where the last word that was heard begins: there speech goes on that could not stand still."""
+"""Finds the start of the last heard word, where speech resumes on a player that was cleared."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def last_word_start_s(
     duration_s: float,
     ends: Sequence[int] | None = None,
 ) -> float:
-    """Return where in the audio of a text its word begins that ends at an offset.
+    """Return where in the audio the word that ends at an offset of the text starts, in seconds.
 
     Args:
         text: What the audio says.
-        words: Where its words lie in the audio; empty if that is not known.
-        end: The offset in `text` at which the word ends; above 0.
-        duration_s: Seconds of the whole audio, or of what is there of it so far.
-        ends: What ``word_ends(text)`` gives, if that is known; ``None`` has it looked for.
+        words: The timing of its words; empty if unknown.
+        end: The offset in ``text`` at which the word ends; above 0.
+        duration_s: Seconds of the whole audio, or of the audio so far.
+        ends: The result of ``word_ends(text)``; ``None`` computes it.
     """
     ends = word_ends(text) if ends is None else ends
     earlier = bisect_left(ends, end)
@@ -38,11 +38,11 @@ def _timed_start_s(text: str, words: Sequence[WordTiming], begin: int) -> float 
     for word in words:
         found = text.find(word.text, offset)
         if found < 0:
-            continue  # the engine wrote this word otherwise; the ones around it still tell
+            continue  # the engine spells this word differently; use the ones around it
         if found > begin:
             break
         offset = found + len(word.text)
-        # Where what the engine calls a word is a whole clause, it begins somewhere within.
+        # If an engine's "word" is a whole clause, the word starts somewhere inside it.
         share = (begin - found) / len(word.text) if begin < offset else 1.0
         start_s = word.start_s + share * (word.end_s - word.start_s)
     return start_s

@@ -1,4 +1,4 @@
-"""A piece of what is said: its text, and the audio that says it."""
+"""A piece of an utterance: its text, and the audio that says it."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from ._resume_point import last_word_start_s
 from ._word_timing import heard_length, quiet_until_s, word_ends
 
 CHARS_PER_S = 15.0
-"""Speaking rate assumed where the length of a piece is not known yet: 150 words a minute at 6
+"""The speaking rate assumed while the length of a piece is unknown: 150 words a minute at 6
 characters a word, the usual rate of English narration."""
 
 CLOSE_S = 0.001
-"""What positions are off by."""
+"""The tolerance for rounding errors in positions, in seconds."""
 
 
 @dataclass(slots=True)
 class Segment:
-    """A piece of text and where in the utterance its audio lies."""
+    """A piece of text, and the position of its audio in the utterance."""
 
     text: str
     start_ms: float
     duration_ms: float = 0.0
-    """So far; final once `complete`.  Its utterance keeps it, and for the last when it is asked."""
+    """Its length so far; final once ``complete``.  The utterance updates it; for the last one, on
+    demand."""
     words: tuple[WordTiming, ...] = ()
     complete: bool = False
     ends: list[int] | None = None
-    """Where its words end, once that was asked for."""
+    """Where its words end, computed on demand."""
 
     @classmethod
     def joined(cls, segments: Sequence[Segment]) -> Segment:
-        """Return one that says what several complete ones say, and not when each word was said."""
+        """Join several complete segments to one, without the timing of their words."""
         first, last = segments[0], segments[-1]
         duration_ms = last.start_ms + last.duration_ms - first.start_ms
         text = "".join(segment.text for segment in segments)
@@ -45,14 +46,14 @@ class Segment:
 
         Args:
             inside_s: Seconds of its audio that were played.
-            span_s: Seconds of its audio, as far as is known.
+            span_s: Seconds of its audio, as far as known.
         """
         if self.ends is None and not self.words:
             self.ends = word_ends(self.text)
         return heard_length(self.text, self.words, inside_s, span_s, self.ends)
 
     def span_s(self, inside_s: float) -> float:
-        """Return how long its audio is, or will be if it still grows.
+        """Return how long its audio is or, if it still grows, will be.
 
         Args:
             inside_s: Seconds of its audio that were played.
@@ -61,15 +62,15 @@ class Segment:
         return duration_s if self.complete else _expected_s(self, inside_s)
 
     def quiet_until_s(self, inside_s: float, heard: int) -> float:
-        """Return until where in its audio no further word is heard, as long as it only grows.
+        """Return a position in its audio before which no further word is heard, even if it grows.
 
         Args:
             inside_s: Seconds of its audio that were played.
-            heard: What ``heard_length()`` says of it.
+            heard: The result of ``heard_length()``.
 
         Returns:
-            At most where the next word ends; 0 where that is not known, infinite where it ends with
-            audio that still grows.
+                At most the end of the next word; 0 if unknown, infinite if it ends with audio that
+                still grows.
         """
         if self.words:
             return quiet_until_s(self.words, inside_s, self.duration_ms / 1000) - CLOSE_S
@@ -78,11 +79,11 @@ class Segment:
             return 0.0
         if not self.complete and self.ends[following] == len(self.text):
             return math.inf
-        # What still grows may become longer than is expected, but no shorter.
+        # Audio that still grows may become longer than expected, but not shorter.
         return self.span_s(0.0) * self.ends[following] / len(self.text) - CLOSE_S
 
     def word_start_s(self, end: int, inside_s: float) -> float:
-        """Return where in its audio the word begins that ends at an offset.
+        """Return where in its audio the word that ends at an offset starts, in seconds.
 
         Args:
             end: The offset in its text.
@@ -92,6 +93,6 @@ class Segment:
 
 
 def _expected_s(segment: Segment, inside_s: float) -> float:
-    """How long a piece will be whose audio is still growing; it is never heard to its end yet."""
+    """Return the expected length of a piece that still grows; its end is never reached yet."""
     spoken_s = len(segment.text) / CHARS_PER_S
     return max(segment.duration_ms / 1000, spoken_s, inside_s + 0.001)

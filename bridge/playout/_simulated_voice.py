@@ -1,7 +1,7 @@
-"""A voice without sound: it only takes its time.
+"""A silent voice, for calls in virtual time.
 
-Text becomes silent audio of the length that a person would take to say it, with the exact place of
-each word, so that everything downstream works as on a real call, in virtual time.
+Text becomes silent audio as long as a person would take to say it, with the exact position of each
+word, so that everything downstream works as in a real call.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class SimulatedVoice:
     """A silent voice that speaks at a constant rate, without delay."""
 
     def __init__(self, chars_per_s: float) -> None:
-        """Make a voice.
+        """Configure the voice.
 
         Args:
-            chars_per_s: How many characters it says in a second, spaces included; above 0.
+            chars_per_s: How many characters it says in a second, including spaces; above 0.
         """
         self.ms_per_char = 1000 / chars_per_s
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Load nothing."""
+        """Do nothing: there is nothing to load."""
         yield
 
     def attach(self, call: Call) -> None:
@@ -56,7 +56,7 @@ class SimulatedVoice:
 
 
 class _Mouth:
-    """Says whole words: a word whose end is not known yet waits."""
+    """Says whole words; a word whose end is not known yet waits."""
 
     def __init__(self, bridge: Bridge, ms_per_char: float) -> None:
         self._bridge = bridge
@@ -86,7 +86,7 @@ class _Mouth:
         self._said_ms.pop(message.event.utterance, None)
 
     def _say(self, number: int, text: str) -> AgentAudio:
-        # Lengths are rounded over the whole utterance, so that errors do not add up.
+        # Round over the whole utterance, so that rounding errors do not add up.
         before_ms = self._said_ms.get(number, 0.0)
         after_ms = before_ms + len(text) * self._ms_per_char
         self._said_ms[number] = after_ms

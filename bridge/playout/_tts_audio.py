@@ -1,4 +1,4 @@
-"""The audio that voices give: it goes to the utterance it says, at the pace of hearing."""
+"""Passes the audio of voices to the utterances it says, at the pace of hearing."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _REMEMBERED = 8
-"""How many problems are remembered, so as to be told once; a voice has one or two."""
+"""How many problems are remembered so that each is logged once; a voice has one or two."""
 
 
 AHEAD_S = 0.2
-"""How much audio of a voice may wait for the player, beside the ``LEAD_S`` that the player has,
-before the voice waits too; as much as the piece that it gave last, if that is longer, so that one
-that is hardly faster than speech leaves no gap.  A voice that is much faster would fill the memory
-with what may be cut.  A vendor's voice loses no time: what it sends meanwhile waits in the
-socket."""
+"""How many seconds of audio may wait, besides the ``LEAD_S`` that the player has, before the voice
+waits too; or as much as its last piece, if that is longer, so that a voice hardly faster than
+speech leaves no gap.  A much faster voice would fill memory with audio that may be cut.  A vendor's
+voice loses no time: what it sends meanwhile waits in the socket."""
 
 
 class Voiced:
-    """Hands the audio of a call's voices to the playout."""
+    """Passes the audio of a call's voices to the playout."""
 
     __slots__ = ("_ahead_bytes", "_playout", "_rate_hz", "_router", "_silent", "_told", "_turns")
 
@@ -41,7 +40,7 @@ class Voiced:
         self._playout = playout
         self._rate_hz = rate_hz
         self._ahead_bytes = 2 * int(rate_hz * AHEAD_S)
-        self._silent = 0  # the newest utterance that its voice ended before any audio of it
+        self._silent = 0  # the newest utterance whose voice ended before its first audio
         self._told: tuple[tuple[str, str], ...] = ()
         router.add_sink(self._audio_given, AgentAudio)
         router.add_sink(self._audio_complete, AgentAudioComplete)
@@ -59,15 +58,15 @@ class Voiced:
         self._playout.add_audio(utterance, audio, message.at_s)
         if audio.text and utterance.says_other_text:
             self._complain_of_text(message.source, utterance.number)
-        if utterance.waiting and audio.utterance:  # without a number, it is the agent's own
+        if utterance.waiting and audio.utterance:  # without a number, it is the agent's own audio
             self._pace(utterance, message)
 
     def _pace(self, utterance: Utterance, message: Message) -> None:
-        """Have a voice wait that is too far ahead.
+        """Make a voice wait if it is too far ahead.
 
-        A voice with texts in line does not wait: the next one needs a head start.  Nor does one
-        that does not tell when words are said: they are found by the length of the whole audio.
-        Nor does the agent, as whose output a voice may publish without a run of its own.
+        A voice with queued texts does not wait, because the next text needs a head start.  Nor does
+        a voice without word timing: its words are located by the length of the whole audio.  Nor
+        does the agent, in whose run a voice may publish.
         """
         run = message.run
         if run is None or run.source != message.source or run.has_line:
@@ -89,10 +88,10 @@ class Voiced:
         )
         self._warn_once(
             source,
-            f"gave audio for utterance {number}, which is nobody's ({known}): a voice takes the "
-            "number from the AgentResponse that it says, as it is published, by "
-            "bridge.utterance_of(message); AgentTextComplete has it, too; an agent "
-            "that gives its own audio gives the text first, and leaves utterance= out",
+            f"gave audio for the unknown utterance {number} ({known}): a voice takes the number "
+            "from the AgentResponse that it says, as it is published, with "
+            "bridge.utterance_of(message); AgentTextComplete has it too; an agent that "
+            "gives its own audio gives the text first, and leaves out utterance=",
         )
 
     def _refuse_late(self, source: str, number: int) -> None:
@@ -112,7 +111,7 @@ class Voiced:
         )
 
     def _warn_once(self, source: str, problem: str) -> None:
-        """Tell a developer of a problem: once, not for every piece."""
+        """Log a problem for the developer once, not for every piece."""
         if (source, problem) not in self._told[-_REMEMBERED:]:
             self._told = (*self._told[-_REMEMBERED:], (source, problem))
             text = f"{source!r} {problem}"
@@ -128,7 +127,7 @@ class Voiced:
             self._playout.wake()
 
     def _meant(self, number: int, message: Message) -> Utterance | None:
-        """Return the utterance that is meant; ``None`` if it is over, or if that is an error."""
+        """Return the utterance of some audio; ``None`` if it is over, or if the number is wrong."""
         if 0 < number <= self._playout.last_number:
             return self._playout.utterance(number)
         turn = self._turns.of(message.run) if number == 0 else None

@@ -1,12 +1,12 @@
-"""Which text belongs to which audio of which utterance, what was sent, and what was played.
+"""An utterance: its text, the audio of each piece of text, what was sent, and what was played.
 
 Rules:
-1. Utterances have rising numbers; the number is the fence: a player drops all audio at or below
-   the number of a `clear`.  Audio that is sent again goes by a fresh number, as its own is fenced
-   off; reports by any of its numbers are understood.
+1. Utterances have rising numbers, which serve as fences: a player drops all audio at or below the
+   number of a ``clear``.  Audio that is sent again gets a new number, because the old one is fenced
+   off; reports under any of its numbers are understood.
 2. What was heard is a prefix of what was generated, and only grows.
-3. A position is what the player reported, carried on by the clock; never more than was sent.
-4. Positions count from the beginning of the utterance; a player counts each number from its own.
+3. A position is the last report of the player, extrapolated by the clock; never more than was sent.
+4. Positions count from the start of the utterance; a player counts each number from its own start.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from ..answers._answer import Turn
 
 _QUIET_SLACK_S = 0.002
-"""By how much what is known of the end of a word is too early, at most."""
+"""By how many seconds the known end of a word is too early, at most."""
 
 
 @dataclass(slots=True, eq=False)
 class Utterance(PlayedPosition):
-    """Speech of one turn that is cut, or heard, as one."""
+    """Speech of one turn that is heard or cut as a unit."""
 
     number: int
     turn: Turn
@@ -47,43 +47,43 @@ class Utterance(PlayedPosition):
     audio_ms: float = 0.0
     """Audio that was synthesised so far."""
     waiting: PlayoutBuffer = field(default_factory=PlayoutBuffer)
-    """Audio that the transport has not got yet."""
+    """Audio that was not sent to the transport yet."""
     waits_since_s: float = 0.0
-    """Since when it waits for its voice, if it does."""
+    """Since when it has waited for its voice; ``None`` if it does not."""
     text_at_s: float = 0.0
     """When its last text came."""
     owed_clauses: int | None = None
-    """How many clauses of it its voice was asked for and has not given; None if that is unknown."""
+    """How many of its clauses the voice still owes; ``None`` if unknown."""
     heard_chars: int = 0
     text_complete: bool = False
     audio_complete: bool = False
     queued_told: bool = False
     finished: bool = False
-    """Heard to its end, or cut; nothing of it will change but the count of heard words."""
+    """Heard to its end, or cut; only the count of heard words may still change."""
     rest_left_out: bool = False
-    """Whether what was not heard of it is no part of what its turn says: nobody waits for it."""
+    """Whether its unheard text no longer belongs to its turn, so that nobody waits for it."""
     settled: bool = False
     """Whether the heard text is final."""
     done_reported: bool = False
     basis: HeardBasis = "clock"
     _quiet_until_ms: float = 0.0
-    """Before this position no further word is heard, as long as no more is known than this:"""
+    """No further word is heard before this position, as long as only this is known:"""
     _quiet_for: tuple[int, bool, bool] = (0, False, False)
     _says_text: bool = False
-    """Whether its audio came with words of the text it says."""
+    """Whether its audio came with the text it says."""
     has_word_times: bool = False
-    """Whether its voice has told when words are said."""
+    """Whether its voice gave word timings."""
     _whole: Segment | None = None
     play_number: int = 0
-    """The number under which the player has it; 0 for its own."""
+    """The number under which the player has it; 0 for its own number."""
     kept: KeptAudio = field(default_factory=KeptAudio)
-    """The last of what was sent."""
+    """Its recently sent audio, for a resend."""
     played_once_ms: float = 0.0
-    """How far it had been played when it was given again."""
+    """How far it had been played when it was sent again."""
     _starts_ms: float = 0.0
-    """Where its audio begins that is sent under its `play_number`."""
+    """Where the audio sent under its ``play_number`` starts."""
     _earlier: dict[int, tuple[float, float]] | None = None
-    """Under which numbers it was sent before: from where, and to where."""
+    """Its earlier numbers, each with the start and the end of the audio sent under it."""
 
     def __post_init__(self) -> None:
         self.play_number = self.play_number or self.number
@@ -95,7 +95,7 @@ class Utterance(PlayedPosition):
 
     @property
     def said(self) -> str:
-        """What its turn says by it: all its text, unless the rest was left out."""
+        """The text that counts for its turn: all of it, unless the rest was left out."""
         if not self.rest_left_out:
             return self.generated
         return f"{self.heard.rstrip()} " if self.heard.strip() else ""
@@ -107,13 +107,13 @@ class Utterance(PlayedPosition):
 
     @property
     def run(self) -> Run | None:
-        """The run that began it; ``None`` for text that no run gave."""
+        """The run that started it; ``None`` for text that no run produced."""
         return self.runs[0] if self.runs else None
 
     @property
     def is_stale(self) -> bool:
-        """Whether a run that gave some of its text was cut."""
-        for run in self.runs:  # noqa: SIM110 - asked for at each cut
+        """Whether a run that produced some of its text was cut."""
+        for run in self.runs:  # noqa: SIM110 - called at each cut
             if run.is_cut or run.is_stale:
                 return True
         return False
@@ -123,14 +123,14 @@ class Utterance(PlayedPosition):
         """Whether it was cut before it was heard to its end."""
         return self.cut_at_ms is not None
 
-    # --- what becomes of it ---------------------------------------------------------------------
+    # --- its life -------------------------------------------------------------------------------
 
     def say_for(self, run: Run, keeps: Iterable[Run]) -> None:
-        """Take text of a run, and keep runs interruptible until it was heard.
+        """Add a run that produces its text, and keep runs interruptible until it was heard.
 
         Args:
-            run: The run that gives text.
-            keeps: The runs to keep; none where only text travels.
+            run: The run.
+            keeps: The runs to keep interruptible; none in a text-only call.
         """
         self.runs.append(run)
         for kept in keeps:
@@ -140,7 +140,7 @@ class Utterance(PlayedPosition):
                 kept.protect()
 
     def let_runs_go(self) -> None:
-        """Keep no run interruptible any more."""
+        """Release the runs that it keeps interruptible."""
         held, self.held = self.held, []
         for kept in held:
             kept.release()
@@ -148,44 +148,44 @@ class Utterance(PlayedPosition):
                 kept.unprotect()
 
     def add_text(self, text: str, at_s: float = 0.0) -> None:
-        """Say some more, from a time on."""
+        """Add text, at a time."""
         self.generated += text
         self.text_at_s = at_s
 
     def owe_clauses(self, more: int) -> None:
-        """Record that its voice was asked for clauses, or has given some."""
+        """Record that its voice was asked for clauses, or delivered some."""
         self.owed_clauses = (self.owed_clauses or 0) + more
 
     def complete_text(self, now_s: float) -> None:
-        """Get no more text: now its voice has a deadline."""
+        """Record that it gets no more text; from now on its voice has a deadline."""
         self.text_complete = True
         self.await_voice(now_s)
 
     def await_voice(self, now_s: float) -> None:
-        """Count the time that its voice may take from now on."""
+        """Start the deadline of its voice."""
         self.waits_since_s = max(self.waits_since_s, now_s)
 
     def complete_audio(self) -> None:
-        """Get no more audio."""
+        """Record that it gets no more audio."""
         self.audio_complete = True
 
     def start(self) -> None:
-        """Record that its first sound has reached the caller."""
+        """Record that its first sound reached the caller."""
         self.started = True
 
     def cut(self, position_ms: float) -> None:
-        """End it here: what was not sent is dropped."""
+        """End it here, and drop its unsent audio."""
         self.cut_at_ms = position_ms
         self.finished = True
         self.waiting.clear()
         self.kept.clear()
 
     def leave_out_rest(self) -> None:
-        """Take what was not heard of it out of what its turn says."""
+        """Remove its unheard text from its turn."""
         self.rest_left_out = True
 
     def settle(self, played_ms: float) -> float:
-        """Fix where it was cut, for good, and return that."""
+        """Fix the position of its cut for good, and return it."""
         self.settled = True
         self.cut_at_ms = max(played_ms, self.played_once_ms)
         return self.cut_at_ms
@@ -196,20 +196,20 @@ class Utterance(PlayedPosition):
         self.kept.clear()
 
     def report_done(self) -> None:
-        """Record that the player has played all that it will get, if that is all there is."""
+        """Record that the player has played everything, if its audio is complete and sent."""
         if self.is_all_sent:
             self.done_reported = True
 
     def played_before(self, position_ms: float) -> None:
-        """Record how far it had been played before it was given again."""
+        """Record how far it had been played before it was sent again."""
         self.played_once_ms = max(self.played_once_ms, position_ms)
 
     def mark_queued(self) -> None:
-        """Record that it was told that the transport has all of it."""
+        """Record that ``utterance_queued`` was called: the transport has all its audio."""
         self.queued_told = True
 
     def hear_as_text(self) -> None:
-        """Record that it was heard whole as it was sent: no audio travels."""
+        """Record that it was heard when it was sent, because the call is text-only."""
         self.basis = "text"
         self.heard_chars = len(self.generated)
         self.finished = self.settled = True
@@ -220,8 +220,7 @@ class Utterance(PlayedPosition):
         """Add a piece of synthesised audio.
 
         Returns:
-            Whether it tells more than its sound: which words are heard when may be other than was
-            foreseen.
+            Whether it changes the forecast of when words are heard.
         """
         duration_ms = len(audio.pcm) / 2 / audio.sample_rate_hz * 1000
         tells_more = bool(audio.text or audio.words or audio.last or not self.segments)
@@ -232,7 +231,7 @@ class Utterance(PlayedPosition):
         return tells_more
 
     def _get_to_know(self, audio: AgentAudio) -> None:
-        """Record what a piece says besides its sound."""
+        """Record the text and the word timings of a piece."""
         self._quiet_until_ms = 0.0
         self._measure_last()
         if audio.text or not self.segments:
@@ -248,7 +247,7 @@ class Utterance(PlayedPosition):
             )
 
     def _as_generated(self, said: str) -> str:
-        """Return what a piece says, with the spaces that it has in the utterance's text."""
+        """Return the text of a piece, with the spaces of the utterance's text."""
         begin = sum(len(segment.text) for segment in self.segments)
         if self.generated.startswith(said, begin):
             return said
@@ -257,24 +256,24 @@ class Utterance(PlayedPosition):
 
     @property
     def says_other_text(self) -> bool:
-        """Whether its newest piece says what stands nowhere in its text."""
+        """Whether its newest piece says something that is not in its text."""
         return self.segments[-1].text not in self.generated
 
     def _measure_last(self) -> None:
-        """Note how long the last segment is so far; that matters less often than audio comes."""
+        """Update the length of the last segment; done on demand, not for each piece of audio."""
         if self.segments:
             last = self.segments[-1]
             last.duration_ms = self.audio_ms - last.start_ms
 
     def again_from_ms(self, position_ms: float, chars: int | None = None) -> float:
-        """Return where its audio begins that is given again: with the last heard word.
+        """Return where its audio starts when it is sent again: with the last heard word.
 
         Args:
             position_ms: How much was played.
-            chars: How many characters are said by there; ``None`` has them counted.
+            chars: How many characters are said by then; ``None`` counts them.
 
         Returns:
-            At most `position_ms`; that itself if nothing is left to be heard.
+                At most ``position_ms``; equal to it if nothing is left to be heard.
         """
         chars = self._chars_at(position_ms) if chars is None else chars
         heard = self.generated[:chars].rstrip()
@@ -291,10 +290,10 @@ class Utterance(PlayedPosition):
         return 0.0
 
     def forget_words_before(self, position_ms: float) -> None:
-        """Forget when words were said of pieces that are not given again: an answer may be long.
+        """Forget the word timings of pieces that will not be sent again: an answer may be long.
 
         Args:
-            position_ms: Where the audio begins that may be given again.
+            position_ms: Where the audio that may be sent again starts.
         """
         past, chars = 0, 0
         for segment in self.segments[:-1]:
@@ -306,12 +305,12 @@ class Utterance(PlayedPosition):
             self.segments[:past] = [Segment.joined(self.segments[:past])]
 
     def give_again(self, play_number: int, from_ms: float, played_ms: float, now_s: float) -> None:
-        """Record that everything sent from a position on is sent again.
+        """Record that its sent audio is sent again from a position on.
 
         Args:
-            play_number: The number under which the player gets it.
+            play_number: The new number under which the player gets it.
             from_ms: The position; at most what was sent.
-            played_ms: How much of it was played before.
+            played_ms: How much of it was already played.
             now_s: The time.
         """
         if self._earlier is None:
@@ -327,17 +326,17 @@ class Utterance(PlayedPosition):
         self._reported_ms = from_ms
 
     def went_by(self, play_number: int) -> bool:
-        """Whether the player was given some of it under a number."""
+        """Whether some of it was sent under this number."""
         if play_number == self.play_number:
             return self.sent_ms > self._starts_ms
         return self._earlier is not None and play_number in self._earlier
 
     def place_of(self, play_number: int, played_ms: float) -> float:
-        """Return the position in it that a player means.
+        """Return the position in it that a player reported.
 
         Args:
-            play_number: A number that it went by.
-            played_ms: What was played under that number.
+            play_number: One of its numbers.
+            played_ms: How much was played under that number.
         """
         if self._earlier is None or play_number == self.play_number:
             return self._starts_ms + played_ms
@@ -346,11 +345,11 @@ class Utterance(PlayedPosition):
 
     @property
     def is_all_sent(self) -> bool:
-        """Whether its audio is complete and was handed to the transport."""
+        """Whether its audio is complete and was sent to the transport."""
         return self.audio_complete and self.sent_ms >= self.audio_ms - 0.5
 
     def hear(self, played_ms: float) -> str:
-        """Bring up to date how much was played, and return the words newly heard."""
+        """Update how much was played, and return the newly heard words."""
         if played_ms < self._quiet_until_ms and self._quiet_for == self._known:
             return ""
         before = self.heard_chars
@@ -359,21 +358,21 @@ class Utterance(PlayedPosition):
         new = self.generated[before:chars]
         at_end = self.text_complete and chars == len(self.generated)
         if chars <= before or not (new.strip() or at_end):
-            return ""  # white space is heard with the word after it
+            return ""  # white space counts as heard with the word after it
         self.heard_chars = chars
         self.basis = self._best_basis()
         return new
 
     @property
     def _known(self) -> tuple[int, bool, bool]:
-        """What may be known later, and changes which words are heard at a position."""
+        """Everything that may become known and changes which words are heard at a position."""
         return len(self.generated), self.text_complete, self.audio_complete
 
     def quiet_until_s(self) -> float:
-        """Return until when no further word of it is heard, if nothing more gets known.
+        """Return until when no further word of it is heard, if nothing more becomes known.
 
         Returns:
-            A time of the clock; one that is past where that is not known.
+            A time of trio's clock; a past one if unknown.
         """
         if self._anchor_s is None or self._stalled or self._quiet_for != self._known:
             return 0.0
@@ -383,7 +382,7 @@ class Utterance(PlayedPosition):
         return until_s
 
     def chars_given(self) -> int:
-        """Return how much of its text the player has, to the word."""
+        """Return how many characters of its text the player has, in whole words."""
         return self._chars_at(self.sent_ms)
 
     def _chars_at(self, played_ms: float) -> int:
@@ -391,14 +390,13 @@ class Utterance(PlayedPosition):
         return self._reach(played_ms)[0]
 
     def _reach(self, played_ms: float) -> tuple[int, float]:
-        """Return how many characters are said by a position, and where the next word may end.
-
-        That is where no word ends before, if nothing more gets known; 0 if it cannot be foreseen.
+        """Return how many characters are said by a position, and where the next word ends at the
+        earliest, if nothing more becomes known; 0 if that cannot be foreseen.
         """
         chars, next_word_ms = 0, 0.0
         for segment in self._texts():
             if not self.generated.startswith(segment.text, chars):
-                break  # a piece was never synthesised; what follows is no prefix of the text
+                break  # a piece was never synthesised; what follows is no prefix
             inside_s = (played_ms - segment.start_ms) / 1000
             says_nothing = segment.complete and not segment.duration_ms
             if inside_s <= 0 and not (says_nothing and 0 < segment.start_ms <= played_ms):
@@ -416,7 +414,7 @@ class Utterance(PlayedPosition):
         if self._says_text:
             self._measure_last()
             return self.segments
-        # The audio came without words: it says all that is to be said.
+        # The audio came without its text, so it says all of the utterance.
         whole = self._whole
         if whole is None or whole.text != self.generated:
             whole = self._whole = Segment(self.generated, 0.0)

@@ -1,4 +1,4 @@
-"""What is due with utterances: that one begins, ends, is sent next, or has lost its voice."""
+"""Decides when an utterance starts, ends, is sent, or has lost its voice."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterable
 from ._utterance import Utterance
 
 TICK_S = 0.2
-"""How soon it is looked again whether a word was heard, where that cannot be foreseen."""
+"""How many seconds until the next check for heard words, if the next one cannot be foreseen."""
 
 FORESEEN_S = 0.5
-"""How far ahead it is foreseen that no word is heard: what gets known meanwhile may change it."""
+"""How many seconds ahead word forecasts count; later knowledge may change them."""
 
 START_REPORT_S = 0.3
-"""How long a player may take to report the first sound before the clock is believed."""
+"""How many seconds a player may take to report the first sound before the clock counts."""
 
 DONE_REPORT_S = 0.5
-"""How long a reporting player may take to say that it has finished, past the expected end."""
+"""How many seconds after the expected end a reporting player may take to report its end."""
 
 VOICE_S = 10.0
-"""How long a voice may take for the next audio of a text that is complete.  A worker process that
-has to be started anew takes a few seconds."""
+"""How many seconds a voice may take for the next audio of a complete text.  A worker process that
+must be restarted takes a few seconds."""
 
 CLOSE_S = 1e-9
-"""What sums of times are off by; nothing that is heard."""
+"""The tolerance for rounding errors in sums of times, in seconds; nobody can hear it."""
 
 
 def has_started(utterance: Utterance, now_s: float, *, reports: bool) -> bool:
@@ -33,7 +33,7 @@ def has_started(utterance: Utterance, now_s: float, *, reports: bool) -> bool:
     Args:
         utterance: The utterance, with nothing in front of it.
         now_s: The time.
-        reports: Whether the player has reported anything, ever.
+        reports: Whether the player has ever reported anything.
     """
     if utterance.is_reported:
         return True
@@ -61,17 +61,17 @@ def voice_until_s(utterance: Utterance) -> float:
 
 
 def looks_at_s(utterance: Utterance) -> tuple[float, ...]:
-    """Return the times at which an utterance may have begun or ended."""
+    """Return the times at which an utterance may have started or ended."""
     if utterance.starts_at_s == math.inf:
         return ()
     starts_s, ends_s = utterance.starts_at_s, utterance.ends_at_s
     begins = starts_s, starts_s + START_REPORT_S
-    # The end of a voice that is not complete moves with each chunk; nothing happens at it.
+    # While the audio is incomplete, its end moves with each chunk; nothing happens there.
     return (*begins, ends_s, ends_s + DONE_REPORT_S) if utterance.audio_complete else begins
 
 
 def next_word_s(utterance: Utterance, now_s: float) -> float:
-    """Return when the next word of an utterance may have been heard; infinite before it is sent."""
+    """Return when the next word of an utterance may be heard; infinite before it is sent."""
     if utterance.starts_at_s == math.inf:
         return math.inf
     quiet_until_s = utterance.quiet_until_s()
@@ -79,7 +79,7 @@ def next_word_s(utterance: Utterance, now_s: float) -> float:
 
 
 def next_to_send(utterances: Iterable[Utterance]) -> Utterance | None:
-    """Return the utterance whose audio goes to the player next; ``None`` while that has to wait.
+    """Return the utterance whose audio is sent next; ``None`` while it must wait.
 
     Args:
         utterances: Those that are not over, in order.
@@ -92,5 +92,5 @@ def next_to_send(utterances: Iterable[Utterance]) -> Utterance | None:
         if utterance.waiting:
             return utterance
         if not utterance.is_all_sent:
-            return None  # its voice is not ready with it
+            return None  # its voice has not finished it
     return None

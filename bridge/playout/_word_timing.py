@@ -1,4 +1,4 @@
-"""How much of a text was heard when its audio stopped: whole words, and never more than played.
+"""Computes how much of a text was heard: whole words, and never more than was played.
 
 A word counts once its last sound was played.  In scripts without spaces (Chinese, Japanese, Thai)
 each user-perceived character is a word.
@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from ..events import WordTiming
 
-# The patterns are text, which `re` compiles when it first needs it: that takes 8 ms, too much of an
-# import.
+# Patterns are strings, which `re` compiles on first use: that takes 8 ms, too long for an import.
 # Han, kana, Thai, Lao, Khmer and Myanmar write without spaces between words.
 _NO_SPACES = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -22,17 +21,17 @@ _NO_SPACES = (
 )
 
 _EXTENDS = "[\u0e33\u0eb3\U0001f3fb-\U0001f3ff]"
-"""What belongs to the character before it, beside marks: Thai and Lao vowels AM, skin tones (both
-extend a grapheme by Unicode's annex 29)."""
+"""Characters that belong to the previous one, besides marks: Thai and Lao vowels AM, and skin tones
+(both extend a grapheme according to Unicode's annex 29)."""
 
 _FLAG_HALF = "[\U0001f1e6-\U0001f1ff]"
 
 _SLACK_S = 0.02
-"""One audio frame: what players round their positions by."""
+"""One audio frame, in seconds: players round their positions to it."""
 
 
 def word_ends(text: str) -> list[int]:
-    """Return the offsets in `text` at which a word ends, rising."""
+    """Return the offsets in ``text`` at which words end, in rising order."""
     ends: list[int] = []
     for match in re.finditer(r"\S+", text):
         if re.search(_NO_SPACES, match.group()):
@@ -43,15 +42,15 @@ def word_ends(text: str) -> list[int]:
 
 
 def said_end(said: str, text: str, begin: int) -> int | None:
-    """Return the offset in `text` at which ends what is said of it from `begin` on.
+    """Return the offset in ``text`` at which a piece of it ends that starts at ``begin``.
 
     Args:
-        said: What a voice calls what it says; its spaces may be others than those of `text`.
-        text: What is to be said.
-        begin: Where what is said begins; spaces there are part of it.
+        said: The piece in the words of a voice; its spaces may differ from those of ``text``.
+        text: The whole text.
+        begin: Where the piece starts; spaces there are part of it.
 
     Returns:
-        None if `text` goes on otherwise there.
+        ``None`` if ``text`` does not continue with the piece there.
     """
     at = begin
     for character in "".join(said.split()):
@@ -79,7 +78,7 @@ def _is_joined(text: str, start: int, offset: int) -> bool:
         halves = re.search(f"{_FLAG_HALF}*$", text[start:offset])
         return halves is not None and len(halves.group()) % 2 == 1
     if before.isalnum() and here.isalnum() and not re.match(_NO_SPACES, before):
-        return re.match(_NO_SPACES, here) is None  # a word or number of another script among them
+        return re.match(_NO_SPACES, here) is None  # a word or number of another script in between
     return re.match(_EXTENDS, here) is not None
 
 
@@ -94,13 +93,13 @@ def heard_length(
 
     Args:
         text: What the audio says.
-        words: Where its words lie in the audio; empty if that is not known.
+        words: The timing of its words; empty if unknown.
         played_s: Seconds of the audio that were played.
-        duration_s: Seconds of the whole audio, or of what is there of it so far.
-        ends: What ``word_ends(text)`` gives, if that is known; ``None`` has it looked for.
+        duration_s: Seconds of the whole audio, or of the audio so far.
+        ends: The result of ``word_ends(text)``; ``None`` computes it.
 
     Returns:
-        0 to ``len(text)``, at the end of a word; with the audio played whole, all of the text.
+            0 to ``len(text)``, at the end of a word; all of the text if all the audio was played.
     """
     if duration_s <= 0 or played_s <= 0:
         return 0
@@ -122,28 +121,28 @@ def _by_timings(text: str, words: Sequence[WordTiming], played_s: float) -> int:
     for word in words:
         found = text.find(word.text, offset)
         if found < 0:
-            continue  # the engine wrote this word otherwise; the next ones still tell
+            continue  # the engine spells this word differently; use the next ones
         offset = found + len(word.text)
         if word.end_s <= played_s + _SLACK_S:
             heard = offset
         elif word.start_s < played_s and re.search(_NO_SPACES, word.text):
-            # What the engine calls a word is a whole clause here.
+            # Here an engine's "word" is a whole clause.
             share = (played_s - word.start_s) / (word.end_s - word.start_s)
             heard = found + _by_share(word.text, share)
     return heard
 
 
 def quiet_until_s(words: Sequence[WordTiming], played_s: float, duration_s: float) -> float:
-    """Return until where in its audio no further word of a text is heard.
+    """Return a position in the audio before which no further word of a text is heard.
 
     Args:
-        words: Where its words lie in the audio.
+        words: The timing of its words.
         played_s: Seconds of the audio that were played.
         duration_s: Seconds of the audio.
 
     Returns:
-        At most where the next word ends; 0 where a word counts before its end, as a clause of a
-        script without spaces does.
+        At most the end of the next word, in seconds; 0 if a word counts before its end, as a
+        clause of a script without spaces does.
     """
     until_s = duration_s
     for word in words:

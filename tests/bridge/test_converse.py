@@ -84,7 +84,7 @@ async def test_a_node_keeps_its_place(autojump_clock):
         place = call.bridge(teller, name="storyteller")
         assert call.converse(teller).source == "storyteller"
         assert call.bridges == (place,)
-        with pytest.raises(RouteDefinitionError, match="as 'storyteller'; leave name= out"):
+        with pytest.raises(RouteDefinitionError, match="call, 'storyteller'; leave name= out"):
             call.converse(teller, name="another")
 
     async with open_call(answer, audio=False):

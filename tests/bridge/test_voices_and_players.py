@@ -222,7 +222,7 @@ async def test_audio_of_nobody_is_an_error(autojump_clock, number, known):
         caller.publish(Chime())
         await caller.quiet()
     [error] = map(str, caller.errors)
-    assert f"'bell' gave audio for utterance {number}, which is nobody's ({known})" in error
+    assert f"'bell' gave audio for the unknown utterance {number} ({known})" in error
     assert "bridge.utterance_of(message)" in error
     assert [e.message for e in caller.events(AgentError)] == [error]
     assert caller.heard == "Hello there"
@@ -266,7 +266,7 @@ async def test_a_player_that_reports(autojump_clock):
         assert call.history.interruptions[0].heard == ""
         assert not player.of(AgentSpeechCut)
         assert handle.outcome is None  # its last word is not known yet
-        assert handle.interrupt().reason == "the answer was cut by others"
+        assert handle.interrupt().reason == "something else cut the answer"
         call.report_playback(1, 560, "flushed")
         assert (handle.outcome, handle.heard) == ("interrupted", "Hello")
         (record,) = call.history.interruptions
