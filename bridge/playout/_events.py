@@ -65,7 +65,9 @@ class Telling:
 
     def voice_failed(self, utterance: Utterance) -> None:
         """Publish that the rest of an utterance will not be said."""
-        text = f"the voice gave no more audio for utterance {utterance.number}; its rest is dropped"
+        text = (
+            f"the voice gave no audio for utterance {utterance.number} in time; its rest is dropped"
+        )
         self._publish(utterance, AgentError(message=text))
 
     def utterance_finished(self, utterance: Utterance) -> None:
