@@ -3,12 +3,12 @@
 from ._cartesia import CartesiaVoice as CartesiaVoice
 from ._deepgram import DeepgramVoice as DeepgramVoice
 from ._elevenlabs import ElevenLabsVoice as ElevenLabsVoice
+from ._multi_context_voice import VendorVoice as VendorVoice
+from ._multi_context_voice import VendorVoiceContext as VendorVoiceContext
+from ._multi_context_voice import VoiceCodec as VoiceCodec
 from ._openai import OpenAIVoice as OpenAIVoice
-from ._vendor_voice import VendorVoice as VendorVoice
-from ._vendor_voice import VendorVoiceContext as VendorVoiceContext
-from ._vendor_voice import VoiceCodec as VoiceCodec
-from ._voice_connection import SocketVoice as SocketVoice
-from ._voice_connection import SpeakCodec as SpeakCodec
+from ._single_context_voice import SocketVoice as SocketVoice
+from ._single_context_voice import SpeakCodec as SpeakCodec
 from ._voice_line import ContextLimit as ContextLimit
 
 __all__ = [

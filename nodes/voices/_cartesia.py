@@ -13,7 +13,7 @@ from bargein.bridge.events import WordTiming
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError
 
-from ._vendor_voice import Piece, VendorVoice
+from ._multi_context_voice import Piece, VendorVoice
 
 VENDOR = "Cartesia"
 URL = "wss://api.cartesia.ai"

@@ -17,7 +17,7 @@ import trio
 from bargein.nodes.speech import VoiceStyle
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
 
-from ._voice_connection import SocketVoice
+from ._single_context_voice import SocketVoice
 
 log = structlog.get_logger()
 

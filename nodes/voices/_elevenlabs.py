@@ -14,7 +14,7 @@ from bargein.bridge.events import WordTiming
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
 
-from ._vendor_voice import Piece, VendorVoice
+from ._multi_context_voice import Piece, VendorVoice
 from ._voice_line import ContextLimit
 
 VENDOR = "ElevenLabs"

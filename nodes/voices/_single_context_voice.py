@@ -35,7 +35,7 @@ from bargein.nodes.vendors import (
 )
 
 from ._flush_limit import FlushLimit
-from ._vendor_voice import MOST_WAITING_S
+from ._multi_context_voice import MOST_WAITING_S
 
 log = structlog.get_logger()
 
