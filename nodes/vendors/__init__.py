@@ -7,11 +7,11 @@ from ._message_fields import least as least
 from ._message_fields import query as query
 from ._message_fields import share as share
 from ._message_fields import timed_words as timed_words
+from ._reconnecting_session import Reopened as Reopened
+from ._reconnecting_session import VendorSession as VendorSession
+from ._reconnecting_session import open_session as open_session
 from ._request_retries import Backoff as Backoff
 from ._request_retries import retry_after_s as retry_after_s
-from ._session import Reopened as Reopened
-from ._session import VendorSession as VendorSession
-from ._session import open_session as open_session
 from ._session_settings import SessionLimits as SessionLimits
 from ._session_settings import VendorAddress as VendorAddress
 
