@@ -16,8 +16,8 @@ from ._endpointing import (
     SurestEndpointing,
 )
 from ._language_packs import LanguagePack
-from ._overlays import ChangeTurns, Overlay, when
 from ._settings import TurnSettings
+from ._settings_overlays import ChangeTurns, Overlay, when
 from ._sound_view import Hint, Sound, Verdict
 from ._turn_start import StartOnVoice, StartOnWords, TurnStart
 from ._turn_taking import TurnTaking

@@ -30,8 +30,8 @@ from bargein.routes import Message
 
 from ._agent_view import AgentView, LiveView
 from ._nudges import Nudges
-from ._overlays import ChangeTurns, Overlay, SettingsInForce
 from ._settings import TurnSettings
+from ._settings_overlays import ChangeTurns, Overlay, SettingsInForce
 from ._turn_actions import Act, Failed, Hold, Publish, Release
 from ._turn_taking_core import Input, Look, MicrophoneLost, TalkKey, TurnCore
 

@@ -18,8 +18,8 @@ from bargein.events import (
     VoiceWords,
 )
 from bargein.nodes.user_turns._nudges import Nudges
-from bargein.nodes.user_turns._overlays import SettingsInForce
 from bargein.nodes.user_turns._settings import SETTINGS, check_changes
+from bargein.nodes.user_turns._settings_overlays import SettingsInForce
 from bargein.nodes.user_turns._transcript_merge import Transcript, is_old_news, rest_of
 from bargein.routes import open_router
 from bargein.user_turns import AgentView, ChangeTurns, FixedEndpointing, TurnSettings, when
