@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Self
 
+    from ._chain_types import E1, E2, E3, E4, AnyEvent, Condition, E, Handler
     from ._match import Predicate
-    from ._types import E1, E2, E3, E4, AnyEvent, Condition, E, Handler
 
 
 class ChainRules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, overload
 
+from ._chain_types import T_co
 from ._stages import (
     Broadcast,
     Stage,
@@ -14,13 +15,12 @@ from ._stages import (
     a_through,
     a_timeout,
 )
-from ._types import T_co
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from ._chain_types import Later, Listed, Streamed, U
     from ._route import Route
-    from ._types import Later, Listed, Streamed, U
 
 
 class ChainStages(Generic[T_co]):

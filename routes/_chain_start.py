@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from ._chain_types import E1, E2, E3, E4, AnyEvent, Condition, E
     from ._message import Message
     from ._route import Route
     from ._rules import Overlap
-    from ._types import E1, E2, E3, E4, AnyEvent, Condition, E
 
 
 class ChainStart:

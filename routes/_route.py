@@ -10,11 +10,11 @@ from typing import Any, Protocol, Self, final
 from ._chain_rules import ChainRules
 from ._chain_stages import ChainStages
 from ._chain_start import ChainStart
+from ._chain_types import T_co
 from ._errors import RouteDefinitionError
 from ._match import Matcher, Predicate, matcher, written_options
 from ._rules import Gate, Interrupt, Overlap, Rule
 from ._stages import Broadcast, Map, Stage, Stream
-from ._types import T_co
 
 QUEUE_LIMIT = 64
 """How many triggers may wait by default; further ones are dropped and counted."""

@@ -22,6 +22,7 @@ import trio
 from ._aftermath import DEPTH_LIMIT, Aftermath
 from ._alarms import Alarms
 from ._chain_keeper import ChainKeeper
+from ._chain_types import E
 from ._dispatch_handoff import hand_on
 from ._dispatch_plan import (
     NOTHING,
@@ -53,7 +54,6 @@ from ._run_context import _current
 from ._runtime import RouteRuntime
 from ._signatures import needs_function, needs_plain_function
 from ._sinks import SINK_LIMIT, FailingTakers, QueuedSink, queued_sink
-from ._types import E
 from ._user_errors import as_error
 
 log = structlog.get_logger()
