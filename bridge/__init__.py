@@ -15,13 +15,13 @@ from ._agent_status import AgentStatus as AgentStatus
 from ._app import App as App
 from ._bridge import Bridge as Bridge
 from ._call import Call as Call
-from ._call_faults import record_fault as record_fault
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
 from ._circuits import Circuit as Circuit
 from ._circuits import ProviderKind as ProviderKind
 from ._open_agent import open_agent as open_agent
+from ._shared_failures import record_fault as record_fault
 from ._speech_protocol import Speech as Speech
 from ._stage_budgets import Budgets as Budgets
 from ._transport import CallActionError as CallActionError

@@ -11,8 +11,8 @@ from bargein.routes import open_router
 from bargein.routes.containment import CONTAINED
 
 from ._call import Call
-from ._call_faults import recording_faults
 from ._call_request import CallRequest
+from ._shared_failures import recording_faults
 from ._stage_budgets import Budgets
 from ._transport import Transport
 from .history._history import History
