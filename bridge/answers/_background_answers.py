@@ -9,7 +9,7 @@ import structlog
 
 from bargein.routes import Interruption, Run
 
-from ..control._background_turn import BackgroundTurn
+from ..control._answer_as_job import BackgroundTurn
 from ..events import ToolResult
 
 if TYPE_CHECKING:

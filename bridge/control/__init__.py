@@ -1,7 +1,7 @@
 """Control over the work of a call: verbs, states, receipts, and the tools that run."""
 
 from .._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
-from ._background_turn import BackgroundTurn
+from ._answer_as_job import BackgroundTurn
 from ._caps import ActiveClock, CapReachedError, Caps, Meter, current_meter
 from ._choice_phrases import AnswerPhrases
 from ._questions import Answer

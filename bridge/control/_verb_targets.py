@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bargein.routes import Run
 
 from .._verbs import Verb
-from ._background_turn import BackgroundTurn
+from ._answer_as_job import BackgroundTurn
 from ._running_tools import Work
 
 if TYPE_CHECKING:
