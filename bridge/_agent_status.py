@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ._floor import Floor
     from .answers._call_answers import Speaking
     from .control._call_state import StateKeeper
-    from .control._control import Control
     from .control._questions import Questions
+    from .control._verb_execution import Control
     from .events import CallState
 
 

@@ -37,7 +37,6 @@ from .control._argument_checks import (
     check_word,
 )
 from .control._call_state import StateKeeper
-from .control._control import Control
 from .control._feed import Snapshot, Subscription
 from .control._handle import Handle
 from .control._questions import Questions
@@ -47,6 +46,7 @@ from .control._snapshot import snapshot_at
 from .control._state_table import find, refusal
 from .control._step_recorder import StepKeeper
 from .control._tool_permissions import Permissions
+from .control._verb_execution import Control
 from .events import (
     AgentAudio,
     AgentHandoff,

@@ -29,7 +29,7 @@ from ._state_table import IllegalStepError, check_step, find, illegal_steps
 if TYPE_CHECKING:
     from .._call_context import CallContext
     from ..answers._call_answers import Speaking
-    from ._control import Control
+    from ._verb_execution import Control
 
 
 log = structlog.get_logger()

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from .._verbs import Verb
 from ..history._history import ToolEntry
-from ._control import as_told
+from ._verb_execution import as_told
 
 if TYPE_CHECKING:
     from ..answers._answer import Turn
     from ..answers._call_answers import Speaking
-    from ._control import Control
+    from ._verb_execution import Control
 
 _TITLES: dict[Verb, str] = {
     "pause": "Pause",
