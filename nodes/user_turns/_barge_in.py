@@ -37,17 +37,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from ._echo_similarity import similarity
-from ._noises import (
+from ._hallucinations import (
     NOBODY_SPOKE,
-    SURE_OF_WORDS,
     UNHEARD_OF_WORDS_S,
     heard_by_hint_alone,
-    may_go_on,
-    no_words,
     unsure_words,
     words_a_second,
-    written_as_noise,
 )
+from ._noises import SURE_OF_WORDS, may_go_on, no_words, written_as_noise
 from ._phrases import words_of
 from ._sound_view import CLOSE_S, Hint, Sound, Verdict
 

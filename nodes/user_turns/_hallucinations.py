@@ -1,0 +1,105 @@
+"""Finds hallucinations: words that a recogniser makes up, of a cough or from its hint.
+
+These are rules of ``_barge_in.py``, by name; that has their order.
+"""
+
+from __future__ import annotations
+
+from ._noises import SOUNDS_LIKE_NOISE, NoiseSettings, is_one_word
+from ._phrases import words_of
+from ._sound_view import Sound, Verdict
+
+UNHEARD_OF_WORDS_S = 12.0
+"""Words a second that nobody says even if a third of the voice was missed: what is heard so needs
+only `hint_above`."""
+
+SAYS_FAST = 0.7
+"""The confidence that such words need: two and more that somebody said had no less."""
+
+IMPOSSIBLE_WORDS_S = 18.0
+"""Words a second that nobody says even if half of the voice was missed."""
+
+SAYS_THE_IMPOSSIBLE = 0.85
+"""The confidence that such words need: of two short coughs Whisper makes "I'm so sorry." with up to
+0.83."""
+
+AGAIN_S = 2.0
+"""A single word so soon behind a noise needs `SURE_DESPITE_NOISE`: coughs come in bursts."""
+
+NOBODY_SPOKE = 0.4
+"""Below this confidence Whisper's own thresholds take a sound for silence.  It heard "Stop!" in a
+nose that was blown with 0.2; of no beginning of a sentence, of 300 that were noisy, soft or
+reverberant, had its first words less."""
+
+SURE_OF_ONE_WORD = 0.65
+"""The confidence that a single word needs, if it is no number, no word of the hint, and no other
+that callers say alone: of throats that are cleared Whisper makes "You" and "M" with up to 0.61."""
+
+SURE_DESPITE_NOISE = 0.8
+"""The confidence that few words of such a sound need: of sneezes Whisper makes "Catch!" with 0.7,
+and of people's words that it gets right one in two has 0.8."""
+
+
+def heard_by_hint_alone(sound: Sound, settings: NoiseSettings) -> Verdict | None:
+    """``hint_words``: a recogniser reads words of its hint into a cough.
+
+    Args:
+        sound: What was heard so far.
+        settings: As they are at this moment.
+    """
+    unhinted, least = sound.unhinted_confidence, settings.min_confidence
+    if not sound.text or unhinted is None or unhinted >= least:
+        return None
+    if sound.lasts(settings.acknowledgement_lasts_s):
+        return None
+    values: dict[str, int | float] = {"words": len(words_of(sound.text))}
+    values |= {"unhinted_confidence": round(unhinted, 3), "min_confidence": least}
+    if sound.confidence is not None:
+        values["confidence"] = round(sound.confidence, 3)
+    return Verdict("noise", "hint_words", values, final=sound.is_over)
+
+
+def unsure_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
+    """``min_confidence``: a recogniser is unsure of the words that it makes of a cough.
+
+    Args:
+        sound: What was heard so far.
+        settings: As they are at this moment.
+    """
+    confidence, least = sound.confidence, settings.min_confidence
+    speed = words_a_second(sound)
+    if least and speed > UNHEARD_OF_WORDS_S:
+        least = max(least, SAYS_FAST if speed <= IMPOSSIBLE_WORDS_S else SAYS_THE_IMPOSSIBLE)
+    if least and sound.unhinted_confidence is None and is_one_word(sound, settings):
+        least = max(least, SURE_OF_ONE_WORD)
+    if least and sound.since_noise_s < AGAIN_S and is_one_word(sound, settings):
+        least = max(least, SURE_DESPITE_NOISE)
+    if least and _is_likely_noise(sound, settings):
+        least = max(least, SURE_DESPITE_NOISE)
+    if not sound.text or confidence is None or confidence >= least:
+        return None
+    times = 1 if confidence >= NOBODY_SPOKE else 2
+    if sound.lasts(times * settings.acknowledgement_lasts_s):
+        return None  # who speaks for so long speaks, however badly they are heard
+    values = {"confidence": round(confidence, 3), "min_confidence": least}
+    words = len(words_of(sound.text))
+    return Verdict("noise", "min_confidence", {**values, "words": words}, final=sound.is_over)
+
+
+def _is_likely_noise(sound: Sound, settings: NoiseSettings) -> bool:
+    """Whether a sound that seems a noise has few words, and none of those that are said alone."""
+    surely = sound.seems("noise", settings.hint_above)
+    most = settings.misheard_words if surely else min(1, settings.misheard_words)
+    is_answer = settings.phrases.is_short_answer(sound.text)
+    likely = sound.seems("noise", SOUNDS_LIKE_NOISE)
+    return likely and len(words_of(sound.text)) <= most and not is_answer
+
+
+def words_a_second(sound: Sound) -> float:
+    """Return how many words a recogniser found in each second of a sound.
+
+    Args:
+        sound: What was heard so far.
+    """
+    voiced_s = sound.voiced_before_s + sound.voiced_s
+    return len(words_of(sound.text)) / max(voiced_s, 0.1)
