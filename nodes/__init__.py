@@ -1,4 +1,4 @@
-"""The nodes of a call: language models, speech recognizers, voices, tools and turn taking."""
+"""The nodes of a call: language models, speech recognisers, voices, tools and turn taking."""
 
 if __name__ == "nodes":
     raise ImportError(

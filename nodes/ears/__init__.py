@@ -1,4 +1,4 @@
-"""Vendors' speech recognizers, and the parts to write another one: a codec and an address."""
+"""Vendors' speech recognisers, and the parts to write another one: a codec and an address."""
 
 from ._assemblyai import AssemblyAIEar as AssemblyAIEar
 from ._cartesia import CartesiaEar as CartesiaEar

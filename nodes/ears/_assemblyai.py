@@ -1,4 +1,4 @@
-"""AssemblyAI's speech recognizer (``/v3/ws``), by the vendor's SDK 1.8 and public documentation."""
+"""AssemblyAI's speech recogniser (``/v3/ws``), by the vendor's SDK 1.8 and public documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cartesia's speech recognizer with turn detection (``/stt/turns/websocket``), by its SDK 4.2."""
+"""Cartesia's speech recogniser with turn detection (``/stt/turns/websocket``), by its SDK 4.2."""
 
 from __future__ import annotations
 

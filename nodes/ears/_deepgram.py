@@ -1,4 +1,4 @@
-"""Deepgram's speech recognizers: Flux (``/v2/listen``) and Nova (``/v1/listen``).
+"""Deepgram's speech recognisers: Flux (``/v2/listen``) and Nova (``/v1/listen``).
 
 By the vendor's SDK 7.17 and public documentation. Flux detects turns, and each of its messages
 holds the whole turn. A message of Nova holds what is new since its last final words, and Nova

@@ -1,4 +1,4 @@
-"""ElevenLabs' speech recognizer (``/v1/speech-to-text/realtime``), by the vendor's SDK 2.78."""
+"""ElevenLabs' speech recogniser (``/v1/speech-to-text/realtime``), by the vendor's SDK 2.78."""
 
 from __future__ import annotations
 

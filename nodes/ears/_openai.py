@@ -1,4 +1,4 @@
-"""OpenAI's speech recognizer: a transcription session of the Realtime API.
+"""OpenAI's speech recogniser: a transcription session of the Realtime API.
 
 By the types of the vendor's SDK 3.54 and its public guide to realtime transcription.
 """

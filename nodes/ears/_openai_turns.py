@@ -1,4 +1,4 @@
-"""The caller's turns in OpenAI's Realtime API, for its speech recognizer and its realtime models.
+"""The caller's turns in OpenAI's Realtime API, for its speech recogniser and its realtime models.
 
 By the types of the vendor's SDK 3.54. The vendor cuts the caller's audio into *items*, one for each
 stretch of speech. It transcribes an item after the item is committed, so the next one may have

@@ -1,4 +1,4 @@
-"""The driver shared by all vendors' speech recognizers, and the protocol of their codecs.
+"""The driver shared by all vendors' speech recognisers, and the protocol of their codecs.
 
 Rule 1. A codec does no I/O: it turns audio into the vendor's messages, and these into facts.
 Rule 2. Audio is kept from `PRE_ROLL_S` before a turn to the turn's end, and while there is no line.

@@ -1,4 +1,4 @@
-"""Several providers for one thing: the next one takes over when one fails, in mid-call."""
+"""Fallback providers: when one fails in a call, the next one takes over."""
 
 from ._fallback import Fallback as Fallback
 

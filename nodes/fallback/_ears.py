@@ -1,13 +1,13 @@
-"""An ear that is several: when one fails, the next one hears the utterance from its beginning.
+"""A fallback of ears: when one fails, the next one hears the utterance from its beginning.
 
 Rules:
-1. The audio since the utterance began is kept until the turn is over, or nobody has made a sound
-   for `FORGET_S`.
-2. An ear has stalled when the caller is loud and it tells nothing.  That may be noise, so it counts
-   as a failure only once another ear has heard something in the same audio.
-3. An ear that tells nothing for as long in a silence, and ends no turn, may be dead, or the caller
-   may think: another ear hears the turn, once in a silence, and convicts it by ending the turn.
-4. The next ear's facts begin the turn anew: `EarRestarted` voids what was told.
+1. The audio of an utterance is kept until the turn is over, or after `FORGET_S` of silence.
+2. An ear that reports nothing while the caller is loud may have stalled. The sound may be noise, so
+   this counts as a failure only once another ear has heard something in the same audio.
+3. An ear that reports nothing for as long in a silence, and does not end the turn, may be dead, or
+   the caller may be thinking. Another ear hears the turn, once per silence; if it ends the turn,
+   the first one has failed.
+4. The next ear's facts start the turn over: `EarRestarted` cancels the earlier facts.
 """
 
 from __future__ import annotations
@@ -34,38 +34,38 @@ from ._provider_recovery import Provider, Several, cause_of, in_order, running
 log = structlog.get_logger()
 
 STALLS_AFTER_S = 1.5
-"""How long after a loud sound an ear has told nothing: vendors tell the first words within a
-second."""
+"""How long an ear may report nothing after a loud sound, in seconds: vendors report the first words
+within a second."""
 
 LOUD_S = 0.2
-"""How much loud sound that takes: a short word."""
+"""How much loud sound that takes, in seconds: a short word."""
 
 FORGET_S = 2.0
-"""Silence after which the audio before it is kept no longer."""
+"""Silence after which the audio before it is dropped, in seconds."""
 
 BEFORE_S = 0.5
-"""How much audio before the first loud sound is kept: words begin softly."""
+"""How much audio before the first loud sound is kept, in seconds: words begin softly."""
 
 FACTS_WAITING = 64
-"""How many facts may wait for who listens: the turn of a talkative caller; the ear waits then."""
+"""How many facts may wait to be received before the ear waits: the turn of a talkative caller."""
 
 MOST_KEPT_S = 30.0
-"""How much audio is kept at most, as sessions with vendors do."""
+"""The most audio kept, in seconds; the same as in sessions with vendors."""
 
 
 class FallbackEar(Several[StreamingSTT]):
-    """Several ears that stand in for one another; made by ``Fallback()``."""
+    """Several ears used as one; made by ``Fallback()``."""
 
     def __init__(self, ears: Sequence[StreamingSTT], stalls_after_s: float | None = None) -> None:
-        """Keep the ears, the first one first.
+        """Keep the ears, the preferred one first.
 
         Args:
             ears: The ears.
-            stalls_after_s: How long one may tell nothing while the caller is loud; None for
-                `STALLS_AFTER_S`.
+            stalls_after_s: How long an ear may report nothing while the caller is loud; ``None``
+                for `STALLS_AFTER_S`.
 
         Raises:
-            ValueError: They take audio of different rates.
+            ValueError: The ears have different sample rates.
         """
         super().__init__("ear", ears, STALLS_AFTER_S if stalls_after_s is None else stalls_after_s)
         rates = {ear.sample_rate_hz for ear in ears}
@@ -74,12 +74,12 @@ class FallbackEar(Several[StreamingSTT]):
 
     @property
     def sample_rate_hz(self) -> int:
-        """The rate of the audio that they take."""
+        """The sample rate of all the ears."""
         return self._providers[0].engine.sample_rate_hz
 
     @property
     def ends_turns(self) -> bool:
-        """Whether every one of them tells by itself when a turn is over."""
+        """Whether every ear detects the ends of turns itself."""
         return all(getattr(each.engine, "ends_turns", True) for each in self._providers)
 
     @asynccontextmanager
@@ -96,30 +96,30 @@ class FallbackStream:
     def __init__(
         self, providers: Sequence[Provider[StreamingSTT]], rate_hz: int, stalls_after_s: float
     ) -> None:
-        """Begin with no audio."""
+        """Start without audio."""
         self._providers = providers
         self._rate_hz = rate_hz
         self._stalls_after_s = stalls_after_s
         self._loudness = Loudness(rate_hz)
         self._kept: deque[bytes] = deque()
         self._kept_bytes = 0
-        self._sent = 0  # how many of the kept frames the ear at work has got
+        self._sent = 0  # how many of the kept frames the current ear has got
         self._frames = trio.Event()
-        self._turn = trio.Event()  # set while its end is asked for
+        self._turn = trio.Event()  # set while the end of the turn is requested
         self._is_in_turn = False
         self._ear_scope = trio.CancelScope()
         self._suspect: Provider[StreamingSTT] | None = None
-        self._convicts: Any = EarFact  # the fact of another ear that makes its silence a failure
+        self._convicts: Any = EarFact  # the kind of fact that convicts a silent ear
         self._told_s = 0.0
-        self._silences = 0  # in which another ear was asked, since a loud sound
+        self._silences = 0  # silences since a loud sound in which another ear was asked
         self._error: Exception | None = None
         self._send, self._facts = trio.open_memory_channel[EarFact](FACTS_WAITING)
         self._waits_for_listener = False
 
-    # --- for who listens ------------------------------------------------------------------------
+    # --- for the listener -----------------------------------------------------------------------
 
     async def send(self, pcm: bytes) -> None:
-        """Let it hear more; never waits for an ear."""
+        """Send audio; never waits for an ear."""
         await trio.lowlevel.checkpoint()
         if self._error is not None:
             raise self._error
@@ -149,7 +149,7 @@ class FallbackStream:
         return False
 
     def _tells_nothing_of_silence(self) -> bool:
-        """Whether a turn should be over, and another ear can be asked for its end."""
+        """Whether the turn should be over, so that another ear is to be asked."""
         is_silent = self._stalls_after_s <= self._loudness.quiet_s < TRUSTED_S
         is_late = trio.current_time() - self._told_s >= self._stalls_after_s
         if not (self._is_in_turn and is_silent and is_late):
@@ -170,7 +170,7 @@ class FallbackStream:
         """Return the next fact; see `EarStream.receive`.
 
         Raises:
-            Exception: What the last of the ears raised.
+            Exception: What the last ear raised.
         """
         try:
             return await self._facts.receive()
@@ -178,14 +178,14 @@ class FallbackStream:
             raise self._error or SpeechEngineError("no ear is left") from None
 
     def _forget(self, keep_s: float) -> None:
-        """Keep no more than the last audio, of what the ear has got."""
+        """Drop all but the newest `keep_s` of the audio that the ear has got."""
         most = 2 * round(keep_s * self._rate_hz)
         while self._kept_bytes > most and (self._sent or keep_s == MOST_KEPT_S):
             self._kept_bytes -= len(self._kept.popleft())
             self._sent = max(0, self._sent - 1)
 
     def _forget_sent(self) -> None:
-        """Keep only what the ear has not got."""
+        """Drop the audio that the ear has got."""
         for _ in range(self._sent):
             self._kept_bytes -= len(self._kept.popleft())
         self._sent = 0
@@ -193,7 +193,7 @@ class FallbackStream:
     # --- for the ears ---------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Let one ear after the other hear, until all have failed in a row."""
+        """Run one ear after the other until all have failed in a row."""
         waiting: list[Provider[StreamingSTT]] = []
         with self._send:
             while True:
@@ -203,7 +203,7 @@ class FallbackStream:
                     await self._hear_by(provider)
                     self._suspect = provider
                     waiting = in_order([each for each in self._providers if each is not provider])
-                except Exception as error:  # noqa: BLE001  # whoever receives raises it
+                except Exception as error:  # noqa: BLE001  # receive() raises it
                     self._note(provider, cause_of(error))
                     if not waiting:
                         self._error = cause_of(error)
@@ -214,7 +214,7 @@ class FallbackStream:
                     self._is_in_turn = False
 
     async def _hear_by(self, provider: Provider[StreamingSTT]) -> None:
-        """Hear with one ear, until it stalls."""
+        """Hear with one ear until it stalls."""
         self._sent = 0
         with trio.CancelScope() as self._ear_scope:
             async with provider.engine.open_stream() as stream, trio.open_nursery() as nursery:
@@ -249,8 +249,8 @@ class FallbackStream:
             await self._send.send(fact)
         finally:
             self._waits_for_listener = False
-        # Behind it: a fact that an ear fails in the midst of is not told, and the next one hears
-        # the audio again.
+        # Only after the fact was sent: if the ear fails before that, the next one must hear this
+        # audio.
         if isinstance(fact, TurnOver):
             self._is_in_turn = False
             self._forget_sent()
@@ -263,11 +263,11 @@ class FallbackStream:
 
 
 async def probe_ear(ear: StreamingSTT, audio: bytes) -> None:
-    """Let an ear hear what it failed on; returns once it tells anything of it.
+    """Send an ear the audio that it failed on; return once it reports anything.
 
     Args:
         ear: The ear.
-        audio: PCM16 at its rate; for nothing, being open for a second is enough.
+        audio: PCM16 at its rate; if empty, staying open for a second is enough.
     """
     async with ear.open_stream() as stream:
         await stream.send(audio or bytes(2 * ear.sample_rate_hz))

@@ -1,4 +1,4 @@
-"""Makes one ear, voice or model of several."""
+"""The function that combines several ears, voices or models into one."""
 
 from __future__ import annotations
 
@@ -32,26 +32,27 @@ def Fallback(
     first: ChatModel, *others: ChatModel, stalls_after_s: float | None = None
 ) -> FallbackModel: ...
 def Fallback(first: Any, *others: Any, stalls_after_s: float | None = None) -> Any:
-    """Return one ear, voice or model made of several, which stand in for one another.
+    """Combine several ears, recognisers, voices or models into one that survives failures.
 
-    The first one does the work.  When it raises, gives garbage, or gives nothing for too long, the
-    next one takes over: in the same answer, and in the middle of a sentence.  A provider that
-    failed rests, for all calls of the process, until a probe finds that it works.
+    The first one does the work. When it raises, returns garbage, or returns nothing for too long,
+    the next one takes over, even in the middle of an answer or a sentence. A provider that failed
+    is not used in any call of the process until a probe finds that it works.
 
-    A voice goes on behind the last word that was heard, or says the clause again if it knows no
-    times of words.  An ear gets the audio since the utterance began again, and a recogniser the
-    utterance.  A model answers anew if nothing of the answer was heard; else it goes on behind what
-    was said, unless tools have run.
+    The next voice continues after the last word that was heard, or repeats the clause if there are
+    no word times. The next ear gets the audio since the utterance began, the next recogniser the
+    whole utterance. The next model answers from the start if nothing of the answer was heard;
+    otherwise it continues after what was said, unless tools have run.
 
     Args:
         first: The provider to use while it works.
-        *others: Those that take over, in this order.
-        stalls_after_s: How long one may give nothing that is waited for, in seconds; None for the
-            default of its kind: 2.2 for models, 2.0 for voices, 1.5 for ears and for recognisers.
+        *others: The providers that take over, in this order.
+        stalls_after_s: How long a provider may return nothing before the next one takes over, in
+            seconds; ``None`` for the default of its kind: 2.2 for models, 2.0 for voices, 1.5 for
+            ears and recognisers.
 
     Raises:
-        TypeError: They are not all ears, all recognisers, all voices or all models.
-        ValueError: There is only one, or the time is not above 0.
+        TypeError: The providers are not all ears, all recognisers, all voices or all models.
+        ValueError: There is only one provider, or `stalls_after_s` is not above 0.
     """
     engines = (first, *others)
     if not others:

@@ -1,12 +1,12 @@
-"""A language model that is several: when one fails, the next one is asked, in mid-answer too.
+"""A fallback of language models: when one fails, even in mid-answer, the next one is asked.
 
 Rules:
-1. A model that fails before it has given text or called a tool is replaced unnoticed.
-2. One that fails later has given text that may have been heard.  Who asked knows that, and decides:
-   they get `AnswerBrokenOffError` with the models that are left.
-3. Text is given out in whole words, so that another model can go on behind the last one.
-4. A step behind tools is a question of its own, which has their results: another model may answer
-   it, and no tool runs twice.
+1. A model that fails before it has yielded text or a tool call is replaced without notice.
+2. A model that fails later has yielded text that may have been heard. Only the caller of `stream`
+   knows, so it gets `AnswerBrokenOffError` with the remaining models, and decides.
+3. Text is yielded in whole words, so that another model can continue after the last one.
+4. A step after tools is a request of its own that holds their results: another model may answer it,
+   and no tool runs twice.
 """
 
 from __future__ import annotations
@@ -43,40 +43,41 @@ log = structlog.get_logger()
 Chat = Sequence[Mapping[str, Any]]
 
 STALLS_AFTER_S = 2.2
-"""Silence of a model after which the next one is asked: when the caller hears a filler."""
+"""Silence of a model after which the next one is asked, in seconds: when a filler is said."""
 
 _HALF_WORD = re.compile(r"[^\s\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{1,40}\Z")
-"""The end of a text that may go on in mid-word.  Chinese and Japanese have no spaces, and what is
-longer is no word."""
+"""The end of a text that may be half a word. Chinese and Japanese have no spaces, and anything
+longer is not a word."""
 
 _QUESTIONS_FAULT = frozenset({400, 413, 422})
-"""Statuses of a question that is refused: the model works, and another may take the question."""
+"""Statuses of a rejected request: the model works, and another one may accept the request."""
 
 _PROBE = ({"role": "user", "content": "Say OK."},)
 
 
 class FallbackModel(Several[ChatModel]):
-    """Several language models that stand in for one another; made by ``Fallback()``."""
+    """Several language models used as one; made by ``Fallback()``."""
 
     def __init__(self, models: Sequence[ChatModel], stalls_after_s: float | None = None) -> None:
-        """Keep the models, the first one first.
+        """Keep the models, the preferred one first.
 
         Args:
             models: The models.
-            stalls_after_s: How long one may take to its first piece; None for `STALLS_AFTER_S`.
+            stalls_after_s: How long a model may take to its first piece; ``None`` for
+                `STALLS_AFTER_S`.
         """
         stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
         super().__init__("model", models, stalls_after_s)
 
     def stream(self, messages: Chat, *, tools: Chat = ()) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield an answer of the first model that gives one; see `ChatModel.stream`.
+        """Yield the answer of the first model that works; see `ChatModel.stream`.
 
         Args:
             messages: The chat so far.
             tools: What the model may call.
 
         Raises:
-            AnswerBrokenOffError: A model failed after it had begun to answer, and others are left.
+            AnswerBrokenOffError: A model failed in mid-answer, and others are left.
             Exception: What the last model raised.
         """
         return self._answer(in_order(self._providers), messages, tools)
@@ -84,7 +85,7 @@ class FallbackModel(Several[ChatModel]):
     async def _answer(
         self, waiting: Sequence[Provider[ChatModel]], messages: Chat, tools: Chat
     ) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield an answer of one of those that wait."""
+        """Yield the answer of the first waiting model that works."""
         for count, provider in enumerate(waiting, 1):
             left, has_begun, speaks = waiting[count:], False, False
             try:
@@ -96,7 +97,7 @@ class FallbackModel(Several[ChatModel]):
                 return
             except Exception as error:
                 self._note(provider, error)
-                if not left or speaks:  # nobody goes on with another one's voice
+                if not left or speaks:  # no model can continue in another one's voice
                     raise
                 log.warning("model_switched", to=left[0].circuit.name, in_mid_answer=has_begun)
                 if has_begun:
@@ -106,7 +107,7 @@ class FallbackModel(Several[ChatModel]):
     async def _answer_of(
         self, provider: Provider[ChatModel], messages: Chat, tools: Chat
     ) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield the answer of one model, in whole words; one that is empty is an error."""
+        """Yield the answer of one model, in whole words; an empty answer is an error."""
         has_begun, kept = False, ""
         with trio.CancelScope() as patience:  # one scope, opened before the model opens any
             answer: Any = provider.engine.stream(messages, tools=tools)
@@ -118,7 +119,7 @@ class FallbackModel(Several[ChatModel]):
                         raise TypeError(no_piece(provider.engine, piece))
                     has_begun = has_begun or isinstance(piece, TextDelta | ToolCallRequest)
                     if not has_begun and isinstance(piece, Usage):
-                        break  # it is over, and empty
+                        break  # the answer ended without a piece
                     if isinstance(piece, TextDelta):
                         whole, kept = _whole_words(kept + piece.text)
                     else:
@@ -153,24 +154,24 @@ class FallbackModel(Several[ChatModel]):
 
 
 class _Rest:
-    """The models that are left when one has failed in mid-answer."""
+    """The remaining models after one has failed in mid-answer."""
 
     def __init__(self, models: FallbackModel, left: Sequence[Provider[ChatModel]]) -> None:
         self._models = models
         self._left = left
 
     def stream(self, messages: Chat, *, tools: Chat = ()) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield an answer of the first of them that gives one; see `FallbackModel.stream`."""
+        """Yield the answer of the first one that works; see `FallbackModel.stream`."""
         return self._models._answer(self._left, messages, tools)
 
 
 def _whole_words(text: str) -> tuple[str, str]:
-    """Return the whole words of a text, and what may be half a word behind them."""
+    """Split a text into its whole words and what may be half a word at its end."""
     half = _HALF_WORD.search(text)
     at = len(text) if half is None else half.start()
     return text[:at], text[at:]
 
 
 def _writes_call(piece: AnswerPiece) -> bool:
-    """Whether a model goes on with the call of a tool, of which no piece comes before its end."""
+    """Whether a model is writing a tool call, which yields no piece before its end."""
     return isinstance(piece, AnswerProgress) and piece.phase == "tool_call"

@@ -1,12 +1,12 @@
-"""Providers that stand in for one another: which work, and how those that failed are tried again.
+"""Keeps track of which fallback providers work, and probes those that failed.
 
 Rules:
-1. What is known of a provider is shared by all calls of the process: who fails once is asked by
-   nobody else.
-2. A provider that failed rests.  A probe tries it, after waits that double from a second to a
-   minute; no caller does, unless all providers rest.
-3. The probe is a task of the run of trio, like a pool of connections that calls share: a call that
-   ends must not end it.  It begins with a failure and ends when the provider works.
+1. The state of a provider is shared by all calls of the process: after one failure no other call
+   uses it.
+2. A provider that failed rests. A probe tries it after waits that double from a second to a minute;
+   calls do not, unless all providers rest.
+3. The probe is a system task of trio, like a connection pool that calls share, because the end of a
+   call must not end it. It starts with a failure and ends when the provider works.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ T = TypeVar("T")
 Probe = Callable[[], Awaitable[object]]
 
 REST = Backoff(attempts=1_000_000, first_wait_s=1.0, max_wait_s=60.0)
-"""How long a provider rests: a hiccup is over in a second, and an outage is asked after once a
+"""How long a provider rests: a hiccup is over in a second, and an outage is probed once a
 minute."""
 
 PROBE_S = 10.0
-"""How long a probe may take; nobody waits for it."""
+"""How long a probe may take, in seconds; nobody waits for it."""
 
 
 @dataclass(slots=True)
@@ -44,15 +44,15 @@ class _Trouble:
 
 
 class Provider(Generic[T]):
-    """One of several engines that do the same.
+    """One of several interchangeable engines.
 
     Attributes:
         engine: The ear, voice or model.
-        circuit: Whether it works.
+        circuit: Records whether it works.
     """
 
     def __init__(self, kind: ProviderKind, engine: T, name: str) -> None:
-        """Take it for one that works.
+        """Assume that the engine works.
 
         Args:
             kind: What it provides.
@@ -66,18 +66,21 @@ class Provider(Generic[T]):
 
     @property
     def works(self) -> bool:
-        """Whether it works, as far as is known."""
+        """Whether the provider works, as far as is known."""
         if self._token is not None and self._token is not trio.lowlevel.current_trio_token():
-            self._token, self._is_probed = None, False  # its probe ended with another run of trio
+            self._token, self._is_probed = (
+                None,
+                False,
+            )  # its probe ended with its run of trio
             self.circuit.close()
         return not self.circuit.is_open
 
     def fail(self, error: Exception, probe: Probe) -> None:
-        """Let it rest, and be probed until it works; the call that met the failure records it.
+        """Rest the provider, and probe it until it works.
 
         Args:
-            error: How it has failed.
-            probe: Asks it for something small; returns if it works, and else raises or hangs.
+            error: How it failed.
+            probe: Sends it a small request; returns if it works, otherwise raises or hangs.
         """
         works = self.works
         self.circuit.open()
@@ -94,7 +97,7 @@ class Provider(Generic[T]):
             trio.lowlevel.spawn_system_task(self._probe, error, probe)
 
     async def _probe(self, error: Exception, probe: Probe) -> None:
-        """Rest and try again, until it works; raises nothing, as nobody would hear it."""
+        """Wait and probe until the provider works; never raises, as nobody would catch it."""
         attempt = 0
         while True:
             attempt += 1
@@ -102,7 +105,7 @@ class Provider(Generic[T]):
             try:
                 with CONTAINED, trio.fail_after(PROBE_S):
                     await probe()
-            except Exception as still:  # noqa: BLE001  # the provider's own, whatever it is
+            except Exception as still:  # noqa: BLE001  # any error of the provider
                 error = still
                 log.debug("provider_still_fails", provider=self.circuit.name, attempt=attempt)
                 continue
@@ -119,22 +122,22 @@ def _rest_s(error: Exception, attempt: int) -> float:
 
 
 class Several(Generic[T]):
-    """Engines of one kind that stand in for one another."""
+    """Several engines of one kind used as one."""
 
     def __init__(self, kind: ProviderKind, engines: Sequence[T], stalls_after_s: float) -> None:
-        """Keep the engines, the first one first.
+        """Keep the engines, the preferred one first.
 
         Args:
             kind: What they provide.
             engines: The ears, voices or models.
-            stalls_after_s: How long one may give nothing that is waited for.
+            stalls_after_s: How long an engine may return nothing.
         """
         self._providers = providers_of(kind, engines)
         self._stalls_after_s = stalls_after_s
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Open what the engines open ahead; one that cannot be opened is an error, as if alone."""
+        """Open all engines that have ``open()``; raise if one of them cannot be opened."""
         async with AsyncExitStack() as stack:
             for provider in self._providers:
                 opener = getattr(provider.engine, "open", None)
@@ -148,10 +151,10 @@ class Several(Generic[T]):
 
 @asynccontextmanager
 async def running(work: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
-    """Run a task for as long as the block runs; what the block raises is raised in no group.
+    """Run a task while the block runs; raise what the block raises without an exception group.
 
     Args:
-        work: The task; it raises nothing.
+        work: The task; it must not raise.
     """
     raised: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -167,14 +170,14 @@ async def running(work: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
 
 
 def cause_of(error: Exception) -> Exception:
-    """Return the error that a group is about."""
+    """Return the first error inside nested exception groups."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def providers_of(kind: ProviderKind, engines: Sequence[T]) -> tuple[Provider[T], ...]:
-    """Return engines as providers, under names that differ."""
+    """Return the engines as providers with different names."""
     names: list[str] = []
     for engine in engines:
         model = getattr(engine, "model", "")
@@ -186,5 +189,5 @@ def providers_of(kind: ProviderKind, engines: Sequence[T]) -> tuple[Provider[T],
 
 
 def in_order(providers: Sequence[Provider[T]]) -> list[Provider[T]]:
-    """Return those to ask, the first one first: those that work, or all if none does."""
+    """Return the providers that work, in order; all of them if none works."""
     return [each for each in providers if each.works] or list(providers)

@@ -1,4 +1,4 @@
-"""A recogniser that is several: when one fails, the next one gets the same utterance."""
+"""A fallback of recognisers: when one fails, the next one gets the same utterance."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from ._provider_recovery import Provider, Several, in_order
 log = structlog.get_logger()
 
 STALLS_AFTER_S = 1.5
-"""How long one may take: as long as an ear that streams may tell nothing."""
+"""How long a recogniser may take, in seconds: as long as a streaming ear may report nothing."""
 
 
 class FallbackRecogniser(Several[SpeechToText]):
-    """Several recognisers of whole utterances that stand in for one another; made by
-    ``Fallback()``."""
+    """Several recognisers of whole utterances used as one; made by ``Fallback()``."""
 
     def __init__(
         self, recognisers: Sequence[SpeechToText], stalls_after_s: float | None = None
     ) -> None:
-        """Keep the recognisers, the first one first.
+        """Keep the recognisers, the preferred one first.
 
         Args:
             recognisers: The recognisers.
-            stalls_after_s: How long one may take; None for `STALLS_AFTER_S`.
+            stalls_after_s: How long a recogniser may take; ``None`` for `STALLS_AFTER_S`.
         """
         stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
         super().__init__("ear", recognisers, stalls_after_s)

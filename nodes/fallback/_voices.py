@@ -1,11 +1,10 @@
-"""A voice that is several: when one fails, the next one goes on behind the last word.
+"""A fallback of voices: when one fails, the next one continues after the last word.
 
 Rules:
-1. With word times, sound is given out word by word, so that what was given ends with a word: the
-   next voice says the text behind it, and no word is heard twice or lost.
-2. Without, the next voice says the clause once more that was not said whole.
-3. A voice is late by what it takes, not by what the player takes: its time stands still while what
-   it has made waits to be played.
+1. With word times, audio is passed on word by word, so that it ends with a word: the next voice
+   says the text after it, and no word is repeated or lost.
+2. Without word times, the next voice repeats the clause that was not complete.
+3. Only the voice's own time counts as late: its clock stops while its audio waits to be played.
 """
 
 from __future__ import annotations
@@ -38,36 +37,36 @@ log = structlog.get_logger()
 Voice = TextToSpeech | StreamingTTS
 
 STALLS_AFTER_S = 2.0
-"""How long a voice may take to its first piece, and from one to the next: the next voice has 0.2 s
-before the caller hears a filler."""
+"""How long a voice may take to its first piece, and between pieces, in seconds: the next voice then
+has 0.2 s before the caller hears a filler."""
 
 PIECES_AHEAD = 256
-"""How many pieces may wait for who speaks: 20 s in the shortest that vendors send."""
+"""How many pieces may wait to be received: 20 s of the shortest pieces that vendors send."""
 
 PROBE_TEXT = "One."
 
 
 class FallbackVoice(Several[Voice]):
-    """Several voices that stand in for one another; made by ``Fallback()``."""
+    """Several voices used as one; made by ``Fallback()``."""
 
     def __init__(self, voices: Sequence[Voice], stalls_after_s: float | None = None) -> None:
-        """Keep the voices, the first one first.
+        """Keep the voices, the preferred one first.
 
         Args:
             voices: The voices.
-            stalls_after_s: How long one may give nothing; None for `STALLS_AFTER_S`.
+            stalls_after_s: How long a voice may return nothing; ``None`` for `STALLS_AFTER_S`.
         """
         stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
         super().__init__("voice", voices, stalls_after_s)
 
     @property
     def sample_rate_hz(self) -> int:
-        """Sample rate of the pieces: the first voice's; those of others are resampled."""
+        """The sample rate of the first voice; the others' audio is resampled."""
         return self._providers[0].engine.sample_rate_hz
 
     @property
     def times(self) -> Literal["words", "none"]:
-        """What is known of when each word is heard: what every voice knows."""
+        """``words`` if every voice reports the times of words."""
         known = all(getattr(each.engine, "times", "words") == "words" for each in self._providers)
         return "words" if known else "none"
 
@@ -89,7 +88,7 @@ class FallbackContext:
         sample_rate_hz: int,
         stalls_after_s: float,
     ) -> None:
-        """Begin with no text."""
+        """Start without text."""
         self._waiting = in_order(providers)
         self._style = style
         self._rate_hz = sample_rate_hz
@@ -98,18 +97,18 @@ class FallbackContext:
         self._text = ""  # of the clause that is not flushed yet
         self._is_ended = False
         self._news = trio.Event()
-        self._said = 0  # how many clauses
+        self._said = 0  # how many clauses are said
         self._words = WholeWords("", sample_rate_hz)
         self._error: Exception | None = None
-        self._flush_wait_s = 0.0  # of the voice that speaks
+        self._flush_wait_s = 0.0  # of the current voice
         self._send, self._pieces = trio.open_memory_channel[SpeechPiece | TextSaid](PIECES_AHEAD)
 
     @property
     def flush_wait_s(self) -> float:
-        """How long a flush may have to wait; see `VoiceContext`."""
+        """How long a flush may be delayed; see `VoiceContext`."""
         return self._flush_wait_s
 
-    # --- for who speaks -------------------------------------------------------------------------
+    # --- for the speaker ------------------------------------------------------------------------
 
     async def send(self, text: str) -> None:
         """Add text; see `VoiceContext.send`."""
@@ -117,14 +116,14 @@ class FallbackContext:
         self._text += text
 
     async def flush(self) -> None:
-        """Have all that was sent said; see `VoiceContext.flush`."""
+        """Have all text so far said; see `VoiceContext.flush`."""
         await trio.lowlevel.checkpoint()
         self._clauses.append(self._text)
         self._text = ""
         self._wake()
 
     async def end(self) -> None:
-        """Tell that no more text will come; see `VoiceContext.end`."""
+        """Say that no more text will come; see `VoiceContext.end`."""
         if self._text:
             await self.flush()
         await trio.lowlevel.checkpoint()
@@ -135,7 +134,7 @@ class FallbackContext:
         """Return the next piece; see `VoiceContext.receive`.
 
         Raises:
-            Exception: What the last of the voices raised.
+            Exception: What the last voice raised.
         """
         try:
             return await self._pieces.receive()
@@ -151,14 +150,14 @@ class FallbackContext:
     # --- for the voices -------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Let one voice after the other say the text, until all is said or all have failed."""
+        """Run one voice after the other until all text is said or all voices have failed."""
         with self._send:
             while self._waiting:
                 provider = self._waiting.pop(0)
                 try:
                     await self._say_by(provider)
                     return
-                except Exception as error:  # noqa: BLE001  # whoever waits for audio raises it
+                except Exception as error:  # noqa: BLE001  # receive() raises it
                     self._error = cause_of(error)
                     provider.fail(self._error, partial(probe_voice, provider.engine))
                     if self._waiting:
@@ -166,10 +165,10 @@ class FallbackContext:
                         self._error = None
 
     async def _say_by(self, provider: Provider[Voice]) -> None:
-        """Have one voice say what is left of the text."""
+        """Have one voice say the rest of the text."""
         self._words.drop_rest()
         if self._words.is_begun and not any(map(str.isalnum, self._words.rest)):
-            await self._finish_clause()  # the one before said all of it, and did not say so
+            await self._finish_clause()  # the voice before said all of it without reporting so
         engine: Any = provider.engine
         if callable(getattr(engine, "synthesize", None)):
             while await self._has_clause(self._said):
@@ -193,7 +192,7 @@ class FallbackContext:
         await context.end()
 
     async def _has_clause(self, number: int) -> bool:
-        """Wait for a clause; False if there will be none."""
+        """Wait for a clause; return False if there will be none."""
         await trio.lowlevel.checkpoint()
         while number >= len(self._clauses):
             if self._is_ended:
@@ -202,7 +201,7 @@ class FallbackContext:
         return True
 
     def _rest_of(self, number: int) -> str:
-        """Return what of a clause is not said yet."""
+        """Return the part of a clause that is not said yet."""
         if number != self._said:
             return self._clauses[number]
         if self._words.text != self._clauses[number]:
@@ -210,7 +209,7 @@ class FallbackContext:
         return self._words.rest
 
     async def _receive_from(self, context: Any, engine: Any) -> bool:
-        """Hand out a clause; return whether its sound is part of that of the one before."""
+        """Pass on the audio of a clause; return whether it came with that of the clause before."""
         while True:
             was_held_back = getattr(context, "is_held_back", False)
             try:
@@ -218,7 +217,7 @@ class FallbackContext:
                     piece = await context.receive()
             except trio.TooSlowError:
                 if was_held_back or getattr(context, "is_held_back", False):
-                    continue  # the vendor was not asked yet, or only just now
+                    continue  # the flush was delayed, so the vendor has had no time
                 raise self._stalled() from None
             if isinstance(piece, TextSaid):
                 return piece.joined
@@ -261,10 +260,10 @@ class FallbackContext:
 
 
 async def probe_voice(voice: Any) -> None:
-    """Have a voice say a word; raises what it raises.
+    """Have a voice say a word; raise what the voice raises.
 
     Raises:
-        SpeechEngineError: It says nothing.
+        SpeechEngineError: The voice says nothing.
     """
     if callable(getattr(voice, "synthesize", None)):
         async with closing(voice.synthesize(PROBE_TEXT)) as pieces:

@@ -1,4 +1,4 @@
-"""Gives out the sound of a clause in whole words, so that another voice can go on behind one."""
+"""Passes on the audio of a clause in whole words, so that another voice can continue after one."""
 
 from __future__ import annotations
 
@@ -8,55 +8,55 @@ from bargein.bridge.events import WordTiming
 from bargein.nodes.speech import SpeechPiece
 
 LONGEST_WAIT_S = 1.0
-"""How much sound waits at most for the end of its word: times of words that come later than this
-are of no use, and nobody speaks a word for so long."""
+"""The most audio that waits for the end of its word, in seconds: word times later than this are
+useless, and nobody speaks a word for so long."""
 
 CLOSE_S = 0.002
-"""What times of words are off by."""
+"""The error of word times, in seconds."""
 
 
 class WholeWords:
-    """The sound of one clause on its way.
+    """The audio of one clause in progress.
 
     Attributes:
         text: The clause.
     """
 
     def __init__(self, text: str, sample_rate_hz: int) -> None:
-        """Begin with no sound.
+        """Start without audio.
 
         Args:
             text: The clause.
-            sample_rate_hz: Of its sound.
+            sample_rate_hz: The sample rate of its audio.
         """
         self.text = text
         self._rate_hz = sample_rate_hz
-        self._pcm = b""  # that waits for the end of its word
-        self._words: list[WordTiming] = []  # that were not given out, with times from the start
+        self._pcm = b""  # audio that waits for the end of its word
+        self._words: list[WordTiming] = []  # words not passed on yet, with times from the start
         self._given_s = 0.0
         self._said_chars = 0
         self._has_times = False
 
     @property
     def rest(self) -> str:
-        """The text behind the last word that was given out; all of it if no times are known."""
+        """The text after the last word passed on; all of it without word times."""
         return self.text[self._said_chars :]
 
     @property
     def is_begun(self) -> bool:
-        """Whether a word of it was given out."""
+        """Whether a word was passed on."""
         return self._said_chars > 0
 
     def drop_rest(self) -> None:
-        """Forget the sound of half a word; the next sound begins with `rest`."""
+        """Drop the audio of half a word; the next audio begins with `rest`."""
         self._pcm, self._words = b"", []
 
     def add(self, pcm: bytes, words: Sequence[WordTiming]) -> SpeechPiece | None:
-        """Take in a piece, and return the sound of the words that it completes.
+        """Add a piece; return the audio of the words that it completes.
 
         Args:
             pcm: PCM16 little-endian mono.
-            words: Where the words lie, counted from the first sample of this piece.
+            words: The words, with times from the first sample of this piece.
         """
         begins_s = self._given_s + self._waiting_s
         self._words += [
@@ -71,7 +71,7 @@ class WholeWords:
         return self._give(max(word.end_s for word in whole)) if whole else None
 
     def finish(self) -> SpeechPiece | None:
-        """Return what is left: the voice has said all of the clause."""
+        """Return the rest of the audio; call it when the voice has said the whole clause."""
         return self._give(self._given_s + self._waiting_s + 1.0)
 
     @property

@@ -33,7 +33,7 @@ from ._shared_resource import Shared
 _CHILD = Path(__file__).with_name("_llama_cpp_child.py")
 _NICENESS = 5
 """The niceness of the model's process, 0 to 19. The model writes faster than people speak, but
-callers wait for the recognizer and for the voice of the first clause."""
+callers wait for the recogniser and for the voice of the first clause."""
 _PING_S = 0.5
 """The slowest of 4,100 pongs took 0.07 s, measured while a prompt of 1,800 words was read twice on
 two cores, once beside eight busy processes."""

@@ -1,6 +1,6 @@
-"""Child processes: started, talked to, watched and ended in one place.
+"""Child processes: starts, drives, watches and ends them.
 
-Voices, the local language model, tools and MCP servers all run on what is here.  Its names are not
+Local voices, the local language model, tools and MCP servers use this package. Its names are not
 public.
 """
 

@@ -1,4 +1,4 @@
-"""What a process writes: read from its descriptors, cut into lines, kept within bounds."""
+"""Captures what a process writes: reads its descriptors, splits lines and bounds the amount."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Stream = Literal["stdout", "stderr", "tty"]
 OnOutput = Callable[[Stream, str], None]
 
 READ_BYTES = 1 << 16
-"""What a pipe of Linux holds by default."""
+"""The default capacity of a Linux pipe."""
 PENDING_READS = 16
-"""A pipe holds at most 1 MiB without privileges (pipe(7)): more was written after we looked."""
+"""An unprivileged pipe holds at most 1 MiB (pipe(7)); what is beyond was written later."""
 LONGEST_LINE = 8_192
-"""A longer line is passed on in pieces, in characters."""
+"""A line of more characters is passed on in pieces."""
 
 
 class Excerpt:
-    """The beginning and the end of a text that may be endless."""
+    """The beginning and the end of a text of any length."""
 
     def __init__(self, head: int, tail: int) -> None:
-        """Make an empty one.
+        """Start with an empty text.
 
         Args:
-            head: Characters kept of the beginning, at least 0.
-            tail: Characters kept of the end, at least 0.
+            head: How many characters of the beginning to keep, 0 or more.
+            tail: How many characters of the end to keep, 0 or more.
         """
         self._room = head
         self._limit = tail
@@ -54,7 +54,7 @@ class Excerpt:
 
     @property
     def left_out(self) -> int:
-        """How many characters are in neither part."""
+        """How many characters are left out."""
         return self._length - self._kept - len(self._tail)
 
     def __str__(self) -> str:
@@ -66,16 +66,16 @@ class Excerpt:
 
 
 class Lines:
-    """Makes text of bytes, and passes on whole lines: several at once where many come at once."""
+    """Decodes bytes and passes on whole lines, several at once if they come together."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
-        """Pass lines on to a function."""
+        """Pass lines to a function."""
         self._on_text = on_text
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._rest = ""
 
     def feed(self, data: bytes) -> None:
-        """Take bytes; a character or a line may be cut between two of them."""
+        """Add bytes; a character or a line may be split between two calls."""
         text = self._rest + self._decoder.decode(data)
         end = text.rfind("\n") + 1
         if len(text) - end > LONGEST_LINE:
@@ -85,7 +85,7 @@ class Lines:
             self._on_text(text[:end])
 
     def flush(self) -> None:
-        """Pass on the line that has no end yet."""
+        """Pass on the last, unfinished line."""
         text = self._rest + self._decoder.decode(b"", final=True)
         self._rest = ""
         self._decoder.reset()
@@ -94,14 +94,14 @@ class Lines:
 
 
 class Tap:
-    """Reads one descriptor, a pipe or our side of a terminal, as text."""
+    """Reads a descriptor, a pipe or our side of a terminal, as text."""
 
     def __init__(self, descriptor: int, on_text: Callable[[str], None]) -> None:
         """Take over a descriptor; `close` closes it."""
         self._descriptor = descriptor
         self._lines = Lines(on_text)
-        # Shielded, as a process that is being stopped may have something to say, and must not
-        # find a pipe that is full.
+        # Shielded, because a process that is being stopped may still write, and must not block on a
+        # full pipe.
         self._scope = trio.CancelScope(shield=True)
         os.set_blocking(descriptor, False)
 
@@ -114,7 +114,7 @@ class Tap:
                     return
 
     def drain(self) -> None:
-        """Read what has been written so far, without waiting, the line without an end too."""
+        """Read what has been written so far without waiting, including an unfinished line."""
         for _ in range(PENDING_READS):
             if not self._read():
                 break
@@ -128,7 +128,7 @@ class Tap:
             os.close(self._descriptor)
 
     def _read(self) -> int | None:
-        """Read once; return how much, 0 at the end, or ``None`` if nothing is there now."""
+        """Read once; return how many bytes, 0 at the end, or ``None`` if there are none yet."""
         try:
             data = os.read(self._descriptor, READ_BYTES)
         except BlockingIOError:
@@ -142,7 +142,7 @@ class Tap:
 
 
 class Captured:
-    """All that a process writes; it inherits `theirs`, and `close` is called after its end."""
+    """Captures what a process writes to the descriptors in `theirs`; call `close` after its end."""
 
     def __init__(
         self, streams: Iterable[Stream] = (), on_output: OnOutput = lambda stream, text: None
@@ -150,14 +150,14 @@ class Captured:
         """Open a pipe for each stream, or a terminal for "tty".
 
         Args:
-            streams: What the process gets.
-            on_output: Called with the stream and one whole line or several.
+            streams: The streams to capture.
+            on_output: Called with the stream and one or more whole lines.
 
         Raises:
-            OSError: There are no more descriptors, or the platform has no terminals.
+            OSError: The system has no more descriptors, or no terminals.
         """
         self.theirs: dict[Stream, int] = {}
-        """Descriptors for the process; ours are closed once it has inherited them."""
+        """The descriptors for the process; our copies are closed once it has inherited them."""
         self._taps: list[Tap] = []
         try:
             for stream in streams:
@@ -169,7 +169,7 @@ class Captured:
 
     @contextmanager
     def inherited(self) -> Iterator[None]:
-        """Start the process in this block; if that fails, all is closed."""
+        """Start the process in this block; if that fails, everything is closed."""
         try:
             yield
         except BaseException:
@@ -178,12 +178,12 @@ class Captured:
         self._close_theirs()
 
     def read(self, nursery: trio.Nursery) -> None:
-        """Begin to read, in tasks that end with `close`."""
+        """Start reading, in tasks that end with `close`."""
         for tap in self._taps:
             nursery.start_soon(tap.run)
 
     def drain(self) -> None:
-        """Pass on what has been written so far, without waiting, lines without an end too."""
+        """Pass on what has been written so far without waiting, including unfinished lines."""
         for tap in self._taps:
             tap.drain()
 

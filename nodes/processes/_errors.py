@@ -1,8 +1,8 @@
-"""What can go wrong with a child process.
+"""The errors of child processes.
 
 ChildError
 ├── EngineLoadError    the engine in the process cannot load
-├── JobError           the engine refuses a job; the process lives on
+├── JobError           the engine failed at a job; the process keeps running
 ├── PoolClosedError    the pool is not open
 └── ProcessLostError   the process died, hangs, or breaks the protocol
 """
@@ -17,11 +17,11 @@ class ChildError(BargeinError):
 
 
 class EngineLoadError(ChildError):
-    """The engine in a process cannot load; the message is the engine's own."""
+    """The engine in a process cannot load; the message is the engine's."""
 
 
 class JobError(ChildError):
-    """The engine refuses a job; the message is the engine's own."""
+    """The engine failed at a job; the message is the engine's."""
 
 
 class PoolClosedError(ChildError):
@@ -29,13 +29,13 @@ class PoolClosedError(ChildError):
 
 
 class ProcessLostError(ChildError):
-    """A process died, hangs, or writes what is not of its protocol.
+    """A process died, hangs, or breaks its protocol.
 
     Attributes:
-        name: What the process is called.
+        name: The name of the process.
         problem: What is wrong with it.
-        stderr: The last lines that it wrote to its standard error; they may hold what people said.
-        limit: The setting that it exceeded, such as ``"silence_s"``; empty if it was none.
+        stderr: The last lines of its standard error; they may quote people.
+        limit: The setting that it exceeded, such as ``"silence_s"``; empty if there was none.
     """
 
     def __init__(self, name: str, problem: str, stderr: str = "", limit: str = "") -> None:

@@ -1,16 +1,16 @@
 """A bounded pool of worker processes around one engine, which all calls share.
 
 Rules:
-1. Whoever has a job borrows a worker for it, first come, first served; a task of the pool owns the
-   worker's process.
-2. A cancelled job is over at once for its caller, unless it has effects.  Its worker then drains
-   what is left of it, and is killed only if the job does not come to an end in time.
-3. A worker whose piece is late counts no more: once a job waits, another process starts in its
-   place, so one job that hangs holds up nobody else.  When the late one delivers after all, one too
-   many is there, and the next to be idle ends.  There are never more than twice as many processes
-   as the pool's size.
-4. A worker that is silent for too long, dies, or writes garbage is killed and replaced.  Its job
-   may be done again by another, from the piece on at which it was lost.
+1. Each job borrows a worker, first come, first served; a task of the pool owns the worker's
+   process.
+2. A cancelled job ends at once for its caller, unless jobs have effects. Its worker drains the
+   rest, and is killed only if the job does not end in time.
+3. A worker whose next piece is late no longer counts: if a job waits, another process starts in its
+   place, so a job that hangs delays nobody else. If the late worker delivers after all, there is
+   one worker too many, and the next idle one ends. There are never more than twice as many
+   processes as the pool's size.
+4. A worker that is silent for too long, dies, or writes garbage is killed and replaced. Another
+   worker may redo its job, and continues with the first piece that was lost.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Pool:
     """Worker processes of one engine; open it, then call `run`."""
 
     def __init__(self, settings: PoolSettings) -> None:
-        """Keep the settings; processes are started by `open`."""
+        """Keep the settings; `open` starts the processes."""
         self._settings = settings
         self._nursery: trio.Nursery | None = None
         self._workers: list[Worker] = []
@@ -45,29 +45,29 @@ class Pool:
         self._changed = trio.lowlevel.ParkingLot()
         self._failure: ChildError | None = None
         self.about: dict[str, Any] = {}
-        """What the engine says about itself; empty before the pool was open."""
+        """What the engine reports about itself; empty before the pool is open."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes jobs."""
+        """Whether the pool accepts jobs."""
         return self._nursery is not None
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes that run."""
+        """The ids of the running processes."""
         return [worker.pid for worker in self._workers if worker.pid]
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Start the workers and wait until each has loaded its engine.
 
-        Leaving the block ends them; none is left after two seconds.
+        Leaving the block ends them all within two seconds.
 
         Raises:
             EngineLoadError: The engine cannot load.
             ProcessLostError: A process died, or was not ready in time.
         """
-        failure: Exception | None = None  # raised behind the nursery, so that none wraps it
+        failure: Exception | None = None  # raised after the nursery, so that no group wraps it
         async with trio.open_nursery() as self._nursery:
             cancel_scope = self._nursery.cancel_scope
             try:
@@ -92,23 +92,26 @@ class Pool:
         on_output: OnOutput | None = None,
         is_forced: Callable[[], bool] = never,
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the pieces of a job's answer; it waits its turn when all workers are busy.
+        """Yield the pieces of a job's answer, waiting while all workers are busy.
 
-        Cancelling is safe: the job is dropped, and no piece of it reaches another.  Surround it
-        with ``contextlib.aclosing``, so that it is dropped at once and not when the garbage
+        Cancelling is safe: the job is dropped, and none of its pieces reach another job. Use it
+        with ``contextlib.aclosing``, so that the job is dropped at once and not when the garbage
         collector finds it.
 
         Args:
             payload: The job.
-            silence_s: Limit to the first piece and between two; a worker that exceeds it is killed.
-            on_begin: Called when a process gets the job, with the number of that process.
-            on_output: Called with stream and text of what a job that has effects writes.
-            is_forced: Asked while it is cancelled; True means that its process is killed at once.
+            silence_s: Limit to the first piece and between pieces; a worker that exceeds it is
+                killed.
+            on_begin: Called with the id of the process that gets the job.
+            on_output: Called with the stream and text of what a job with effects writes.
+            is_forced: Called repeatedly during a cancel; if it returns True, the process is killed
+                at once.
 
         Raises:
-            JobError: The engine refuses the job.
-            ProcessLostError: The worker was lost, in the last attempt; what came before is good.
-            EngineLoadError: The worker was lost, and the engine cannot be loaded again.
+            JobError: The engine failed at the job.
+            ProcessLostError: The worker was lost in the last attempt; the pieces yielded so far
+                stay valid.
+            EngineLoadError: The worker was lost, and the engine cannot load again.
             PoolClosedError: The pool is not open, or was closed.
         """
         given = 0
@@ -137,7 +140,7 @@ class Pool:
                     await self._give_back(worker)
 
     async def _borrow(self) -> Worker:
-        """Wait for a worker that is idle, and see that there will be one."""
+        """Wait for an idle worker, starting one if too few are on duty."""
         async with self._queue:
             self._failure = None
             while self._nursery is not None:
@@ -165,7 +168,7 @@ class Pool:
             self._nursery.start_soon(self._recover, worker)
 
     async def _recover(self, worker: Worker) -> None:
-        """Have a worker that was cut in its job ready for the next, or gone."""
+        """Wait until a worker whose job was cancelled is ready for the next, or gone."""
         try:
             await worker.cancel()
         except ProcessLostError:
@@ -174,7 +177,7 @@ class Pool:
             self._release(worker)
 
     def _release(self, worker: Worker) -> None:
-        """Take a worker that has nothing to do."""
+        """Return a worker to the idle ones, or end it if there are too many."""
         worker.rest()
         if self._on_duty > self._settings.size:
             worker.unwanted.set()
@@ -205,7 +208,7 @@ class Pool:
         return sum(worker.is_on_duty for worker in self._workers)
 
     async def _own(self, worker: Worker, nursery: trio.Nursery) -> None:
-        """Have a worker from its start to its end, and another then, if it was needed."""
+        """Run a worker from its start to its end, then replace it if it is needed."""
         failure: ChildError | None = None
         try:
             await worker.run(nursery, self._release)
@@ -217,5 +220,5 @@ class Pool:
         if failure is not None:
             self._failure = failure
         elif not self._settings.has_effects:
-            self._complete()  # so that the next job need not wait
+            self._complete()  # so that the next job does not have to wait
         self._changed.unpark_all()

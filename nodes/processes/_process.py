@@ -1,4 +1,4 @@
-"""One child process: its start, its pipes, what it says on its standard error, and its end."""
+"""One child process: its start, its pipes, its standard error, and its end."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ async def start_process(
     """Start a process in a session of its own, so that Ctrl+C reaches only us.
 
     Args:
-        name: What it is called in logs and errors.
+        name: Its name in logs and errors.
         command: Program and arguments.
-        nursery: For the tasks that read what it writes beside its output, until its end.
-        env: Its whole environment; ``None`` is ours.
-        cwd: Its working directory; ``None`` is ours.
-        captured: What it inherits to write to; closed with it, or here if it does not start.  Its
-            standard error is logged if that is not among them.
+        nursery: Owns the tasks that read its other streams, until its end.
+        env: Its whole environment; ``None`` inherits ours.
+        cwd: Its working directory; ``None`` inherits ours.
+        captured: The streams to capture; closed at its end, or here if it does not start. If
+            standard error is not among them, it is logged.
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The process cannot be started.
     """
     captured = captured or Captured()
     more: dict[str, Any] = {"pass_fds": (*captured.theirs.values(),)}  # POSIX only, so for mypy
@@ -64,7 +64,7 @@ async def start_process(
 
 
 class Process:
-    """A child process that is talked to over its standard input and output."""
+    """A child process that we drive over its standard input and output."""
 
     def __init__(self, name: str, process: trio.Process, captured: Captured) -> None:
         """Use `start_process`."""
@@ -75,32 +75,32 @@ class Process:
         self.captured = captured
         self.stdin = process.stdin
         self.buffer = bytearray()
-        """What it wrote to its output and nobody has taken yet."""
+        """Output that has been read and not consumed yet."""
         self._stdout = process.stdout
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
 
     @property
     def pid(self) -> int:
-        """The process's number."""
+        """The id of the process."""
         return self.process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs; one that is stopped or hangs does."""
+        """Whether the process runs; a stopped or hanging one counts as running."""
         return self.process.poll() is None
 
     def stderr_lines(self, most: int = _STDERR_LINES) -> list[str]:
-        """Return the last lines that it wrote to its standard error."""
+        """Return the last lines of its standard error."""
         return list(self._stderr)[-most:]
 
     def lost(self, problem: str, limit: str = "") -> ProcessLostError:
-        """Return the error that says why it cannot be used any more."""
+        """Return the error that says why the process can no longer be used."""
         return ProcessLostError(self.name, problem, " / ".join(self.stderr_lines()), limit)
 
     async def read(self) -> bool:
-        """Read what comes next into the buffer, or return False at the end of its output.
+        """Read more output into the buffer; return False at its end.
 
-        Cancelling is safe: what has come is kept.
+        Cancelling is safe: nothing read is lost.
         """
         before = len(self.buffer)
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
@@ -108,7 +108,7 @@ class Process:
         return len(self.buffer) > before
 
     async def close_output_after_end(self, wait_s: float) -> None:
-        """Close its output `wait_s` after its end, as a child of it may hold the pipe open."""
+        """Close its output `wait_s` after its end, because a child of it may hold the pipe open."""
         await self.process.wait()
         await trio.sleep(wait_s)
         await self._stdout.aclose()
@@ -122,19 +122,19 @@ class Process:
     ) -> StopReport:
         """End the process and its session: close its input, then climb the ladder of signals.
 
-        Call it in a shielded scope; it takes `polite_s` and the ladder's `bound_s` at most.
+        Call it in a shielded scope; it takes at most `polite_s` plus the ladder's `bound_s`.
 
         Args:
-            ladder: The signals' times.
-            polite_s: How long it may take to end by itself once its input is closed; 0 leaves the
-                input open, as its end kills a worker.
-            is_forced: As for `stop_process`.
+            ladder: The time of each signal.
+            polite_s: How long it may take to end by itself after its input is closed, in seconds; 0
+                leaves the input open, since closing it kills a worker.
+            is_forced: See `stop_process`.
         """
         if polite_s:
             with trio.move_on_after(polite_s):
                 await self.stdin.aclose()
                 await self.process.wait()
-        if sys.platform == "win32":  # no sessions and no signals there
+        if sys.platform == "win32":  # has no sessions and no signals
             self.process.kill()
             await self.process.wait()
             report = StopReport(self.pid, None, swept=0, left=0, took_s=0)
@@ -149,7 +149,7 @@ class Process:
         return report
 
     async def log_stderr(self) -> None:
-        """Log the lines of its standard error until it is closed, and keep the last ones."""
+        """Log the lines of its standard error until it closes, and keep the last ones."""
         if self.process.stderr is None:
             return
         log = _log.bind(process=self.name, pid=self.pid)

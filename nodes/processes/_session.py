@@ -1,10 +1,10 @@
-"""Look at the processes of a session, and signal them.
+"""Finds the processes of a session and signals them.
 
-A process that is started with ``start_new_session=True`` leads a session whose number is its pid.
-What it starts belongs to that session, also in a process group of its own, until it asks for a
-session of its own (a daemon does): such a process has left the family on purpose.
+A process started with ``start_new_session=True`` leads a session whose id is its pid. What it
+starts belongs to that session, even in another process group, unless it opens a session of its own,
+as a daemon does on purpose.
 
-Linux tells the sessions in /proc.  Elsewhere only the leader's process group is seen.
+Linux lists sessions in /proc. Elsewhere only the leader's process group is visible.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _TICKS_HZ = os.sysconf("SC_CLK_TCK") if sys.platform == "linux" else 0
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A process of a session, as it was when it was looked at."""
+    """A snapshot of a process in a session."""
 
     pid: int
     name: bytes
-    """Of the program that it runs: it changes when it becomes another one."""
+    """The name of the program; it changes when the process runs another one."""
     parent: int
     is_zombie: bool
-    """It has ended, and its parent has not asked for its exit code yet."""
+    """Whether it has ended and its parent has not read the exit code yet."""
     started_s: float
-    """Seconds from the machine's start to its own, in steps of a clock tick (10 ms)."""
+    """When it started, in seconds since boot, in steps of a clock tick (10 ms)."""
 
 
 def strike(
@@ -40,18 +40,18 @@ def strike(
     leader_is_reaped: bool,
     is_meant: Callable[[Member], bool] | None = None,
 ) -> list[Member]:
-    """Send a signal to each living process of a session; ended orphans of ours are reaped.
+    """Send a signal to each live process of a session, and reap our ended orphans.
 
     Args:
-        session: The session's number, the pid of the process that leads it.
-        number: The signal's number; 0 sends nothing and only looks.
-        leader_is_reaped: Whether that process has ended and its exit code was fetched.  A process
-            of that pid is then a stranger's, and its session has nothing to do with ours.
-        is_meant: Says of each whether it gets the signal; ``None`` means everybody.  Where only
-            the group is seen, nobody can be told from others, and nothing is sent.
+        session: The id of the session, which is the pid of its leader.
+        number: The signal; 0 sends nothing and only finds the processes.
+        leader_is_reaped: Whether the leader has ended and its exit code was read. A process with
+            that pid is then unrelated, and so is its session.
+        is_meant: Returns whether a process gets the signal; ``None`` signals all. Where only the
+            group is visible, processes cannot be told apart, and nothing is sent.
 
     Returns:
-        Those that were alive and are meant.
+        The processes that were alive and meant.
     """
     if sys.platform != "linux":
         return [] if is_meant is not None else _strike_group(session, number)
@@ -70,12 +70,12 @@ def strike(
 
 
 def members(session: int) -> list[Member]:
-    """List the processes of a session, zombies too; Linux only."""
+    """Return the processes of a session, including zombies; Linux only."""
     return [member for number, member in _scan() if number == session]
 
 
 def boot_clock_s() -> float:
-    """Return the earliest `Member.started_s` that a process which starts now can have."""
+    """Return the earliest `Member.started_s` of a process that starts now."""
     if sys.platform != "linux":
         return 0.0
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_HZ) / _TICKS_HZ
@@ -90,17 +90,17 @@ def _strike_group(group: int, number: int) -> list[Member]:
 
 
 def _reap(member: Member, session: int) -> None:
-    """Fetch the exit code of an orphan that fell to us: we are process 1, or a subreaper."""
+    """Reap an orphan that became our child, because we are process 1 or a subreaper."""
     if member.parent == os.getpid() and member.pid != session:
         with suppress(ChildProcessError):
             os.waitpid(member.pid, os.WNOHANG)
 
 
 def _scan() -> Iterator[tuple[int, Member]]:
-    """Yield the session's number and the process, for each process there is."""
+    """Yield the session id and a snapshot of each process."""
     for name in os.listdir("/proc"):
         if name.isdigit():
-            with suppress(OSError):  # it ended since the folder was read
+            with suppress(OSError):  # it has ended since the folder was read
                 yield _parse(int(name), _read(f"/proc/{name}/stat"))
 
 
@@ -117,7 +117,7 @@ def _parse(pid: int, stat: bytes) -> tuple[int, Member]:
     begin, end = stat.index(b"(") + 1, stat.rindex(b")")
     state, parent, _, session, *rest = stat[end + 2 :].split()
     threads, started_s = int(rest[13]), int(rest[15]) / _TICKS_HZ
-    # Its first thread alone may be dead: the others run, and it cannot be waited for yet.
+    # Its first thread may be dead while others run; then it cannot be waited for yet.
     is_zombie = state in (b"Z", b"X") and threads <= 1
     member = Member(pid, stat[begin:end], int(parent), is_zombie, started_s)
     return int(session), member

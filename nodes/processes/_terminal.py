@@ -1,4 +1,4 @@
-"""A terminal of its own for a process, so that what it writes to one is captured as well."""
+"""A pseudo-terminal for a process, to capture what it writes to its terminal."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import os
 import sys
 
 TERM = "dumb"
-"""What programs are told the terminal can do: nothing, so that they write plain text."""
+"""A terminal type without capabilities, so that programs write plain text."""
 ROWS, COLUMNS = 24, 80
-"""The size of the VT100, which is what programs assume where they cannot ask."""
+"""The size of a VT100, which programs assume if they cannot ask."""
 
 
 def open_terminal() -> tuple[int, int]:
-    """Open a pair of descriptors: ours to read, and the process's terminal.
+    """Open a pair of descriptors: one to read from, and the process's terminal.
 
-    The terminal echoes nothing, changes no line end, and has nobody at its keyboard: reading from
-    it ends at once.
+    The terminal echoes nothing, keeps line ends as they are, and has no keyboard: reading from it
+    returns end of file at once.
 
     Raises:
-        OSError: There are no more terminals, or the platform has none.
+        OSError: The system has no more terminals, or none at all.
     """
     if sys.platform == "win32":
         raise OSError("tty=True needs a POSIX system: leave it out on Windows")

@@ -1,11 +1,10 @@
-"""Stop a process and all that it has started: SIGINT, SIGTERM, SIGKILL, each with its time.
+"""Stops a process and everything it started: SIGINT, SIGTERM, SIGKILL, each with a time limit.
 
 Rules:
-1. A signal goes to every process of the session, as Ctrl+C goes to all that a terminal's command
-   has started; the next rung is climbed only while one of them is alive.
-2. A process that ended by itself leaves nothing behind: what is left of its session is stopped
-   too, from SIGTERM on.
-3. It is shielded and bounded: it ends at the sum of its times, whatever the processes do.
+1. A signal goes to every process of the session, as Ctrl+C does in a terminal; the next signal
+   follows only while one of them is alive.
+2. If the process ended by itself, the rest of its session is stopped too, starting with SIGTERM.
+3. Stopping is shielded and bounded: it ends after the sum of its times, whatever the processes do.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ import trio
 from ._session import Member, boot_clock_s, strike
 
 LOOK_S = 0.02
-"""How often is looked whether the others of a session are gone; a look costs some milliseconds of
-a thread."""
+"""How often to check whether the others of a session are gone, in seconds; a check takes a few
+milliseconds in a thread."""
 FORCE_LOOK_S = 0.05
-"""How often is looked whether it is to go faster."""
+"""How often to check whether to kill at once, in seconds."""
 SPARE_S = 1.0
-"""For the looks themselves, on a machine that is busy."""
+"""Extra time for the checks themselves on a busy machine, in seconds."""
 
 Rung = Literal["itself", "SIGINT", "SIGTERM", "SIGKILL"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """How long each signal may take; 0 leaves out the signal."""
+    """How long each signal may take, in seconds; 0 skips the signal."""
 
     int_s: float = 2.0
-    """From SIGINT to SIGTERM."""
+    """The time from SIGINT to SIGTERM."""
     term_s: float = 1.0
-    """From SIGTERM to SIGKILL."""
+    """The time from SIGTERM to SIGKILL."""
     kill_s: float = 1.0
-    """How long is looked for what is still there after SIGKILL; each is killed again."""
+    """How long to check for survivors after SIGKILL; each is killed again."""
 
     @property
     def bound_s(self) -> float:
@@ -61,38 +60,38 @@ DEFAULT_LADDER = Ladder()
 
 @dataclass(frozen=True, slots=True)
 class StopReport:
-    """What it took to stop a process."""
+    """How a process was stopped."""
 
     pid: int
     ended_by: Rung | None
-    """The last signal it was sent before it ended; "itself" if it had ended before; ``None`` if it
-    is still there (a process inside an uninterruptible system call)."""
+    """The last signal sent before it ended; "itself" if it had already ended; ``None`` if it still
+    runs, inside an uninterruptible system call."""
     swept: int
-    """How many others of its session had to be killed."""
+    """How many other processes of its session were killed."""
     left: int
-    """How many processes were still there when the time was over."""
+    """How many processes were left when the time was over."""
     took_s: float
 
 
 def never() -> bool:
-    """Say no: nobody forces anything."""
+    """Return False."""
     return False
 
 
 async def stop_process(
     process: trio.Process, ladder: Ladder = DEFAULT_LADDER, *, is_forced: Callable[[], bool] = never
 ) -> StopReport:
-    """End a process and everything of its session, and reap it.
+    """End a process and everything in its session, and reap it.
 
-    It is shielded: cancelling has no effect, and it may be called from clean-up.
+    It is shielded: cancelling has no effect, so clean-up code may call it.
 
     Args:
         process: Started with ``start_new_session=True``; it may have ended already.
-        ladder: The times of the signals.
-        is_forced: Asked again and again; once it says True, SIGKILL is next.
+        ladder: The time of each signal.
+        is_forced: Called repeatedly; once it returns True, SIGKILL is next.
 
     Raises:
-        ValueError: The process leads no session, so that its family cannot be told.
+        ValueError: The process leads no session, so what it started cannot be found.
     """
     if process.poll() is None and not _leads_session(process.pid):
         raise ValueError(f"process {process.pid} must be started with start_new_session=True")
@@ -103,23 +102,23 @@ async def stop_process(
 
 
 class Offspring:
-    """What a process starts from now on, and may end without it.
+    """The processes that a process starts from now on, which can be stopped without it.
 
-    Linux only: elsewhere the start of a process is not told, and nothing happens.
+    Linux only: elsewhere start times are unknown, and nothing happens.
     """
 
     def __init__(self, process: trio.Process) -> None:
-        """Remember the time.
+        """Remember the current time.
 
         Args:
-            process: Leads a session.
+            process: The leader of a session.
         """
         self._process = process
         self._since_s = boot_clock_s()
         self._interrupted: set[tuple[int, bytes]] = set()
 
     async def interrupt(self) -> None:
-        """Send SIGINT once to each program: to many the second means that they end at once."""
+        """Send SIGINT once to each program; to many programs a second one means to exit at once."""
         climb = _Climb(
             self._process,
             is_meant=lambda m: self._is_ours(m) and (m.pid, m.name) not in self._interrupted,
@@ -128,7 +127,7 @@ class Offspring:
         self._interrupted.update((member.pid, member.name) for member in found)
 
     async def stop(self, ladder: Ladder) -> None:
-        """Stop all of it by SIGTERM and SIGKILL; shielded and bounded, as `stop_process` is."""
+        """Stop them all with SIGTERM and SIGKILL; shielded and bounded, like `stop_process`."""
         climb = _Climb(self._process, is_meant=self._is_ours)
         with trio.move_on_after(ladder.bound_s, shield=True):
             if await climb.strike(0):
@@ -140,7 +139,7 @@ class Offspring:
 
 
 class _Climb:
-    """One way up the ladder."""
+    """One climb up the ladder of signals."""
 
     def __init__(
         self,
@@ -157,7 +156,7 @@ class _Climb:
         self._left = 1
 
     async def up(self, ladder: Ladder) -> None:
-        """Send each signal that is needed, and wait for what it does."""
+        """Send the signals as needed, waiting after each."""
         self._note("itself")
         if self._ended_by is None:
             await self.rung("SIGINT", ladder.int_s)
@@ -165,7 +164,7 @@ class _Climb:
         await self.kill(ladder.kill_s)
 
     async def rung(self, name: Literal["SIGINT", "SIGTERM"], limit_s: float) -> None:
-        """Send one signal; wait until all are gone, the time is over, or force is asked for."""
+        """Send one signal; wait until all are gone, the time is over, or a kill is forced."""
         if limit_s == 0 or self._is_forced() or not await self.strike(signal.Signals[name]):
             return
         with trio.move_on_after(limit_s):
@@ -173,14 +172,14 @@ class _Climb:
         self._note(name)
 
     async def kill(self, limit_s: float) -> None:
-        """Kill what is left, and what it has started meanwhile, until nothing is."""
+        """Kill the rest, and what it has started meanwhile, until nothing is left."""
         if self._left:
             with trio.move_on_after(limit_s):
                 await self._until_gone(signal.SIGKILL)
         self._note("SIGKILL")
 
     async def strike(self, number: int) -> list[Member]:
-        """Signal all that live, in a thread, as it reads many files; return who they were."""
+        """Signal and return all live processes, in a thread, because it reads many files."""
         is_reaped = self._process.poll() is not None
         look = partial(strike, leader_is_reaped=is_reaped, is_meant=self._is_meant)
         found = await trio.to_thread.run_sync(look, self._process.pid, number)
@@ -190,13 +189,13 @@ class _Climb:
         return found
 
     def report(self) -> StopReport:
-        """Say what it took."""
+        """Return how the process was stopped."""
         took_s = trio.current_time() - self._began_s
         swept = len(self._killed - {self._process.pid})
         return StopReport(self._process.pid, self._ended_by, swept, self._left, took_s)
 
     async def _until_gone(self, number: int) -> None:
-        """Signal all that live again and again, until none does; 0 only looks."""
+        """Signal all live processes again and again until none is left; 0 only checks."""
         while number or not self._is_forced():
             if not number and self._is_meant is None and self._process.poll() is None:
                 with trio.move_on_after(FORCE_LOOK_S):
@@ -215,4 +214,4 @@ def _leads_session(pid: int) -> bool:
     try:
         return os.getsid(pid) == pid
     except ProcessLookupError:
-        return True  # it has ended this very moment
+        return True  # it has just ended

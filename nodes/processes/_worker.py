@@ -1,4 +1,4 @@
-"""One worker: a process around an engine, which does one job after the other."""
+"""One worker: a process that runs an engine and does one job after the other."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from ._worker_child import AFTER_LENGTH, HEADER, frame
 _log = structlog.get_logger()
 _HOST = Path(__file__).with_name("_worker_child.py")
 _SEND_S = 5.0
-"""A worker reads in a thread, so a frame it has not taken by then means that it is stuck."""
+"""A worker reads in a thread, so if it has not read a frame by then, it is stuck."""
 _MAX_FRAME = 64 << 20
-"""24 minutes of audio at 22 kHz: a longer frame means that the stream is out of step."""
+"""24 minutes of audio at 22 kHz: a longer frame means that the stream is corrupt."""
 _INTERRUPT_S = 0.1
-"""A SIGINT is lost while C code ignores it, as system(3) does, and a command that a shell starts
-right after it has not got it; so it is sent again."""
+"""SIGINT is sent again after this time: it is lost while C code ignores it, as system(3) does, and
+a command that a shell starts just afterwards does not get it."""
 _EXIT_S = 1.0
-"""From the end of its output to the end of the process, before its exit code is given up."""
+"""How long after the end of its output a process may take to report an exit code."""
 _CLOSE_S = 0.5
-"""A worker ends at once when its input does."""
+"""How long a worker may take to end after its input; it ends at once."""
 
 
 class Worker:
-    """A process around an engine: `run` owns it, and whoever has borrowed it gives it jobs."""
+    """A process with an engine: `run` owns it, and whoever has borrowed it sends it jobs."""
 
     def __init__(self, settings: PoolSettings) -> None:
-        """Start nothing yet."""
+        """Keep the settings; nothing starts yet."""
         self._settings = settings
         self._process: Process
         self._job = 0
@@ -51,15 +51,15 @@ class Worker:
         self._is_forced: Callable[[], bool] = never
         self._problem: ProcessLostError | None = None
         self.pid = 0
-        """The number of its process; 0 while there is none."""
+        """The id of its process; 0 while there is none."""
         self.about: dict[str, Any] = {}
-        """What the engine says about itself."""
+        """What the engine reports about itself."""
         self.is_busy = False
-        """Whether it has a job whose end it has not told."""
+        """Whether it has a job that has not ended."""
         self.unwanted = trio.Event()
-        """Set once it shall end, or is lost."""
+        """Set when the worker should end, or is lost."""
         self.gone = trio.Event()
-        """Set once it has ended."""
+        """Set when the worker has ended."""
 
     @property
     def is_alive(self) -> bool:
@@ -68,21 +68,21 @@ class Worker:
 
     @property
     def late_at_s(self) -> float:
-        """When the next piece of its job is overdue, or was; infinite without a job."""
+        """When the next piece of its job becomes late, by trio's clock; infinity without a job."""
         return self._heard_s + self._settings.late_s if self.is_busy else math.inf
 
     @property
     def is_on_duty(self) -> bool:
-        """Whether it does jobs in time, or soon will."""
+        """Whether it can be counted on for jobs: it is wanted and not late."""
         return not self.unwanted.is_set() and trio.current_time() < self.late_at_s
 
     # --- its process --------------------------------------------------------------------------
 
     async def run(self, nursery: trio.Nursery, on_ready: Callable[[Worker], None]) -> None:
-        """Start the process, and end it once it is lost or nobody wants it any more.
+        """Start the process, and end it once it is lost or unwanted.
 
         Args:
-            nursery: For the tasks that read what it writes.
+            nursery: Owns the tasks that read its streams.
             on_ready: Called once the engine is loaded.
 
         Raises:
@@ -123,7 +123,7 @@ class Worker:
             try:
                 self.about = json.loads(payload)
             except ValueError:
-                raise self._lost("wrote garbage instead of what it is") from None
+                raise self._lost("wrote garbage instead of its description") from None
             _log.debug("worker_ready", engine=self._settings.name, pid=self.pid)
             return
         raise self._lost(f"not ready within {self._settings.start_s:g} s", "start_s")
@@ -150,7 +150,7 @@ class Worker:
         """Send a job; see `Pool.run`.
 
         Raises:
-            ProcessLostError: The process takes nothing any more.
+            ProcessLostError: The process no longer reads its input.
         """
         self._job += 1
         self._offspring = Offspring(self._process.process)
@@ -165,10 +165,10 @@ class Worker:
         Cancelling is safe.
 
         Args:
-            silence_s: Limit for it.
+            silence_s: The longest wait, in seconds.
 
         Raises:
-            JobError: The engine refuses the job.
+            JobError: The engine failed at the job.
             ProcessLostError: The process ended, hangs, or wrote garbage.
         """
         kind, payload = await self._receive_in_time(silence_s)
@@ -182,7 +182,7 @@ class Worker:
         return None
 
     async def cancel(self) -> None:
-        """Cancel the job in the process, read it to its end, and stop what it has started.
+        """Cancel the job, read it to its end, and stop the processes that it has started.
 
         Raises:
             ProcessLostError: The job does not end in time, or the process is lost already.
@@ -206,7 +206,7 @@ class Worker:
             self._process.captured.drain()
 
     def rest(self) -> None:
-        """Forget who had the job; what is written from now on is nobody's."""
+        """Forget who had the job; output from now on belongs to nobody."""
         self._on_output, self._is_forced = None, never
 
     def _hear(self, stream: Stream, text: str) -> None:
@@ -224,7 +224,7 @@ class Worker:
     # --- its frames ---------------------------------------------------------------------------
 
     async def _receive_in_time(self, silence_s: float) -> tuple[bytes, bytes]:
-        """Return the next frame of the job; ask whether the process is there, and give up."""
+        """Return the next frame of the job; ping a silent process, and give up in the end."""
         ping_s = self._settings.ping_s
         lost_at_s = trio.current_time() + silence_s
         is_asked = False
@@ -239,14 +239,14 @@ class Worker:
             if trio.current_time() >= lost_at_s:
                 raise self._lost(f"silent for {silence_s:g} s", "silence_s")
             if is_asked:
-                raise self._lost(f"does not say within {ping_s:g} s that it is there")
+                raise self._lost(f"does not answer a ping within {ping_s:g} s")
             await self._send(b"?")
             is_asked = True
 
     async def _receive(self) -> tuple[bytes, bytes]:
-        """Return kind and payload of the newest job's next frame; those of older ones are dropped.
+        """Return the kind and payload of the newest job's next frame, dropping those of older jobs.
 
-        Before the first job, it is what the process says of its start.
+        Before the first job it is the frame about the start of the process.
         """
         while True:
             while (found := self._frame()) is None:
@@ -259,7 +259,7 @@ class Worker:
                 return kind, payload
 
     def _frame(self) -> tuple[bytes, int, bytes] | None:
-        """Take the next whole frame out of what has come."""
+        """Remove the next whole frame from the buffer and return it; None if there is none."""
         data = self._process.buffer
         if len(data) < HEADER.size:
             return None
@@ -273,7 +273,7 @@ class Worker:
         return bytes((kind,)), job, payload
 
     async def _send(self, kind: bytes, payload: bytes = b"") -> None:
-        """Send a frame whole, as half a frame would garble the next; cancelling has no effect."""
+        """Send a whole frame, as half of one corrupts the next; cancelling has no effect."""
         try:
             with trio.fail_after(_SEND_S, shield=True):
                 await self._process.stdin.send_all(frame(kind, self._job, payload))
@@ -289,7 +289,7 @@ class Worker:
         return self._lost(f"the worker process ended (exit code {process.poll()!r})")
 
     def _lost(self, problem: str, limit: str = "") -> ProcessLostError:
-        """Have the process ended; return the error that says why."""
+        """Mark the process as lost, so that it is ended; return the error that says why."""
         self._problem = self._process.lost(problem, limit)
         self.unwanted.set()
         return self._problem

@@ -1,30 +1,30 @@
-"""What runs in a worker process: the loop around one engine, which answers one job at a time.
+"""The main program of a worker process: a loop that runs one engine and answers one job at a time.
 
-Run as a script, ``python -P _worker_child.py NICENESS ENGINE.py SETTINGS``, by `_worker.py`.  It
-imports nothing of this framework, so it starts at once, and a GPL engine stays in a process of its
-own.
+Run as a script, ``python -P _worker_child.py NICENESS ENGINE.py SETTINGS``, by `_worker.py`. It
+imports nothing from this framework, so it starts at once, and a GPL engine stays in a process of
+its own.
 
 The engine is what ``load(settings)`` of ENGINE.py returns:
 
-    about: dict                             told to the parent once it is loaded; JSON
+    about: dict                             sent to the parent after loading; JSON
     run(payload, give, is_cancelled)        answers a job piece by piece with ``give(bytes)``;
                                             returns early once ``is_cancelled()`` is true
     interrupt()                             called in a thread after each cancel; may be missing
 
-A frame, in both directions: u32 length of what follows, u8 kind, u64 job, payload (little-endian).
+A frame, in both directions: u32 length of the rest, u8 kind, u64 job, payload (little-endian).
 
     in:  ``J`` do a job              ``C`` cancel this job and all before it
          ``?`` are you there
     out: ``R`` ready, payload: JSON of the engine's ``about``
          ``P`` piece of a job's answer         ``E`` the job ended, or was cancelled
          ``X`` the job, or loading (job 0), failed; payload: message
-         ``!`` it is there; left out while another frame is being written
+         ``!`` answer to ``?``; left out while another frame is being written
 
 Rules:
 1. A thread reads the input, so a cancel arrives while the engine works.
 2. The end of the input kills the process group at once: a worker never outlives its parent.
-3. Descriptors 0 and 1 are not the pipes: what native code prints joins the standard error, and
-   nothing an engine reads or prints by accident can break a frame.
+3. The pipes are not descriptors 0 and 1: what native code prints goes to standard error, and
+   nothing that an engine reads or prints by accident can break a frame.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Link:
     """The pipes to the parent."""
 
     def __init__(self, source: BinaryIO, out: BinaryIO) -> None:
-        """Use two pipes, `out` without a buffer."""
+        """Use two pipes; `out` is unbuffered."""
         self._source = source
         self._out = out
         self._writing = threading.Lock()
@@ -63,7 +63,7 @@ class Link:
         self.jobs: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
 
     def send(self, kind: bytes, job: int, payload: bytes = b"", *, wait: bool = True) -> None:
-        """Write one frame; ``wait=False`` leaves it out while another thread writes."""
+        """Write one frame; ``wait=False`` skips it while another thread writes."""
         if not self._writing.acquire(blocking=wait):
             return
         try:
@@ -85,7 +85,7 @@ class Link:
                 self.send(b"!", job, wait=False)
             else:
                 self.jobs.put((job, payload))
-        # The engine may be deep inside native code: nothing gentler would end it.
+        # The engine may be inside native code, where nothing gentler would end it.
         if hasattr(os, "killpg") and os.getpgid(0) == os.getpid():
             os.killpg(0, signal.SIGKILL)
         os._exit(0)
@@ -95,7 +95,7 @@ class Link:
         return job <= self._cancelled
 
     def answer(self, engine: Any, job: int, payload: bytes) -> None:
-        """Do one job; what the engine raises is its answer."""
+        """Do one job; an exception of the engine becomes its answer."""
 
         def give(piece: bytes) -> None:
             if not self.is_cancelled(job):
@@ -104,7 +104,7 @@ class Link:
         try:
             if not self.is_cancelled(job):
                 engine.run(payload, give, lambda: self.is_cancelled(job))
-        except Exception as error:  # noqa: BLE001 - the parent raises it, and the process lives on
+        except Exception as error:  # noqa: BLE001 - raised in the parent; the process keeps running
             self.send(b"X", job, f"{type(error).__name__}: {error}".encode())
         else:
             self.send(b"E", job)
@@ -117,17 +117,17 @@ def private_pipes() -> tuple[BinaryIO, BinaryIO]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    if hasattr(os, "register_at_fork"):  # a fork that lives on must not hide our end
+    if hasattr(os, "register_at_fork"):  # a fork that outlives us must not keep the pipes open
         for pipe in pipes:
             os.register_at_fork(after_in_child=partial(_let_go, pipe.fileno()))
     return pipes
 
 
 def _let_go(descriptor: int) -> None:
-    """Put nothing in the place of a pipe.
+    """Replace a pipe with /dev/null.
 
-    Closing its file would wait for ever: the thread that reads held its lock when the process was
-    forked, and a fork has no such thread.
+    Closing its file would block for ever: the reading thread held the file's lock when the process
+    was forked, and the fork does not have that thread.
     """
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, descriptor)
@@ -138,12 +138,12 @@ def main(niceness: int, engine_path: str, settings: str) -> None:
     """Load the engine, say that it is ready, and answer jobs until the input ends."""
     link = Link(*private_pipes())
     if niceness and hasattr(os, "nice"):
-        os.nice(niceness)  # first, as threads take over that of the one that makes them
+        os.nice(niceness)  # first, because threads inherit the niceness of the one that starts them
     threading.Thread(target=link.read, daemon=True).start()
     try:
         engine = runpy.run_path(engine_path)["load"](json.loads(settings))
         about = json.dumps(engine.about).encode()
-    except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
+    except Exception as error:  # noqa: BLE001 - raised in the parent, whatever it is
         link.send(b"X", 0, f"{type(error).__name__}: {error}".encode())
         sys.exit(1)
     link.interrupt = getattr(engine, "interrupt", link.interrupt)

@@ -1,4 +1,4 @@
-"""Models that hear and speak by themselves, and what a new one is made of: an address, a codec."""
+"""Speech-to-speech models, and the parts to write another one: an address and a codec."""
 
 from ._openai_realtime import OpenAIRealtime as OpenAIRealtime
 from ._protocol import AskRefused as AskRefused

@@ -1,11 +1,11 @@
-"""What of the caller's audio becomes part of the vendor's conversation.
+"""Decides which of the caller's audio becomes part of the vendor's conversation.
 
-Rule 1. Where the vendor detects the caller's turns, it gets all audio, and makes an item of each
-stretch of voice.  Items of which no turn comes (an echo, a cough) are taken out again.
-Rule 2. Where ears of ours do, it gets the audio from just before a voice began, and makes an item
-of it when the turn is over; it drops the audio of a sound that was no turn.
-Rule 3. A turn that the vendor heard is told it by its audio alone; of one that it did not hear
-whole it is told the words.
+Rule 1. If the vendor detects the caller's turns, it gets all audio and makes an item of each
+stretch of speech. Items that do not become a turn (an echo, a cough) are deleted.
+Rule 2. If our ears detect turns, the vendor gets the audio from just before speech began, and makes
+an item of it when the turn is over; it drops the audio of a sound that was not a turn.
+Rule 3. A turn that the vendor heard whole is known to it from the audio; otherwise it gets the
+words as text.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from bargein.nodes.speech import EarFact
 BYTES_PER_S = 2 * 16_000
 
 PRE_ROLL_S = 1.0
-"""How much audio from before a voice was noticed belongs to it: ears in a network notice one up to
-half a second late."""
+"""How much audio before the detection of speech belongs to it, in seconds: ears over a network
+detect speech up to half a second late."""
 
 LEAST_S = 0.1
-"""What a vendor makes an item of, at least: less audio is an error (OpenAI)."""
+"""The shortest audio that can become an item, in seconds: less is an error (OpenAI)."""
 
 
 class AudioCodec(Protocol):
@@ -35,11 +35,11 @@ class AudioCodec(Protocol):
         ...
 
     def clear(self) -> str:
-        """Return the message that drops the audio that is no item yet."""
+        """Return the message that drops the audio that is not an item yet."""
         ...
 
     def delete(self, item: str) -> str:
-        """Return the message that takes an item out of the conversation."""
+        """Return the message that deletes an item from the conversation."""
         ...
 
 
@@ -47,10 +47,10 @@ class CallerAudio:
     """The caller's audio on its way to the vendor; an `EarStream`."""
 
     def __init__(self, post: Callable[[str], None], codec: AudioCodec) -> None:
-        """Begin with no audio.
+        """Start without audio.
 
         Args:
-            post: Puts a message in line for the vendor.
+            post: Queues a message for the vendor.
             codec: Makes the messages.
         """
         self._post = post
@@ -60,15 +60,15 @@ class CallerAudio:
         self._before: deque[bytes] = deque()
         self._before_bytes = self._sent_bytes = 0
         self._is_open = self._is_partial = self._is_voiced = False
-        self._items: list[str] = []  # of which nobody knows yet whether they are a turn
-        self._owed = 0  # items that we have asked for, and that are a turn
+        self._items: list[str] = []  # items that may become a turn
+        self._owed = 0  # items of turns that we have committed, and that have not come yet
         self._place = ""
 
     def follow(self, stream: VendorEarStream, *, detects: bool) -> None:
-        """Send by a stream from now on.
+        """Send over a stream from now on.
 
         Args:
-            stream: The line's.
+            stream: The stream of the line.
             detects: Whether the vendor detects the caller's turns.
         """
         self._stream, self._detects = stream, detects
@@ -76,7 +76,7 @@ class CallerAudio:
     # --- the audio ------------------------------------------------------------------------------
 
     async def send(self, pcm: bytes) -> None:
-        """Let the vendor hear more; see `EarStream.send`."""
+        """Send audio; see `EarStream.send`."""
         assert self._stream is not None
         if self._detects or self._is_open:
             waiting = b"".join((*self._before, pcm))
@@ -100,18 +100,18 @@ class CallerAudio:
         assert self._stream is not None
         return await self._stream.receive()
 
-    # --- what becomes of it ---------------------------------------------------------------------
+    # --- items ----------------------------------------------------------------------------------
 
     def voice_began(self) -> None:
-        """Record that the vendor hears a voice."""
+        """Record that the vendor hears speech."""
         self._is_voiced = True
 
     def committed(self, item: str, after: str) -> None:
-        """Record that the vendor has made an item of a stretch of voice.
+        """Record that the vendor has made an item of a stretch of speech.
 
         Args:
-            item: Its name.
-            after: What stands before it.
+            item: The id of the item.
+            after: The id of the item before it.
         """
         self._is_voiced = False
         if self._owed:
@@ -122,12 +122,12 @@ class CallerAudio:
         self._items.append(item)
 
     def deleted(self, item: str) -> None:
-        """Record that an item is no place any more."""
+        """Record that an item was deleted, so that nothing can be placed after it."""
         if self._place == item:
             self._place = ""
 
     def take_place(self) -> str:
-        """Return where in the conversation that belongs which was said before the caller spoke.
+        """Return the place in the conversation for what was said before the caller spoke.
 
         Returns:
             An item, or ``root``; empty for the end.
@@ -136,15 +136,15 @@ class CallerAudio:
         return place
 
     def let_in(self) -> None:
-        """Send what is said from now on, and what was said just before: our ears hear a voice."""
+        """Send the audio from now on, and just before, because our ears have detected speech."""
         if not self._detects and not self._is_open:
             self._is_open, self._is_partial, self._sent_bytes = True, False, 0
 
     def claim(self, before_commit: Callable[[], None]) -> None:
-        """Make what was said part of the conversation, as the caller's turn is over.
+        """Make the audio part of the conversation, because the caller's turn is over.
 
         Args:
-            before_commit: Called before audio is made an item that is none yet.
+            before_commit: Called before audio is committed as an item.
         """
         if self._items:
             self._items.clear()
@@ -158,17 +158,17 @@ class CallerAudio:
 
     @property
     def is_heard(self) -> bool:
-        """Whether the vendor has heard all that was said; else it is to be told the words."""
+        """Whether the vendor has heard the whole turn; if not, it has to get the words."""
         if self._items or self._is_voiced:
             return True
         is_enough = self._sent_bytes >= LEAST_S * BYTES_PER_S
         return self._is_open and is_enough and not self._is_partial
 
     def settle(self) -> bool:
-        """Take out of the conversation what was said and is no turn.
+        """Remove audio that did not become a turn from the conversation.
 
         Returns:
-            Whether there was something.
+            Whether there was any.
         """
         items, self._items = self._items, []
         for item in items:
@@ -180,7 +180,7 @@ class CallerAudio:
         return bool(items)
 
     def restart(self) -> None:
-        """Begin anew on another line, which has heard the last of the audio only."""
+        """Start over on another line, which has heard only the end of the audio."""
         self._is_partial = self._is_open
         self._is_voiced = False
         self._items.clear()

@@ -1,11 +1,11 @@
-"""One call's line to a model that hears and speaks: the call's ear, and the node's model.
+"""One call's line to a speech-to-speech model: it is the call's ear and the node's chat model.
 
-Rule 1. What we say to the vendor is put in line in the step in which it is decided, and never
-waits: a cut reaches the vendor at once.
-Rule 2. One response at a time: the next one is asked for when the vendor has ended the last.
-Rule 3. A new line knows nothing: it is told the whole conversation as text, as it was heard.
-Rule 4. A vendor that gives nothing of a response, and does not even end it when it is cancelled,
-has lost its line: over that line it would not hear the caller either.
+Rule 1. Messages to the vendor are queued without waiting, in the same step as the decision to send
+them, so an interruption reaches the vendor at once.
+Rule 2. One response at a time: the next one is requested when the vendor has ended the last.
+Rule 3. A new line knows nothing: it gets the whole conversation as text, as it was heard.
+Rule 4. If the vendor sends nothing of a response and does not end it after a cancel, the line is
+replaced: it would not hear the caller either.
 """
 
 from __future__ import annotations
@@ -37,39 +37,40 @@ SAMPLE_RATE_HZ = 16_000
 BYTES_PER_S = 2 * SAMPLE_RATE_HZ
 
 PIECE_S = 0.04
-"""How much audio a message holds: two frames of the caller's, so that a voice is noticed soon."""
+"""How much audio goes into a message, in seconds: two of the caller's frames, to detect speech
+soon."""
 
 FIRST_PIECE_S = 20.0
-"""How long the model may take to the first piece of a response, as other models may."""
+"""How long the model may take to the first piece of a response, in seconds; as for chat models."""
 
 NEXT_PIECE_S = 15.0
-"""How long it may take from one piece to the next."""
+"""How long the model may take between pieces, in seconds."""
 
 ENDING_S = 2.0
-"""How long the vendor may take to end a response that was cancelled, before the next one is asked
-for all the same."""
+"""How long the vendor may take to end a cancelled response, in seconds, before the next one is
+requested anyway."""
 
 MESSAGES_WAITING = 1024
-"""How many of our messages may wait for the line, the caller's audio apart."""
+"""How many of our messages may wait for the line, not counting audio."""
 
 Chat = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """What a session is asked for."""
+    """The settings of a session."""
 
     instructions: str
     tools: Chat
     detects: bool
-    """Whether the vendor tells when the caller's turns begin and end."""
+    """Whether the vendor detects the caller's turns."""
     speaks: bool
     """Whether the model answers with speech; otherwise with text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What the model is asked; see ``RealtimeLine.ask_about``."""
+    """A request for a response; see ``RealtimeLine.ask_about``."""
 
     messages: Chat
     tools: Chat
@@ -82,7 +83,7 @@ class RealtimeLine:
 
     Attributes:
         memory: What the vendor knows of the conversation.
-        caller_audio: What of the caller's audio is part of it.
+        caller_audio: The caller's audio on its way into the conversation.
     """
 
     sample_rate_hz = SAMPLE_RATE_HZ
@@ -97,14 +98,14 @@ class RealtimeLine:
         on_restart: Callable[[], None],
         everything: Callable[[], Chat],
     ) -> None:
-        """Connect nowhere yet; ``open_stream`` does.
+        """Keep the settings; ``open_stream`` connects.
 
         Args:
-            model: Whom to ask.
-            settings: Gives what a session is asked for.
-            on_committed: Called when a stretch of the caller's voice has become an item.
-            on_restart: Called when another line begins, which knows nothing.
-            everything: Gives the whole conversation, for another line.
+            model: The model.
+            settings: Returns the settings of a session.
+            on_committed: Called when a stretch of the caller's speech has become an item.
+            on_restart: Called when a new line begins, which knows nothing.
+            everything: Returns the whole conversation, for a new line.
         """
         self._model = model
         self._codec = model.new_codec()
@@ -125,7 +126,7 @@ class RealtimeLine:
         self._is_asking = False
         self._resampler = EvenResampler(SAMPLE_RATE_HZ, self._codec.input_rate_hz)
         wire_bytes = len(self._codec.audio(bytes(2 * self._codec.input_rate_hz))) / BYTES_PER_S
-        kept_bytes = round(wire_bytes * model.limits.max_kept_bytes)  # as many seconds
+        kept_bytes = round(wire_bytes * model.limits.max_kept_bytes)  # for the same duration
         self._limits = replace(model.limits, max_kept_bytes=kept_bytes)
         self.memory = VendorMemory()
         self.caller_audio = CallerAudio(self._post, self._codec)
@@ -134,7 +135,7 @@ class RealtimeLine:
 
     @asynccontextmanager
     async def open_stream(self) -> AsyncIterator[CallerAudio]:
-        """Hold the line while the block runs; see `StreamingSTT.open_stream`."""
+        """Keep the line open while the block runs; see `StreamingSTT.open_stream`."""
         self._asked_for = settings = self._settings()
         model = self._model
         greeting = self._codec.configure(
@@ -176,12 +177,12 @@ class RealtimeLine:
         self._responses.fail(error)
 
     async def _carry(self, session: VendorSession) -> None:
-        with suppress(VendorError):  # whoever receives raises it
+        with suppress(VendorError):  # receive() raises it
             async for message in self._outbox:
                 await session.send(message)
 
     def _post(self, message: str) -> None:
-        """Put a message in line for the vendor, now."""
+        """Queue a message for the vendor without waiting."""
         try:
             self._send.send_nowait(message)
         except trio.WouldBlock:
@@ -190,7 +191,7 @@ class RealtimeLine:
     # --- what the vendor says (an `EarCodec`) -----------------------------------------------------
 
     def audio(self, pcm: bytes) -> str:
-        """Return the message that brings the caller's audio."""
+        """Return the message that carries the caller's audio."""
         return self._codec.audio(self._resampler.push(pcm))
 
     def end_turn(self) -> str:
@@ -198,10 +199,10 @@ class RealtimeLine:
         return self._codec.commit()
 
     def restart(self) -> None:
-        """Begin anew on another line."""
+        """Start over on another line."""
         with suppress(trio.WouldBlock):
             while True:
-                self._outbox.receive_nowait()  # of the line that is lost
+                self._outbox.receive_nowait()  # meant for the lost line
         self._codec.restart()
         self.memory.clear()
         self.caller_audio.restart()
@@ -209,14 +210,14 @@ class RealtimeLine:
         self._responses.lose()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield what a message tells of the caller, and take in what it tells of responses."""
+        """Yield the facts about the caller in a message, and handle those about responses."""
         for fact in self._codec.facts(message):
             if isinstance(fact, AudioCommitted):
                 self.caller_audio.committed(fact.item, fact.after)
                 self._on_committed()
             elif isinstance(fact, ResponseFact):
                 self._responses.follow(fact)
-            elif self._asked_for is not None and self._asked_for.detects:  # else ears of ours do
+            elif self._asked_for is not None and self._asked_for.detects:  # else our ears do
                 if isinstance(fact, VoiceBegan | WentOn):
                     self.throw_away()
                     self.caller_audio.voice_began()
@@ -225,12 +226,12 @@ class RealtimeLine:
     # --- the model ------------------------------------------------------------------------------
 
     def ask_about(self, news: Sequence[Entry], told: int) -> None:
-        """Say what the question that follows is made of.
+        """Record what the next request consists of.
 
         Args:
-            news: The entries of the conversation that it tells.
-            told: How many messages those are, the system prompt counted; what stands behind them is
-                the answer under way.
+            news: The entries of the conversation in it.
+            told: The number of their messages, including the system prompt; the messages after them
+                are the current answer.
         """
         self._about = (news, told)
 
@@ -238,7 +239,7 @@ class RealtimeLine:
         """Yield a response; see `ChatModel.stream`.
 
         Args:
-            messages: As ``ask_about`` was told.
+            messages: The messages that ``ask_about`` described.
             tools: What the model may call.
 
         Raises:
@@ -287,15 +288,15 @@ class RealtimeLine:
             raise error from None
 
     async def _give_up_if_dead(self, session: VendorSession, error: VendorError) -> None:
-        """Open another line, unless the vendor answers the cancel, or says anything at all."""
+        """Open another line unless the vendor sends anything after the cancel."""
         line, cancelled_at_s = session.lines, trio.current_time()
         await trio.sleep(ENDING_S)
         if session.lines == line and session.heard_at_s <= cancelled_at_s:
             session.reopen(error)
 
     async def _response_to(self, question: _Question) -> Response:
-        """Return the response that was begun for this question, or ask for one."""
-        self._is_asking = True  # nothing else is asked meanwhile
+        """Return the response started early for this request, or request one."""
+        self._is_asking = True  # so that nothing else is requested meanwhile
         try:
             await self._opened.wait()
             if self._error is not None:
@@ -315,7 +316,7 @@ class RealtimeLine:
             self._is_asking = False
 
     def start_early(self, messages: Chat, tools: Chat) -> None:
-        """Begin a response that may be asked for, unless the model is at work.
+        """Start a response before it is requested, unless the model is busy.
 
         Args:
             messages: As for ``stream``, after ``ask_about``.
@@ -326,11 +327,11 @@ class RealtimeLine:
             self._ask(_Question(messages, tools, *self._about), early=True)
 
     def throw_away(self) -> None:
-        """End the response that was begun early, if nobody asked for it."""
+        """End the response that was started early, if it was not claimed."""
         self._responses.throw_away()
 
     def inform(self, messages: Chat) -> None:
-        """Tell the vendor what it does not know, now; nothing before the line is open.
+        """Send the vendor what it does not know; do nothing before the line is open.
 
         Args:
             messages: As for ``stream``, after ``ask_about``.
@@ -349,12 +350,12 @@ class RealtimeLine:
         self.memory.told(question.news)
 
     def _ask(self, question: _Question, *, early: bool) -> Response:
-        """Tell what the vendor does not know, and ask for a response, now."""
+        """Send what the vendor does not know, and request a response."""
         messages = question.messages
         has_prompt = bool(messages) and messages[0]["role"] == "system"
         self._configure(str(messages[0]["content"]) if has_prompt else "", question.tools)
         self._inform(question)
-        if question.told == len(messages):  # no answer is under way whose tools begin soon
+        if question.told == len(messages):  # not in an answer whose tools are about to start
             for item in self.memory.drop_calls():
                 self._delete(item)
         assert self._asked_for is not None  # it is open
@@ -380,11 +381,11 @@ class RealtimeLine:
         self._post(self._codec.delete(item))
 
     def truncate(self, item: str, heard_ms: int) -> None:
-        """Take out of the conversation what was not heard of an item.
+        """Remove the part of an item that was not heard from the conversation.
 
         Args:
-            item: The vendor's name of it.
-            heard_ms: How much of its audio was heard; of 0 nothing stays.
+            item: The vendor's id of the item.
+            heard_ms: How much of its audio was heard; 0 deletes it.
         """
         if heard_ms > 0:
             self._post(self._codec.truncate(item, heard_ms))

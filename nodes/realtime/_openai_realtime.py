@@ -1,7 +1,7 @@
-"""OpenAI's Realtime API, and whatever speaks as it does.
+"""OpenAI's Realtime API and compatible servers.
 
-By the types of the vendor's SDK 3.54 (GA names) and its public documentation.  Names of the beta
-that compatible servers still use for speech and text are understood, too.
+By the types of the vendor's SDK 3.54 (GA names) and public documentation. It also understands the
+beta's names for speech and text, which compatible servers still use.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ URL = "wss://api.openai.com/v1"
 VARIABLE = "OPENAI_API_KEY"
 
 RATE_HZ = 24_000
-"""The only rate of PCM that the vendor takes and gives."""
+"""The only PCM sample rate that the vendor accepts and sends."""
 
 SPEECH = ("response.output_audio.delta", "response.audio.delta")
 TEXT = (
@@ -55,11 +55,11 @@ TEXT = (
 )
 
 WORN = {"max_output_tokens": "length"}
-"""What a response that is incomplete ended by, in the words of `Usage`."""
+"""Maps the reason of an incomplete response to a finish reason of `Usage`."""
 
 
 class OpenAIRealtime:
-    """A speech to speech model of OpenAI's, for a `RealtimeNode`; connects nowhere by itself."""
+    """A speech-to-speech model of OpenAI for a `RealtimeNode`, which opens the connections."""
 
     def __init__(
         self,
@@ -81,32 +81,36 @@ class OpenAIRealtime:
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
-        """Settle what to ask.
+        """Configure the model; nothing connects yet.
 
         Args:
-            model: The vendor's name of it.
-            voice: The vendor's name of a voice; it stays for a whole call.
-            api_key: The key; None takes it from OPENAI_API_KEY.
-            language: What the caller speaks, as in ISO 639-1, for the transcript; None: unknown.
-            transcription: The model that writes down what the caller says.
-            turns: How the vendor finds the end of a turn: by a model, or by silence.
-            eagerness: For ``"semantic"``: the longest pause is 8, 4 or 2 s; None: the vendor's
-                default.
-            silence_s: For ``"silence"``: how long; None: the vendor's default, 0.5 s.
-            threshold: For ``"silence"``: how loud a voice is, 0 to 1; None: 0.5.
-            noise_reduction: Which microphone the vendor filters for; None: it does not.
-            speed: How fast it speaks, 0.25 to 1.5; None: as usual.
-            max_output_tokens: How long a response may be; None: as long as the model can.
-            options: More fields of the session (``{"reasoning": {"effort": "low"}}``).
+            model: The vendor's name of the model.
+            voice: The vendor's name of a voice; it cannot change during a call.
+            api_key: The key; ``None`` reads OPENAI_API_KEY.
+            language: The caller's language for the transcript, as an ISO 639-1 code; ``None`` if
+                unknown.
+            transcription: The model that transcribes what the caller says.
+            turns: How the vendor detects the end of a turn: by a model or by silence.
+            eagerness: For ``"semantic"``: the longest pause is 8, 4 or 2 s; ``None`` for the
+                vendor's default.
+            silence_s: For ``"silence"``: how long, in seconds; ``None`` for the vendor's default,
+                0.5 s.
+            threshold: For ``"silence"``: how loud speech has to be, 0 to 1; ``None`` for 0.5.
+            noise_reduction: Which kind of microphone the vendor filters for; ``None`` filters
+                nothing.
+            speed: Factor on the usual speed, 0.25 to 1.5; ``None`` for 1.
+            max_output_tokens: The longest response, in tokens; ``None`` for the model's own limit.
+            options: Further fields of the session (``{"reasoning": {"effort": "low"}}``).
             url: The vendor's address, without ``/realtime``.
-            limits: What a session may take; None for the defaults.
-            dial: Opens the stream that carries a line; None dials the address.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, `url` is none, or a setting does not fit `turns`.
+            ValueError: There is no key, `url` is not a WebSocket URL, or a setting does not fit
+                `turns`.
             SpeechExtraError: soxr is not installed (extra ``openai``).
         """
-        EvenResampler(16_000, RATE_HZ)  # so that a missing package is told here
+        EvenResampler(16_000, RATE_HZ)  # raises if soxr is missing
         key = Credential(VENDOR, api_key, VARIABLE)
         self.model = model
         self.address = VendorAddress(
@@ -135,7 +139,7 @@ class OpenAIRealtime:
         }
 
     def judge(self, closed: ConnectionClosedError) -> VendorError | None:
-        """Return None: the vendor tells what is wrong in a message before it closes."""
+        """Return None: the vendor reports errors in a message before it closes."""
         return None
 
     def new_codec(self) -> OpenAIRealtimeCodec:
@@ -152,13 +156,13 @@ class OpenAIRealtimeCodec:
     input_rate_hz = output_rate_hz = RATE_HZ
 
     def __init__(self, session: Mapping[str, Any], detection: Mapping[str, Any]) -> None:
-        """Keep what the session is asked for."""
+        """Keep the settings of the session."""
         self._session = session
         self._detection = detection
         self._turns = OpenAITurns()
         self._numbers = count(1)
 
-    # --- what we say ----------------------------------------------------------------------------
+    # --- to the vendor --------------------------------------------------------------------------
 
     def configure(
         self,
@@ -172,7 +176,7 @@ class OpenAIRealtimeCodec:
         audio = self._session["audio"]
         heard = {**audio["input"], "turn_detection": dict(self._detection) if detects else None}
         if not detects:
-            heard.pop("transcription")  # ears of ours have the words
+            heard.pop("transcription")  # our ears transcribe the words
         session = {
             **self._session,
             "instructions": instructions,
@@ -196,7 +200,7 @@ class OpenAIRealtimeCodec:
         return '{"type": "input_audio_buffer.clear"}'
 
     def add(self, chat: Sequence[Mapping[str, Any]], after: str = "") -> Sequence[str]:
-        """Return what creates the items of a chat, each behind the one before it."""
+        """Return the messages that create the items of a chat, each after the one before."""
         said: list[str] = []
         for item in (item for message in chat for item in _items(message)):
             told: dict[str, Any] = {"type": "conversation.item.create", "item": item}
@@ -207,7 +211,7 @@ class OpenAIRealtimeCodec:
         return said
 
     def respond(self, ask: str) -> str:
-        """Return what creates a response; its metadata and its id tell which one it is."""
+        """Return the message that requests a response; its metadata and id identify the request."""
         response = {"metadata": {"ask": ask}}
         return json.dumps({"type": "response.create", "event_id": ask, "response": response})
 
@@ -221,17 +225,17 @@ class OpenAIRealtimeCodec:
         return json.dumps({"type": "conversation.item.truncate", **told})
 
     def delete(self, item: str) -> str:
-        """Return an item's end."""
+        """Return an item's deletion."""
         return json.dumps({"type": "conversation.item.delete", "item_id": item})
 
-    # --- what the vendor says -------------------------------------------------------------------
+    # --- from the vendor ------------------------------------------------------------------------
 
     def restart(self) -> None:
         """Forget the turn."""
         self._turns.restart()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[RealtimeFact | EarFact]:
-        """Yield what a message tells; see `RealtimeCodec.facts`."""
+        """Yield the facts in a message; see `RealtimeCodec.facts`."""
         kind = str(message["type"])
         if kind in SPEECH:
             pcm = base64.b64decode(message["delta"])
@@ -267,13 +271,13 @@ class OpenAIRealtimeCodec:
     def _error(self, error: Mapping[str, Any]) -> Iterable[RealtimeFact]:
         ask = str(error.get("event_id") or "")
         if ask and ask != CONFIGURE:
-            yield AskRefused(ask, _failure(error, "it gives no response"))
+            yield AskRefused(ask, _failure(error, "refused to respond"))
         else:
             raise_if_fatal(error)
 
 
 def _items(message: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    """Yield the items that a message of a chat is."""
+    """Yield the items for a message of a chat."""
     text = str(message.get("content") or "")
     if message["role"] == "tool":
         call_id = message["tool_call_id"]
@@ -309,7 +313,7 @@ def _failure(error: Mapping[str, Any], problem: str) -> VendorError:
 
 
 def _object(raw: str) -> Mapping[str, Any] | None:
-    """Return a JSON object; None for what is none."""
+    """Parse a JSON object; return None for anything else."""
     try:
         value = json.loads(raw or "{}")
     except (ValueError, RecursionError):

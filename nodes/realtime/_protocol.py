@@ -1,8 +1,8 @@
-"""What a model is that hears and speaks by itself: its codec, and the facts of its responses.
+"""The protocols of a speech-to-speech model and its codec, and the facts of its responses.
 
-Rule 1. A codec does no I/O: it makes the vendor's messages, and facts of its messages.
-Rule 2. The model answers only when it is asked to, and is cut only when it is told to: whoever
-takes the turns of the call decides, whatever the vendor detects.
+Rule 1. A codec does no I/O: it writes the vendor's messages and reads facts from them.
+Rule 2. The model answers and stops only on request: the call's turn taking decides, whatever the
+vendor detects.
 """
 
 from __future__ import annotations
@@ -21,32 +21,31 @@ from bargein.nodes.vendors import SessionLimits, VendorAddress, VendorError
 
 @dataclass(frozen=True, slots=True)
 class AudioCommitted:
-    """A stretch of the caller's voice is part of the conversation, as an item of this name."""
+    """A stretch of the caller's speech has become an item of the conversation."""
 
     item: str
     after: str = ""
-    """What stands before it: an item, ``root`` for nothing; empty where the vendor does not
-    tell."""
+    """The item before it, or ``root``; empty if the vendor does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseBegan:
-    """The model begins a response."""
+    """The model has begun a response."""
 
     response: str
-    """The vendor's name of it."""
+    """The vendor's id of the response."""
     ask: str = ""
-    """The name that it was asked for by; empty where the vendor does not tell."""
+    """Our name of its request; empty if the vendor does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemAdded:
-    """A part of a response begins."""
+    """The model has begun an item of a response."""
 
     response: str
     item: str
     tool: str = ""
-    """The tool that it calls; empty for speech and text."""
+    """The tool that the item calls; empty for speech and text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class SpeechGiven:
 
 @dataclass(frozen=True, slots=True)
 class TextGiven:
-    """Some text of an item, or of what its audio says."""
+    """Some text of an item, or the transcript of its audio."""
 
     response: str
     item: str
@@ -70,7 +69,7 @@ class TextGiven:
 
 @dataclass(frozen=True, slots=True)
 class CallAsked:
-    """The model wants a tool to be called."""
+    """The model calls a tool."""
 
     response: str
     item: str
@@ -79,17 +78,17 @@ class CallAsked:
 
 @dataclass(frozen=True, slots=True)
 class ResponseOver:
-    """Nothing more of a response will come."""
+    """A response is over."""
 
     response: str
     usage: Usage
     error: VendorError | None = None
-    """Why it failed; None if it did not."""
+    """Why it failed; ``None`` if it did not."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskRefused:
-    """The vendor refuses to give a response."""
+    """The vendor refused to respond."""
 
     ask: str
     error: VendorError
@@ -105,20 +104,20 @@ RealtimeFact = (
     | ResponseOver
     | AskRefused
 )
-"""What a model tells of its side of the conversation."""
+"""A fact about the model's side of the conversation."""
 
 
 class RealtimeCodec(Protocol):
-    """The messages of one vendor, for one call."""
+    """Translates between one call and a vendor's messages."""
 
     @property
     def input_rate_hz(self) -> int:
-        """The rate of the audio that the vendor takes."""
+        """The sample rate of the caller's audio at the vendor."""
         ...
 
     @property
     def output_rate_hz(self) -> int:
-        """The rate of the audio that the vendor gives."""
+        """The sample rate of the model's audio."""
         ...
 
     def configure(
@@ -129,18 +128,18 @@ class RealtimeCodec(Protocol):
         detects: bool,
         speaks: bool,
     ) -> Sequence[str]:
-        """Return the messages that a line begins with; sent again, they change the session.
+        """Return the messages that configure the session; they begin a line, and may be sent again.
 
         Args:
             instructions: The system prompt.
-            tools: As ``{"type": "function", "function": {...}}``.
-            detects: Whether the vendor tells when the caller's turns begin and end.
+            tools: The tools, as ``{"type": "function", "function": {...}}``.
+            detects: Whether the vendor detects the caller's turns.
             speaks: Whether the model answers with speech; otherwise with text.
         """
         ...
 
     def audio(self, pcm: bytes) -> str:
-        """Return the message that brings the caller's audio, at ``input_rate_hz``."""
+        """Return the message that carries the caller's audio, at ``input_rate_hz``."""
         ...
 
     def commit(self) -> str:
@@ -148,21 +147,20 @@ class RealtimeCodec(Protocol):
         ...
 
     def clear(self) -> str:
-        """Return the message that drops the audio that is no item yet."""
+        """Return the message that drops the audio that is not an item yet."""
         ...
 
     def add(self, chat: Sequence[Mapping[str, Any]], after: str = "") -> Sequence[str]:
         """Return the messages that add a chat to the conversation.
 
         Args:
-            chat: Messages as OpenAI's chat completions take them.
-            after: The item behind which they are put, ``root`` for the beginning; empty for the
-                end.
+            chat: Messages in the format of OpenAI's chat completions.
+            after: The item to insert them after, ``root`` for the beginning; empty for the end.
         """
         ...
 
     def respond(self, ask: str) -> str:
-        """Return the message that asks for a response, under a name of ours."""
+        """Return the message that requests a response, under a name of ours."""
         ...
 
     def cancel(self, response: str) -> str:
@@ -170,50 +168,50 @@ class RealtimeCodec(Protocol):
         ...
 
     def truncate(self, item: str, heard_ms: int) -> str:
-        """Return the message that takes out of an item what was not heard of its audio."""
+        """Return the message that removes the unheard audio of an item."""
         ...
 
     def delete(self, item: str) -> str:
-        """Return the message that takes an item out of the conversation."""
+        """Return the message that deletes an item from the conversation."""
         ...
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[RealtimeFact | EarFact]:
-        """Yield what a message tells.
+        """Yield the facts in a message.
 
         Args:
-            message: A JSON object; nothing of it is certain.
+            message: A JSON object, otherwise unchecked.
 
         Raises:
-            VendorError: The session is over; `retryable` if another line may go on with it.
-            Exception: `message` is none of its messages: KeyError, TypeError, ValueError.
+            VendorError: The session is over; `retryable` if another line may continue it.
+            Exception: `message` is not one of the vendor's: KeyError, TypeError, ValueError.
         """
         ...
 
     def restart(self) -> None:
-        """Forget all: the vendor begins anew on another line."""
+        """Forget everything: the vendor starts over on another line."""
         ...
 
 
 class RealtimeModel(Protocol):
-    """A model that hears and speaks by itself.  Shared by all calls."""
+    """A speech-to-speech model, shared by all calls."""
 
     @property
     def address(self) -> VendorAddress:
-        """Where it is reached, and with which key; its greeting is the codec's."""
+        """Where to connect, and the key; the codec makes the greeting."""
         ...
 
     @property
     def limits(self) -> SessionLimits:
-        """What a session may take."""
+        """The limits of a session."""
         ...
 
     @property
     def dial(self) -> Callable[[], Awaitable[trio.abc.Stream]] | None:
-        """Opens the stream that carries a line; None dials the address."""
+        """Opens the stream of a connection; ``None`` connects to the address."""
         ...
 
     def judge(self, closed: ConnectionClosedError) -> VendorError | None:
-        """Say what a close of the vendor's means; see `open_session`."""
+        """Return what a close by the vendor means; see `open_session`."""
         ...
 
     def new_codec(self) -> RealtimeCodec:

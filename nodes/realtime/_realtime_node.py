@@ -1,4 +1,4 @@
-"""The node whose model hears the caller and speaks by itself."""
+"""The node that answers with a speech-to-speech model."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from bargein.bridge import Bridge
 
 CUT_KNOWN_S = 0.3
-"""How long a response waits until it is known what was heard of the last one: twice as long as the
-playout waits for the player's word."""
+"""How long a response waits to learn how much of the last one was heard, in seconds: twice as long
+as the playout waits for the player's report."""
 
 
 class RealtimeNode(ChatNode):
-    """Lets a speech to speech model answer: it hears the caller's audio, and speaks itself.
+    """Answers with a speech-to-speech model, which hears the caller's audio and speaks itself.
 
-    All else is as with a `ChatNode`: the call's routes ask it and cut it, its tools run under their
-    policies, and the history has what was said and heard.  The vendor keeps a conversation of its
-    own, which is held to ours: what was cut is truncated at the millisecond that was played, and
-    what it cannot know is told to it before each response.
+    Everything else works as in a `ChatNode`: the call's routes start and interrupt it, its tools
+    run under their policies, and the history holds what was said and heard. The vendor keeps its
+    own conversation, which the node keeps in step with ours: an interrupted answer is truncated at
+    the millisecond that was played, and the vendor gets what it cannot know before each response.
 
-    Use it with ``App(answer, speech=StreamingSpeech())``, where the model's own detection of turns
-    is the ear; or with ears of yours and ``hears=False``.
+    Use it with ``App(answer, speech=StreamingSpeech())``, where the model's own turn detection is
+    the ear, or with your own ears and ``hears=False``.
     """
 
     speaks_itself = True
@@ -69,22 +69,22 @@ class RealtimeNode(ChatNode):
         """Make a node.
 
         Args:
-            model: The model, shared by all calls; each call has a line of its own.
-            system_prompt: What the model is told first.
-            tools: What the model may call: tools, or functions to make tools of.
-            hears: Whether the model's own detection tells when the caller begins and stops;
-                False where the app has ears.
-            starts_early: Whether a response is begun as soon as the vendor notices the end of a
-                turn, while the words are still being written down; it is thrown away, unheard, if
-                turn taking decides otherwise.  It shortens the wait and costs what is thrown away.
+            model: The model, shared by all calls; each call has its own line.
+            system_prompt: The system prompt.
+            tools: What the model may call: tools, or functions from which tools are made.
+            hears: Whether the model's own turn detection is used; False if the app has ears.
+            starts_early: Whether to start a response as soon as the vendor detects the end of a
+            turn, before the transcript is complete. If turn taking decides otherwise, the response
+            is discarded unheard. This shortens the wait, at the cost of the discarded responses.
             caps: How much one turn may take; by default 100 steps.
-            job_caps: How much each background job may take, besides counting to its turn.
+            job_caps: How much each background job may take; it also counts towards its turn.
             parallel_tools: Whether tools that the model asks for in one step run side by side.
-            cost_of: What a response has cost, of what the vendor tells of it, for ``caps.cost``.
+            cost_of: Returns what a response cost, given its ``Usage``; needed for ``caps.cost``.
 
         Raises:
-            ToolDefinitionError: `tools` holds something else, or two of one name.
-            ValueError: There is a cap on cost, and nobody tells the cost.
+            ToolDefinitionError: `tools` holds something that is not a tool, or two tools with the
+                same name.
+            ValueError: `caps` or `job_caps` limits cost, and there is no `cost_of`.
         """
         self._line = RealtimeLine(
             model,
@@ -107,14 +107,14 @@ class RealtimeNode(ChatNode):
         self._starts_early = starts_early
         self._given = GivenSpeech()
         self._settled = trio.Event()
-        self._answers = 0  # that are being given
+        self._answers = 0  # answers in progress
         self._ear: StreamingEar | None = None
 
     def attached(self, bridge: Bridge) -> None:
-        """Take one's place in a call, and open a line; ``call.bridge(node)`` calls this.
+        """Join a call and open a line; ``call.bridge(node)`` calls this.
 
         Args:
-            bridge: The place.
+            bridge: The node's place in the call.
         """
         super().attached(bridge)
         if self._ear is not None:
@@ -130,7 +130,7 @@ class RealtimeNode(ChatNode):
         ear.on(AgentStoppedSpeaking, source=name, cut=False).map(self._heard_whole)
         self._ear = StreamingEar(ear, self._line, tells_voice=self._hears and not has_detector)
 
-    # --- what the vendor is told ----------------------------------------------------------------
+    # --- to the vendor --------------------------------------------------------------------------
 
     def _session_settings(self) -> SessionSettings:
         bridge = self._bridge
@@ -141,7 +141,7 @@ class RealtimeNode(ChatNode):
         )
 
     def messages(self, context: ConversationContext) -> list[dict[str, Any]]:
-        """Return what the vendor does not know of a conversation.
+        """Return the messages of a conversation that the vendor does not know.
 
         Args:
             context: The conversation up to the turn.
@@ -155,7 +155,7 @@ class RealtimeNode(ChatNode):
         """Stream the answer to the conversation so far; meant for ``.stream(node.generate)``.
 
         Args:
-            message: What triggered it; not looked at.
+            message: The trigger; ignored.
 
         Yields:
             ``AgentResponse`` for text and ``AgentAudio`` for speech.
@@ -184,25 +184,25 @@ class RealtimeNode(ChatNode):
                 self._given.forget(number)
 
     def _start_early(self) -> None:
-        """Begin the answer to what the vendor has just heard, before its words are known."""
+        """Start the answer to what the vendor has just heard, before its transcript is complete."""
         bridge = self._bridge
         if not (self._starts_early and self._hears and bridge is not None and bridge.has_floor):
             return
         if self._answers or self._given.utterances or any(True for _ in bridge.call.work):
-            return  # a tool's result, or what was heard, is not known yet
+            return  # a tool's result, or how much was heard, is not known yet
         tools = [] if self._runner is None else self._runner.schemas()
         self._line.start_early(self.messages(self.context.copy()), tools)
 
     def _forget_speech(self) -> None:
         self._given.clear()
 
-    # --- what the caller says -------------------------------------------------------------------
+    # --- the caller -----------------------------------------------------------------------------
 
     def _let_caller_in(self, _: Message) -> None:
         self._line.caller_audio.let_in()
 
     def _claim_turn(self, _: Message) -> None:
-        """Let the vendor know a turn by its audio, if it has heard that."""
+        """Commit the audio of a turn, so that the vendor knows the turn if it heard it."""
         bridge = self._bridge
         assert bridge is not None  # the route is declared in its call
         audio = self._line.caller_audio
@@ -214,14 +214,14 @@ class RealtimeNode(ChatNode):
         audio.claim(self._tell_before)
 
     def _tell_before(self) -> None:
-        """Tell what was said before the caller spoke, so that it stands before that."""
+        """Send what was said before the caller spoke, to place it before the caller's turn."""
         self._line.inform(self.messages(self.context.copy()))
 
     def _settle_sound(self, _: Message) -> None:
         if self._line.caller_audio.settle():
             self._line.throw_away()
 
-    # --- what is heard of the model -------------------------------------------------------------
+    # --- the model's speech ---------------------------------------------------------------------
 
     def _audio_of(self, delta: SpeechDelta) -> AgentAudio:
         bridge = self._bridge
@@ -244,7 +244,7 @@ class RealtimeNode(ChatNode):
         self._settled.set()
 
     def _truncate(self, message: Message) -> None:
-        """Have the vendor forget what was not heard."""
+        """Remove the unheard part of an answer from the vendor's conversation."""
         cut: AgentSpeechCut = message.event
         for item, heard_ms in self._given.cut(cut.utterance, cut.at_ms):
             self._line.truncate(item, heard_ms)

@@ -1,9 +1,8 @@
-"""One response of a model that speaks: asked for, given piece by piece, over or cancelled.
+"""One response of a speech-to-speech model: requested, received piece by piece, over or cancelled.
 
-Rule 1. Text is told before the audio that says it, whatever comes first: an utterance begins with
-its text.
-Rule 2. A response that nobody wants any more gives nothing, and is cancelled once at most.
-Rule 3. It holds `MOST_WAITING_S` of audio at most: then it fails.
+Rule 1. Text is returned before its audio, whichever comes first: an utterance begins with its text.
+Rule 2. A response that is no longer wanted returns nothing, and is cancelled at most once.
+Rule 3. A response fails if more than `MOST_WAITING_S` of its audio waits.
 """
 
 from __future__ import annotations
@@ -26,35 +25,35 @@ from ._protocol import (
 )
 
 MOST_WAITING_S = 240.0
-"""How much audio may wait for its reader: a response of OpenAI's has 4,096 tokens at most, and a
-token is 50 ms.  Whoever speaks reads faster than it is made."""
+"""How much audio may wait to be received, in seconds: an OpenAI response has at most 4,096 tokens
+of 50 ms. A reader that plays it keeps up easily."""
 
 
 class LineLostError(VendorError):
-    """The line was lost that a response came by, and another one is open."""
+    """A response failed because its line was lost; another line is open."""
 
 
 class Response:
-    """A response, from the line's side and from its reader's.
+    """A response between the line and its reader.
 
     Attributes:
-        ask: The name that it is asked for by.
-        name: The vendor's name of it; empty until it begins.
+        ask: Our name of the request.
+        name: The vendor's id of the response; empty until it begins.
         items: The items that it has added to the conversation.
-        used: Those of which its reader was given something: audio, a call, or text that is shown.
+        used: The items of which its reader got audio, a tool call, or text to show.
         is_wanted: Whether somebody reads it, or may.
-        is_cancelled: Whether the vendor was told to end it.
+        is_cancelled: Whether the vendor was asked to end it.
         is_over: Whether nothing more of it will come.
-        is_read: Whether its reader was given all of it.
+        is_read: Whether its reader got all of it.
     """
 
     def __init__(self, ask: str, output_rate_hz: int, *, speaks: bool) -> None:
-        """Begin with nothing.
+        """Start empty.
 
         Args:
-            ask: The name that it is asked for by.
-            output_rate_hz: Of its audio.
-            speaks: Whether it is to be heard; otherwise its text is shown.
+            ask: Our name of the request.
+            output_rate_hz: The sample rate of its audio.
+            speaks: Whether it is spoken; otherwise its text is shown.
         """
         self.ask = ask
         self.name = ""
@@ -72,7 +71,7 @@ class Response:
         self._news = trio.Event()
 
     def start(self, name: str) -> None:
-        """Record that the vendor begins it, by a name."""
+        """Record the vendor's id when the response begins."""
         self.name = name
 
     def leave(self) -> None:
@@ -82,24 +81,24 @@ class Response:
         self._pieces.clear()
 
     def mark_cancelled(self) -> bool:
-        """Record that the vendor is told to end it; False if it was told before."""
+        """Record that the vendor is asked to end it; return False if it was asked before."""
         was_told, self.is_cancelled = self.is_cancelled, True
         return not was_told
 
     @property
     def is_full(self) -> bool:
-        """Whether more audio waits for its reader than may."""
+        """Whether more audio waits than `MOST_WAITING_S`."""
         return self._waiting_s > MOST_WAITING_S
 
     def add(self, fact: RealtimeFact) -> None:
-        """Take in what the vendor tells of it."""
+        """Handle a fact about the response."""
         match fact:
             case ItemAdded():
                 self.items.append(fact.item)
                 if fact.tool:
                     self._pieces.append(("", AnswerProgress("tool_call", fact.tool)))
             case SpeechGiven() | TextGiven() if self.is_over or not self.is_wanted:
-                pass  # it comes late
+                pass  # a late message
             case SpeechGiven():
                 self._hold(SpeechDelta(fact.pcm, self._rate_hz, fact.item))
             case TextGiven() if fact.text:
@@ -112,7 +111,7 @@ class Response:
             case ResponseOver() if self.is_over:
                 pass  # it has failed
             case ResponseOver():
-                if self._held:  # a sound that nobody has written down
+                if self._held:  # audio without a transcript
                     self._pieces.append(("", TextDelta(" ")))
                     self._release()
                 self._error = fact.error
@@ -124,13 +123,13 @@ class Response:
         self._news.set()
 
     def fail(self, error: VendorError) -> None:
-        """End it with an error."""
+        """End the response with an error."""
         self._error, self.is_over = error, True
         self._news.set()
 
     def lose(self, vendor: str) -> None:
-        """End it because its line is lost."""
-        self.fail(LineLostError(vendor, "the line was lost in mid-answer"))
+        """End the response because its line was lost."""
+        self.fail(LineLostError(vendor, "lost the connection in mid-answer"))
 
     def _hold(self, delta: SpeechDelta) -> None:
         self._held.append(delta)
@@ -143,17 +142,17 @@ class Response:
         self._held.clear()
 
     async def receive(self, within_s: float) -> tuple[str, AnswerPiece] | None:
-        """Return the next piece, behind the item that it is of; cancelling it is safe.
+        """Return the next piece and its item; cancelling is safe.
 
         Args:
-            within_s: How long it may take.
+            within_s: The longest wait, in seconds.
 
         Returns:
-            The item is empty for what is of none, or not heard by itself; None when nothing more
-            will come.
+            The item, empty for a piece that belongs to none or is not heard, and the piece; None at
+            the end.
 
         Raises:
-            VendorError: The response failed, or the line; what was given before stays good.
+            VendorError: The response or the line failed; the pieces so far stay valid.
             trio.TooSlowError: Nothing came in time.
         """
         with trio.fail_after(within_s):

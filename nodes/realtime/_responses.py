@@ -1,9 +1,8 @@
-"""The responses of one line: which of them a message is about, and what becomes of the unwanted.
+"""The responses of one line: routes messages to them and cleans up unwanted ones.
 
-Rule 1. Nothing of a response that is not wanted any more is given to anybody, and what nobody has
-been given is taken out of the vendor's conversation.
-Rule 2. A response may be begun before anybody asks for it; it is given to whoever asks, or thrown
-away.
+Rule 1. Nothing of an unwanted response reaches a reader, and what no reader got is deleted from the
+vendor's conversation.
+Rule 2. A response may be started before it is requested; it is claimed by the request or discarded.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ log = structlog.get_logger()
 ResponseFact = (
     ResponseBegan | ItemAdded | SpeechGiven | TextGiven | CallAsked | ResponseOver | AskRefused
 )
-"""What a vendor tells of its responses."""
+"""A fact about a response."""
 
 
 class ResponseCodec(Protocol):
-    """The message about a response."""
+    """The part of a codec that cancels responses."""
 
     def cancel(self, response: str) -> str:
         """Return the message that ends a response."""
@@ -44,7 +43,7 @@ class ResponseCodec(Protocol):
 
 
 class Responses:
-    """The responses of one line that are not over, in the order in which they were asked for."""
+    """The open responses of one line, in the order in which they were requested."""
 
     def __init__(
         self,
@@ -54,13 +53,13 @@ class Responses:
         post: Callable[[str], None],
         delete: Callable[[str], None],
     ) -> None:
-        """Begin with none.
+        """Start with none.
 
         Args:
-            vendor: Whose they are.
+            vendor: The vendor's name, for errors.
             codec: Makes the messages.
-            post: Puts a message in line for the vendor.
-            delete: Takes an item out of the vendor's conversation.
+            post: Queues a message for the vendor.
+            delete: Deletes an item from the vendor's conversation.
         """
         self._vendor = vendor
         self._codec = codec
@@ -72,35 +71,35 @@ class Responses:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all are over."""
+        """Whether all responses are over."""
         return not self._open
 
     async def until_empty(self) -> None:
-        """Wait until all are over."""
+        """Wait until all responses are over."""
         while self._open:
             self._changed = trio.Event()
             await self._changed.wait()
 
     def add(self, response: Response, *, early: bool) -> None:
-        """Record that a response was asked for; `early` if nobody wants it yet."""
+        """Add a requested response; `early` if it was started before anybody wants it."""
         self._open.append(response)
         if early:
             self._early = response
 
     def claim_early(self) -> Response | None:
-        """Return the response that was begun early, for whoever asks now; None if there is none."""
+        """Return the response that was started early; None if there is none."""
         early, self._early = self._early, None
         return early
 
     def throw_away(self) -> None:
-        """End the response that was begun early, if nobody asked for it."""
+        """End the response that was started early, if it was not claimed."""
         early = self.claim_early()
         if early is not None:
             log.debug("realtime_early_response_thrown_away")
             self.leave(early)
 
     def leave(self, response: Response) -> None:
-        """End a response, and take out of the conversation what nobody was given of it."""
+        """End a response, and delete the items of which its reader got nothing."""
         if response.is_read or not response.is_wanted:
             return
         response.leave()
@@ -111,7 +110,7 @@ class Responses:
                 self._delete(item)
 
     def lose(self) -> None:
-        """End all, as their line is lost."""
+        """End all responses because their line was lost."""
         for response in self._open:
             response.lose(self._vendor)
         self._open.clear()
@@ -119,15 +118,15 @@ class Responses:
         self._changed.set()
 
     def fail(self, error: VendorError) -> None:
-        """End all with an error."""
+        """End all responses with an error."""
         for response in self._open:
             response.fail(error)
         self._changed.set()
 
-    # --- what the vendor says -------------------------------------------------------------------
+    # --- from the vendor ------------------------------------------------------------------------
 
     def follow(self, fact: ResponseFact) -> None:
-        """Take in what the vendor tells of one of them; what is of none is late."""
+        """Route a fact to its response; drop late facts, which belong to none."""
         match fact:
             case ResponseBegan():
                 self._start(fact)
@@ -141,7 +140,7 @@ class Responses:
     def _start(self, fact: ResponseBegan) -> None:
         waiting = (r for r in self._open if not r.name and fact.ask in ("", r.ask))
         response = next(waiting, None)
-        if response is None:  # of a line that is lost, or of nobody
+        if response is None:  # requested over a lost line, or by nobody
             self._post(self._codec.cancel(fact.response))
             return
         response.start(fact.response)

@@ -1,4 +1,4 @@
-"""Which part of the vendor's conversation each utterance says, to the millisecond."""
+"""Maps utterances to the vendor's items, to the millisecond."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class _Part:
-    """Audio of one item, within an utterance."""
+    """The audio of one item in an utterance."""
 
     item: str
     lasts_ms: float
 
 
 class GivenSpeech:
-    """The utterances of a call that may still be cut, and the items that they say."""
+    """The utterances of a call that may still be interrupted, and the items that they say."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start with none."""
         self._parts: dict[int, list[_Part]] = {}
 
     @property
     def utterances(self) -> tuple[int, ...]:
-        """The numbers of the utterances of which it is not known what was heard."""
+        """The numbers of the utterances for which it is not known how much was heard."""
         return tuple(self._parts)
 
     def add(self, utterance: int, item: str, lasts_ms: float) -> None:
-        """Record that an utterance goes on with some audio of an item."""
+        """Add some audio of an item to an utterance."""
         parts = self._parts.setdefault(utterance, [])
         if parts and parts[-1].item == item:
             parts[-1].lasts_ms += lasts_ms
@@ -39,11 +39,12 @@ class GivenSpeech:
         self._parts.pop(utterance, None)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all utterances."""
         self._parts.clear()
 
     def cut(self, utterance: int, heard_ms: float) -> Iterator[tuple[str, int]]:
-        """Yield the items of which something was not heard, and how much of each was.
+        """Yield the items that were not heard whole, and how much of each was heard, in
+        milliseconds.
 
         Args:
             utterance: The number of the utterance.
@@ -52,6 +53,6 @@ class GivenSpeech:
         left_ms = heard_ms
         parts = self._parts.pop(utterance, [])
         for part in parts:
-            if left_ms < part.lasts_ms or part is parts[-1]:  # of the last one there may be more
+            if left_ms < part.lasts_ms or part is parts[-1]:  # the last item may have more audio
                 yield part.item, int(min(max(left_ms, 0.0), part.lasts_ms))
             left_ms -= part.lasts_ms

@@ -1,8 +1,8 @@
-"""What a vendor that keeps the conversation itself knows of ours.
+"""Records what a vendor that keeps its own conversation knows of ours.
 
-Ours is the true one: before each response the vendor is told what it does not know, such as typed
-words, fixed texts, results of tools, what other agents have said, and everything on a new line.
-What it has heard and said itself, it knows.
+Ours is the source of truth: before each response the vendor gets what it does not know, such as
+typed words, fixed texts, tool results, what other agents have said, and everything on a new line.
+It knows what it has heard and said itself.
 """
 
 from __future__ import annotations
@@ -17,57 +17,57 @@ from bargein.bridge.history import Entry
 ChatMessage = Mapping[str, Any]
 
 SILENT_CUTS = ("barge_in", "pause", "resume")
-"""Verbs of which a model is told nothing: what was heard tells it all."""
+"""Verbs that a model is not told about: how much was heard says it all."""
 
 
 class VendorMemory:
-    """Keeps, for one line, what was told and what needs no telling."""
+    """Records, for one line, what the vendor knows and what was sent."""
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
+        """Start with nothing known."""
         self._known: set[Hashable] = set()
         self._calls: set[str] = set()
         self._open: dict[str, str] = {}
         self._results: dict[str, str] = {}
 
     def clear(self) -> None:
-        """Forget all: another line knows nothing."""
+        """Forget everything: a new line knows nothing."""
         self._known.clear()
         self._calls.clear()
         self._open.clear()
         self._results.clear()
 
-    # --- what needs no telling ------------------------------------------------------------------
+    # --- what the vendor knows ------------------------------------------------------------------
 
     def mark_entry(self, entry: Entry) -> None:
         """Record that the vendor knows an entry."""
         self._known.add(_key(entry))
 
     def mark_turn(self, number: int) -> None:
-        """Record that the vendor says a turn itself."""
+        """Record that the vendor speaks a turn itself."""
         self._known.add(("agent", number))
 
     def mark_call(self, id: str, item: str) -> None:
-        """Record that the vendor calls a tool itself; the result is ours to tell.
+        """Record a tool call of the vendor, whose result we have to send.
 
         Args:
-            id: Of the call.
-            item: The vendor's name of it.
+            id: The id of the call.
+            item: The vendor's id of its item.
         """
         self._calls.add(id)
         self._open[id] = item
 
     def drop_calls(self) -> list[str]:
-        """Return the items of calls without a result: they were cut before they began."""
+        """Return the items of calls without a result: they were interrupted before they started."""
         dropped, self._open = [*self._open.values()], {}
         return dropped
 
-    # --- what is to be told ---------------------------------------------------------------------
+    # --- what has to be sent --------------------------------------------------------------------
 
     def news(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return the entries that the vendor does not know, in order.
 
-        Of a turn that it has said itself, that a verb has cut it is news.
+        If a verb interrupted a turn that the vendor spoke itself, the interruption is new to it.
         """
         found: list[Entry] = []
         for entry in entries:
@@ -82,18 +82,18 @@ class VendorMemory:
         return found
 
     def told(self, entries: Iterable[Entry]) -> None:
-        """Record that entries were told."""
+        """Record that entries were sent."""
         for entry in entries:
             self._known.add(_key(entry))
             if isinstance(entry, AgentEntry) and _is_marked(entry):
                 self._known.add(_cut(entry))
 
     def untold(self, chat: Iterable[ChatMessage]) -> list[ChatMessage]:
-        """Return what is to be said of a chat, and record that it was."""
+        """Return the messages of a chat that the vendor does not know, and mark them as sent."""
         return [message for one in chat for message in self._unknown_of(one)]
 
     def untold_steps(self, steps: Iterable[ChatMessage]) -> list[ChatMessage]:
-        """Return what is to be said of an answer under way, whose text the vendor knows."""
+        """Return the unknown messages of the current answer, whose text the vendor knows."""
         return self.untold(
             {**one, "content": ""} if one["role"] == "assistant" else one for one in steps
         )
@@ -103,7 +103,7 @@ class VendorMemory:
             id, text = str(message["tool_call_id"]), str(message["content"])
             if id not in self._results:
                 yield message
-            elif self._results[id] != text:  # it was still running when the vendor was told
+            elif self._results[id] != text:  # the vendor was told that it runs
                 yield {"role": "user", "content": f"The result of the call {id} is now: {text}"}
             self._results[id] = text
             self._open.pop(id, None)

@@ -293,7 +293,7 @@ async def test_a_worker_that_does_not_say_it_is_there_is_lost(
     pool = pool_of(ping_s=0.5, cancel_s=LIMIT_S)
     async with pool.open():
         began_s = trio.current_time()
-        with pytest.raises(ProcessLostError, match=r"does not say within 0\.5 s"):
+        with pytest.raises(ProcessLostError, match=r"does not answer a ping within 0\.5 s"):
             await do(pool, f"trouble hang {tmp_path / 'once'}")
         async with aclosing(pool.run(b"endless", silence_s=LIMIT_S)) as pieces:
             await anext(pieces)

@@ -526,7 +526,7 @@ async def test_a_vendor_that_refuses_to_answer_is_an_error(autojump_clock, vendo
     async with calling(vendor, errors=True) as caller:
         await vendor.hear("Hello?")
         failed = await caller.receives(AgentError, within_s=1)
-        assert "gives no response" in failed.message
+        assert "refused to respond" in failed.message
 
 
 async def test_a_session_that_is_refused_is_told(autojump_clock, vendor):
