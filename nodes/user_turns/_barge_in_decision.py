@@ -6,10 +6,11 @@ import math
 from functools import partial
 
 from ._barge_in import HoldThenDecide
+from ._false_interruption import conclude, drop, let_go
 from ._sound_view import CLOSE_S, Sound, Verdict
 from ._turn_start import StartOnVoice
 from ._turn_taking_state import TurnTakingState
-from ._undecided_sound import UndecidedSound
+from ._undecided_sound import OVERRUN, UndecidedSound
 
 
 def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:
@@ -111,17 +112,12 @@ def _mute(state: TurnTakingState, undecided: UndecidedSound) -> None:
         undecided.block("")
 
 
-OVERRUN = "longest_turn_s"
-"""Blocks a voice that goes on after its turn was ended by force: the agent is to say something, and
-what goes on may be no voice at all.  Words show that it is one."""
-
-
 def _look_at_blocked(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
     if not sound.is_over:
         return
     verdict = _judge(state, sound)
     if verdict.decision in ("acknowledgement", "echo", "noise") or not sound.text:
-        _drop(state, undecided, verdict)
+        drop(state, undecided, verdict)
         return
     state.decide("barge_in", "kept", undecided.blocked, verdict.values, sound.text)
     state.keep(undecided, undecided.blocked, until_idle=undecided.blocked != "interruptible")
@@ -143,11 +139,11 @@ def _is_answer(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) 
     """Whether words that began while the agent was busy are an answer; else they are dropped."""
     verdict = _judge(state, sound)
     if verdict.decision == "echo" or not sound.text:
-        _drop(state, undecided, verdict)
+        drop(state, undecided, verdict)
         return False
     late_s = state.silent_at_s - undecided.voice.since_s
     if verdict.decision == "acknowledgement" and late_s > state.settings.answer_within_s:
-        _drop(state, undecided, verdict)
+        drop(state, undecided, verdict)
         return False
     return True
 
@@ -164,7 +160,7 @@ def _ask_start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) 
         _start(state, undecided, sound, type(strategy).__name__)
         return
     if sound.is_over and not sound.text:
-        _drop(state, undecided, _judge(state, sound))
+        drop(state, undecided, _judge(state, sound))
         return
     after_s = state.ask("start", lambda: strategy.look_after_s, lambda: None)
     if sound.is_voiced and after_s is not None and after_s > sound.voiced_s:
@@ -188,7 +184,7 @@ def _look_at_barge_in(state: TurnTakingState, undecided: UndecidedSound, sound: 
         state.decide("barge_in", "interruption", verdict.rule, verdict.values, sound.text)
         state.begin_turn(undecided)
     elif not _awaits_more(verdict) and (sound.is_over or verdict.final):
-        _conclude(state, undecided, sound, verdict)
+        conclude(state, undecided, sound, verdict)
     else:
         _go_on(state, undecided, sound, verdict)
         state.look_at(state.now_s + verdict.look_in_s)
@@ -199,57 +195,16 @@ def _awaits_more(verdict: Verdict) -> bool:
     return verdict.decision == "undecided" and verdict.look_in_s < math.inf
 
 
-def _conclude(
-    state: TurnTakingState, undecided: UndecidedSound, sound: Sound, verdict: Verdict
-) -> None:
-    """Decide on a sound that does not interrupt."""
-    answer_s = undecided.voice.since_s + state.settings.answer_within_s
-    is_assent = verdict.decision == "acknowledgement" and not sound.is_voiced
-    if is_assent and state.now_s < answer_s - CLOSE_S:
-        if not undecided.let_go:
-            _let_go(state, undecided, verdict)
-        state.look_at(answer_s)  # the agent may be about to fall silent: then it is an answer
-        return
-    if verdict.decision in ("acknowledgement", "echo", "noise") or not sound.text:
-        _drop(state, undecided, verdict)
-        return
-    state.decide("barge_in", "kept", verdict.rule, verdict.values, sound.text)
-    state.keep(undecided, verdict.rule, until_idle=True)
-
-
 def _go_on(
     state: TurnTakingState, undecided: UndecidedSound, sound: Sound, verdict: Verdict
 ) -> None:
     if verdict.decision != "undecided":
-        _let_go(state, undecided, verdict)
+        let_go(state, undecided, verdict)
     elif sound.is_voiced and state.view.is_audible and not undecided.let_go:
         if undecided.held_at_s is None:
             values = {"state": state.view.state}
             state.decide("barge_in", "held", "voice", values)
         state.hold(undecided)
-
-
-def _let_go(state: TurnTakingState, undecided: UndecidedSound, verdict: Verdict) -> None:
-    """Let the agent go on for now; what is still to come may make it an interruption."""
-    if undecided.let_agent_go_on(verdict.decision):
-        state.decide("barge_in", verdict.decision, verdict.rule, {**verdict.values, "final": False})
-    state.release(undecided)
-
-
-def _drop(state: TurnTakingState, undecided: UndecidedSound, verdict: Verdict) -> None:
-    decision = verdict.decision
-    if decision not in ("acknowledgement", "echo"):
-        decision = "noise"  # without words, and over
-    state.decide(
-        "barge_in", decision, verdict.rule or "words", verdict.values, undecided.transcript.text
-    )
-    if decision == "noise":
-        state.note_noise()
-    failure = undecided.transcript.failure
-    may_be_words = not undecided.transcript.text and failure.reason != "no_words"
-    if may_be_words and undecided.blocked != OVERRUN:  # that was told when its turn was ended
-        state.publish(failure)
-    state.drop(undecided)
 
 
 def _judge(state: TurnTakingState, sound: Sound) -> Verdict:

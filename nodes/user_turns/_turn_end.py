@@ -8,11 +8,11 @@ from bargein.bridge.events import (
     UserTranscriptionReceived,
 )
 
-from ._barge_in_decision import OVERRUN
 from ._endpointing import ModelEndpointing, Pause
 from ._sound_view import CLOSE_S
 from ._turn_actions import Values
 from ._turn_taking_state import TurnTakingState
+from ._undecided_sound import OVERRUN
 from ._user_turn import UserTurn
 from ._voice_timing import Voice
 

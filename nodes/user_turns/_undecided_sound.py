@@ -8,6 +8,10 @@ from ._sound_view import CLOSE_S, Hint
 from ._transcript_merge import Transcript
 from ._voice_timing import Voice, await_words
 
+OVERRUN = "longest_turn_s"
+"""Blocks a voice that goes on after its turn was ended by force: the agent is to say something, and
+what goes on may be no voice at all.  Words show that it is one."""
+
 
 @dataclass(slots=True)
 class UndecidedSound:
