@@ -17,8 +17,8 @@ from structlog.typing import EventDict, WrappedLogger
 
 from ..cli._logs import LogLevel, configure_logs
 from ..error_text import detail
-from ._cells import clean, one_line
 from ._lines import Line
+from ._terminal_text import clean, one_line
 
 _WORDS = {
     "tool_abandoned": "{tool} does not stop; it was given up, and may still run",

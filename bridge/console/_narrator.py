@@ -29,8 +29,8 @@ from ..events import (
     TurnEnded,
     UserTranscriptionReceived,
 )
-from ._cells import clean, one_line
 from ._lines import Display, Line, Style, seconds
+from ._terminal_text import clean, one_line
 
 ARGUMENT_COLUMNS = 60
 """Of a tool's arguments on its line; a question for permission shows all of them."""

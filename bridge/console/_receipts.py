@@ -7,8 +7,8 @@ import math
 from .._verbs import Verb
 from ..control._receipt import Receipt
 from ..control._running_tools import StillRunning
-from ._cells import one_line
 from ._lines import Line, seconds
+from ._terminal_text import one_line
 
 _DONE: dict[Verb, str] = {
     "pause": "paused; /resume continues",

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ._cells import columns, shorten, width_of, wrap
 from ._lines import SGR, Line, Style, encodable
+from ._terminal_text import columns, shorten, width_of, wrap
 
 KEPT_LINES = 1000
 """Lines that are drawn anew when the window changes; no window shows more."""

@@ -16,8 +16,8 @@ from bargein.routes import Message
 from .._app import run_answer
 from .._event_loop_watchdog import watch_loop
 from ..history._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
-from ._cells import clean, one_line
 from ._lines import Display, Line
+from ._terminal_text import clean, one_line
 from ._text_transport import TextTransport
 from ._typed_input import TypedInput
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from ..control._feed import Snapshot
 from ..events import PermissionRequested, QuestionAsked
-from ._cells import one_line
 from ._lines import Line, seconds
 from ._narrator import ToolAtWork, arguments_text, cap_name
+from ._terminal_text import one_line
 
 NEAR_ITS_END = 0.8
 """Of a cap: from here on it is shown, which is where ``CapWarning`` comes."""

@@ -24,11 +24,11 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ._cells import clean, one_line
 from ._lines import Display, Line
 from ._permission_answers import permission_answer
 from ._receipts import not_stopped_line, receipt_line
 from ._slash_commands import Typed, as_message, help_lines, read_command
+from ._terminal_text import clean, one_line
 
 if TYPE_CHECKING:
     from .._call import Call
