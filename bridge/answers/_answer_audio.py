@@ -7,8 +7,8 @@ import trio
 from bargein.routes import Message
 
 from ..playout._echo_text import words_around
-from ..playout._events import Telling
 from ..playout._playout import Playout
+from ..playout._playout_events import Telling
 from ..playout._utterance import Utterance
 
 

@@ -26,9 +26,9 @@ from ..events import (
     JobFinished,
     Outcome,
 )
-from ..playout._events import Telling
 from ..playout._hold import Holding
 from ..playout._playout import Playout
+from ..playout._playout_events import Telling
 from ..playout._tts_audio import Voiced
 from ..playout._utterance import Utterance
 from ._answer import FixedText, Turn, Turns, end_of, lineage, verb_of
