@@ -18,9 +18,9 @@ from ..conversations import SqliteConversations
 from ._audio_transport import MachineVoice
 from ._captured_output import log_to, opened_log
 from ._console import Console
+from ._console_call import Session, data_folder
 from ._errors import ConsoleError
 from ._plain_console import PlainConsole
-from ._session import Session, data_folder
 from ._terminal import is_capable, opened_terminal
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from bargein.routes import Message
 from ..events import CallState, InputReturned
 from ..history._entries import UserEntry
 from ._captured_output import stray_output
+from ._console_call import Session, earlier_lines
 from ._editor import LineEditor
 from ._keyboard import Keyboard
 from ._lines import Line
 from ._narrator import Narrator
 from ._screen import Live, Painter, Transcript, frame_of
-from ._session import Session, earlier_lines
 from ._signals import Signals
 from ._status import AT_REST, asked_lines, question_lines, queued_lines, status_line, tool_lines
 from ._terminal import Terminal

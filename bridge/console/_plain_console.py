@@ -18,9 +18,9 @@ from pydantic_core import PydanticSerializationError
 
 from bargein.routes import Event, Message
 
+from ._console_call import Session, earlier_lines
 from ._lines import Line, encodable
 from ._narrator import Narrator
-from ._session import Session, earlier_lines
 from ._signals import Signals
 from ._status import asked_lines, question_lines
 from ._typed_input import TypedInput
