@@ -15,10 +15,10 @@ PLAIN = """
     anthropic assemblyai cartesia deepgram elevenlabs accept address and argument as attempt
     audio base batched body bpe cancellation canvas capture captured cell chinese click clock
     closeup closing color connect connection content core database deadline decision decorator
-    default demo detector download duplicate editor english error espeak everywhere execution
-    extra failure feature field file flow french function generator german greeting guard
-    hearing hello http ignored incoming input japanese json keeper key keyboard label late
-    latency launch layout limit listener listening local lock log long main measure merge
+    default demo detector download duplicate editor english error espeak eval everywhere
+    execution extra failure feature field file flow french function generator german greeting
+    guard hearing hello http ignored incoming input japanese json keeper key keyboard label
+    late latency launch layout limit listener listening local lock log long main measure merge
     microphone multi name number observer open openai option order output packed parser partial
     pausable per picture piper plain player plugin position process python reconnecting
     recorder recording refusal rehearse remote repeated reply report resample resource result

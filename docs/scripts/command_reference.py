@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from bargein.bridge.cli import _main as command_line
-from bargein.nodes.evaluation import _command as evaluation
+from bargein.nodes.evaluation import _eval_command as evaluation
 from bargein.nodes.weights import _command as models
 
 ROOT = Path(__file__).parents[2]

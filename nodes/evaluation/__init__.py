@@ -3,7 +3,7 @@
 ``command()`` plays a folder of recordings into calls; ``Row`` is a line of its table.
 """
 
-from ._command import command as command
+from ._eval_command import command as command
 from ._recordings import RecordingsError as RecordingsError
 from ._table import Row as Row
 from ._table import as_json as as_json
