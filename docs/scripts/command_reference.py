@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 from bargein.bridge.cli import _main as command_line
 from bargein.nodes.evaluation import _eval_command as evaluation
-from bargein.nodes.weights import _command as models
+from bargein.nodes.weights import _models_command as models
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "commands.md"

@@ -6,8 +6,6 @@ them.
 
 from __future__ import annotations
 
-from ._command import ProgressPrinter as ProgressPrinter
-from ._command import command as command
 from ._download import Downloader as Downloader
 from ._download import PipDownloader as PipDownloader
 from ._errors import PipMissingError as PipMissingError
@@ -18,6 +16,8 @@ from ._errors import WeightsError as WeightsError
 from ._errors import WeightsHashError as WeightsHashError
 from ._errors import WeightsMissingError as WeightsMissingError
 from ._errors import WeightsNetworkError as WeightsNetworkError
+from ._models_command import ProgressPrinter as ProgressPrinter
+from ._models_command import command as command
 from ._sources import MODELS as MODELS
 from ._sources import Model as Model
 from ._sources import ModelFile as ModelFile
