@@ -2,7 +2,7 @@
 
 from bargein.nodes.processes import Ladder, StopReport, stop_process
 
-from ._command import CommandTool, command_tool
+from ._command_tool import CommandTool, command_tool
 from ._errors import (
     CommandError,
     ProcessError,
