@@ -8,7 +8,6 @@ call on one clock; ``find_cut()``, ``find_answer()`` and ``find_aside()`` measur
 
 from ._call import Beside as Beside
 from ._call import make_call as make_call
-from ._caller import Conversation as Conversation
 from ._checks import likeness as likeness
 from ._checks import run_checks as run_checks
 from ._checks import words as words
@@ -49,6 +48,7 @@ from ._script import Line as Line
 from ._script import Perception as Perception
 from ._script import agent_falls_silent as agent_falls_silent
 from ._script import agent_has_spoken as agent_has_spoken
+from ._simulated_caller import Conversation as Conversation
 
 __all__ = [
     "Answer",

@@ -8,7 +8,6 @@ from typing import TypeAlias
 import trio
 
 from ..client import FRAME_S, Caller, Clear, Transcript, open_caller
-from ._caller import Conversation, Watcher
 from ._ignored_sounds import find_aside
 from ._measure import Fence, Notes, find_answer, find_cut, heard_of_turn
 from ._microphone import Microphone, Room
@@ -16,6 +15,7 @@ from ._observer import Observer
 from ._recording import RATE_HZ, Recording, record
 from ._result import Aside, Rehearsal, Said
 from ._script import Line
+from ._simulated_caller import Conversation, Watcher
 
 TAIL_S = 0.3
 """Silence recorded after the call."""

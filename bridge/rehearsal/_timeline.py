@@ -11,13 +11,13 @@ from typing import Any, final
 import trio
 
 from ..client import Cut, Ended, ErrorMessage, OtherEvent, Received, Spoken, State, Transcript
-from ._caller import Conversation
 from ._caller_hearing import Ear, Messages
 from ._pcm import last_audible, samples
 from ._recording import RATE_HZ
 from ._report import decision_in_words, parts_in_words
 from ._result import Decision, Rehearsal
 from ._script import Line
+from ._simulated_caller import Conversation
 from ._terminal import Style, Terminal, columns
 
 PROGRESS_EVERY_S = 0.2
