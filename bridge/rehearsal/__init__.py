@@ -6,8 +6,6 @@ call on one clock; ``find_cut()``, ``find_answer()`` and ``find_aside()`` measur
 ``run_checks()`` judges the call, and ``draw()`` draws it.
 """
 
-from ._call import Beside as Beside
-from ._call import make_call as make_call
 from ._checks import likeness as likeness
 from ._checks import run_checks as run_checks
 from ._checks import words as words
@@ -29,6 +27,8 @@ from ._pcm import joined as joined
 from ._pcm import last_audible as last_audible
 from ._pcm import samples as samples
 from ._picture import draw as draw
+from ._recorded_call import Beside as Beside
+from ._recorded_call import make_call as make_call
 from ._recording import RATE_HZ as RATE_HZ
 from ._recording import Recording as Recording
 from ._recording import record as record

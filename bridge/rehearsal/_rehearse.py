@@ -14,13 +14,13 @@ import trio
 
 from .._app import App
 from ..server import open_server
-from ._call import make_call
 from ._checks import run_checks
 from ._extra import need
 from ._measure import Notes, heard_of_turn
 from ._observer import Observer
 from ._pcm import first_audible, resample, samples, to_pcm
 from ._picture import draw
+from ._recorded_call import make_call
 from ._recording import RATE_HZ
 from ._report import as_json
 from ._result import Cut, Predicate, Rehearsal
