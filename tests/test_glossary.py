@@ -22,9 +22,9 @@ PLAIN = """
     microphone multi name number observer open openai option order output packed parser partial
     pausable per picture piper plain player plugin position process python reconnecting
     recorded recorder recording refusal rehearse remote repeated reply report resample resource
-    result resumable runner running safe say schema scope screen script scripted serve server
-    service session setting shared signal signature signed similarity simulated single slash
-    socket sound source spanish sqlite start status stdio store stream table target task
+    result resumable row runner running safe say schema scope screen script scripted serve
+    server service session setting shared signal signature signed similarity simulated single
+    slash socket sound source spanish sqlite start status stdio store stream table target task
     terminal testing time traceback transfer type typed validation value view warning whole
     wire work writer
 """

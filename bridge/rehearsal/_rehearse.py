@@ -25,7 +25,7 @@ from ._recording import RATE_HZ
 from ._report import as_json
 from ._result import Cut, Predicate, Rehearsal
 from ._script import Line
-from ._terminal import Terminal
+from ._terminal_rows import Terminal
 from ._timeline import Timeline
 
 Voice: TypeAlias = Callable[[str], Awaitable[bytes]]

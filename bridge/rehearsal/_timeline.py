@@ -18,7 +18,7 @@ from ._report import decision_in_words, parts_in_words
 from ._result import Decision, Rehearsal
 from ._script import Line
 from ._simulated_caller import Conversation
-from ._terminal import Style, Terminal, columns
+from ._terminal_rows import Style, Terminal, columns
 
 PROGRESS_EVERY_S = 0.2
 _NAME_COLUMNS = 8
