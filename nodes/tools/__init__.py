@@ -1,4 +1,4 @@
-"""Tools that a model can call: what an interrupt means to each is declared, and kept."""
+"""Tools that a model can call, each with a policy that says what an interrupt does to it."""
 
 from bargein.bridge.control import Answer as Answer
 from bargein.bridge.control import AnswerPhrases as AnswerPhrases

@@ -1,4 +1,4 @@
-"""What the tools of an agent need of its call: the face of a ``Call`` that they get."""
+"""Protocols for the parts of a ``Call`` that an agent's tools use."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
 
 
 class TurnOfTools(Protocol):
-    """The turn that calls a tool, as far as the tool shows something in it."""
+    """The part of a turn that its tools use."""
 
     @property
     def number(self) -> int:
-        """Which turn of the call it is, from 1."""
+        """The number of the turn in the call, from 1."""
         ...
 
     @property
     def phase(self) -> TurnPhase:
-        """What it is at."""
+        """What the turn is doing, as a phase."""
         ...
 
     @property
     def label(self) -> str:
-        """What it is doing, in a few words."""
+        """What the turn is doing, in a few words."""
         ...
 
     def show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> bool:
-        """Show what it is at; return whether that is new."""
+        """Show what the turn is doing; return whether that has changed."""
         ...
 
     def stand(self, reason: str, now_s: float) -> None:
-        """Stop its clock, until ``go_on()`` for each reason."""
+        """Stop the turn's clock until ``go_on()`` is called for every reason."""
         ...
 
     def go_on(self, reason: str, now_s: float) -> None:
-        """Take a reason back, and start its clock again after the last one."""
+        """Withdraw a reason, and restart the turn's clock after the last one."""
         ...
 
 
@@ -48,16 +48,16 @@ class QuestionsOfTools(Protocol):
     """The questions that tools have asked the caller."""
 
     def interrupt(self, call_id: str, verb: Verb) -> None:
-        """Close the questions of a tool, as a verb interrupts it."""
+        """Close the questions of a tool that a verb interrupts."""
         ...
 
 
 class PermissionsOfTools(Protocol):
-    """Whether tools may run, and who is asked."""
+    """Decides whether tools may run, and asks for permission."""
 
     @property
     def pending(self) -> tuple[Question, ...]:
-        """The questions that nobody has answered yet."""
+        """The open questions."""
         ...
 
     async def ask(
@@ -77,47 +77,47 @@ class PermissionsOfTools(Protocol):
 
 
 class CallOfTools(Protocol):
-    """The part of a ``Call`` in which tools run."""
+    """The part of a ``Call`` that tools need."""
 
     @property
     def router(self) -> Router:
-        """Carries what tools tell, and logs what they raise."""
+        """The router, which publishes events of tools and logs their errors."""
         ...
 
     @property
     def nursery(self) -> trio.Nursery:
-        """Owns the tasks of the tools."""
+        """The nursery that owns the tasks of the tools."""
         ...
 
     @property
     def ended(self) -> trio.Event:
-        """Set once the call is over: no tool starts any more."""
+        """Set once the call is over, so that no further tool starts."""
         ...
 
     @property
     def history(self) -> History:
-        """Where it is written down that a tool began."""
+        """The history, which records that a tool began."""
         ...
 
     @property
     def work(self) -> WorkRoom:
-        """The tools that run."""
+        """The running tools."""
         ...
 
     @property
     def permissions(self) -> PermissionsOfTools:
-        """Whether tools may run."""
+        """The permissions of tools."""
         ...
 
     @property
     def questions(self) -> QuestionsOfTools:
-        """What tools have asked the caller."""
+        """The questions that tools have asked the caller."""
         ...
 
     def turn_of(self, run: Run | None) -> TurnOfTools | None:
-        """Return the turn that a run works on; ``None`` if it works on none that is not over."""
+        """Return the open turn that a run works on; ``None`` if there is none."""
         ...
 
     def touch_state(self) -> None:
-        """Have the state of the call worked out anew."""
+        """Have the state of the call recomputed."""
         ...

@@ -1,10 +1,10 @@
-"""The one section of a tool that is not cut.
+"""The commit section: the one part of a tool that no interrupt cancels.
 
     async with commit():          # in a thread: with commit():
         await pay(invoice)
 
-A section is shielded from every interrupt until its own deadline.  Whoever wants to enter it once
-a stop has taken effect does not get in.
+A section is shielded from every interrupt until its own deadline. A tool that was stopped before
+its section cannot enter it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ COMMIT_S = 5.0
 services commonly wait 3 to 5 s before they give up."""
 
 Stage = Literal["unused", "refused", "open", "closed", "broken"]
-"""``refused``: the stop came first; ``broken``: left by an error, or past its deadline."""
+"""``refused``: a stop came first; ``broken``: left by an error, or after its deadline."""
 
 
 class CommitState:
-    """Where a tool that runs stands to its commit section.  Safe from any thread."""
+    """The state of a running tool's commit section; safe from any thread."""
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
@@ -54,25 +54,25 @@ class CommitState:
 
     @property
     def is_entered(self) -> bool:
-        """Whether the tool has been inside its section."""
+        """Whether the tool has entered its section."""
         return self.stage in ("open", "closed", "broken")
 
     def stop(self) -> None:
-        """Let nobody in from now on."""
+        """Refuse to open the section from now on."""
         with self._lock:
             self._stopped = True
 
     def knock(self) -> None:
-        """Record that the tool wants to enter its section after a stop came."""
+        """Record that the tool tried to enter its section after a stop."""
         with self._lock:
             if self._stopped and self.stage == "unused":
                 self.stage = "refused"
 
     def open(self, until_s: float) -> bool:
-        """Enter the section, if no stop came first.
+        """Enter the section unless a stop came first; return whether it was entered.
 
         Raises:
-            RuntimeError: The tool has used its section.
+            RuntimeError: The tool has already used its section.
         """
         with self._lock:
             if self.is_entered:
@@ -103,7 +103,7 @@ class CommitSection:
 
     async def __aenter__(self) -> Self:
         try:
-            await trio.lowlevel.checkpoint()  # a stop that came first cancels here
+            await trio.lowlevel.checkpoint()  # an earlier stop cancels here
         finally:
             self._state.knock()
         until_s = trio.current_time() + self._deadline_s
@@ -145,7 +145,7 @@ class CommitSection:
         if trio.lowlevel.in_trio_run():
             raise TypeError("write `async with commit():`; `with commit():` is for threads")
         try:
-            # With the token named, an abandoned thread is answered too.
+            # With an explicit token this also works in an abandoned thread.
             return trio.from_thread.run_sync(trio.current_time, trio_token=self._trio_token)
         except trio.RunFinishedError:
             raise Interrupted("the call of the tool is over") from None

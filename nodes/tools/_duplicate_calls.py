@@ -1,6 +1,6 @@
-"""A call of a tool while an identical one runs: it joins that one, or is refused.
+"""Handles a tool call while an identical one runs: it joins that one, or is refused.
 
-Models repeat a call whose result does not come soon; ``@tool(on_duplicate=...)`` says what follows.
+Models repeat a call if its result takes long; ``@tool(on_duplicate=...)`` says what to do.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ._tool_context import ToolContext
 def without_duplicate(
     tool: Tool, request: ToolCall, running: Iterable[RunningTool]
 ) -> tuple[Tool, Settled | None]:
-    """Return what carries out a call, and why it is refused if it is.
+    """Return the tool that carries out a call, and the outcome if the call is refused.
 
     Args:
-        tool: The tool that was called; it does not run twice at once with the same arguments.
+        tool: The called tool, which must not run twice at once with the same arguments.
         request: The call.
-        running: The tools of the agent that run.
+        running: The agent's running tools.
     """
     wanted = _key(request.name, request.arguments)
     for other in running:
@@ -38,10 +38,10 @@ def without_duplicate(
 
 
 class _Joined(Tool):
-    """Gives the result of an identical call that was running already."""
+    """Returns the result of an identical call that is already running."""
 
     def __init__(self, other: RunningTool) -> None:
-        # It does nothing itself, so cutting it does no harm; the other goes on by its own policy.
+        # Cancelling it is harmless, since it does nothing itself; the other one follows its policy.
         super().__init__(other.tool.name, read_only=True, on_duplicate="join")
         self._other = other
 

@@ -1,8 +1,8 @@
 """Errors of tools.
 
-ToolDefinitionError      a tool was declared wrong, raised by the very declaration
-BadArgumentsError             a model called a tool with arguments that do not fit
-CommitOverrunError            a commit section was not over at its deadline
+ToolDefinitionError      a tool is declared wrongly; raised by the declaration
+BadArgumentsError        a model called a tool with wrong arguments
+CommitOverrunError       a commit section did not end by its deadline
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ class ToolDefinitionError(SafeText, BargeinError, TypeError):
 
 
 class BadArgumentsError(BargeinError, ValueError):
-    """A tool was called with wrong arguments; the text tells the model how to correct them."""
+    """A tool was called with wrong arguments; the message tells the model how to correct them."""
 
 
 class CommitOverrunError(BargeinError, TimeoutError):
-    """A commit section was not over at its deadline; its effect is unknown."""
+    """A commit section did not end by its deadline; its effect is unknown."""
 
     def __init__(self, tool: str, deadline_s: float) -> None:
         super().__init__(tool, deadline_s)

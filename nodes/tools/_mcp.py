@@ -1,4 +1,4 @@
-"""MCP servers as sources of tools.
+"""Tools from MCP servers.
 
 async with McpServer(["python", "server.py"]).open() as tools:
     runner = ToolRunner(call, tools, source="agent")
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ._tool_context import ToolContext
 
 START_S = 30.0
-"""Launchers such as npx and uvx fetch the server first; its own start takes a second or two."""
+"""Launchers such as npx and uvx download the server first; starting it takes a second or two."""
 _log = structlog.get_logger()
 _NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
@@ -78,7 +78,7 @@ class McpTool(Tool):
         """Return the arguments unchanged, checked against the server's schema.
 
         Raises:
-            BadArgumentsError: They do not match it.
+            BadArgumentsError: They do not match the schema.
         """
         parsed = super().parse(arguments, raw)
         if complaints := self._check.complaints(parsed):
@@ -88,10 +88,10 @@ class McpTool(Tool):
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         """Call the remote tool, and return its result as text.
 
-        Cancelling cancels the remote tool, and takes a second at most.
+        Cancelling also cancels the remote tool, which takes at most a second.
 
         Raises:
-            McpToolError: The server is gone, or refuses.
+            McpToolError: The server is gone, or the call failed.
         """
         try:
             result = await self._session.call(self.remote_name, arguments, context)
@@ -144,14 +144,14 @@ class McpServer:
             headers: HTTP headers of each request, such as ``Authorization``.
             prefix: Prepended to each tool's name, for sources with equal names.
             policy: What an interrupt does to its tools.
-            timeout_s: Seconds after which a tool is cut; ``None`` for no limit.
+            timeout_s: Seconds after which a tool is cancelled; ``None`` for no limit.
             permission: Whether its tools run at once, ask first or never run.
-            policies: The policy of single tools.
-            timeouts_s: The limit of single tools.
-            permissions: The permission of single tools.
+            policies: The policies of single tools.
+            timeouts_s: The limits of single tools.
+            permissions: The permissions of single tools.
             may_ask: Whether the server may have the agent ask the caller a question, in the
                 server's words, while one of its tools runs (the protocol's elicitation).
-            start_s: Seconds until it must be ready, above 0.
+            start_s: Seconds until the server must be ready, above 0.
 
         Raises:
             ToolDefinitionError: Both or neither of command and URL are given, or a setting belongs
@@ -180,10 +180,10 @@ class McpServer:
     async def open(self) -> AsyncIterator[list[Tool]]:
         """Connect for a block, and yield the server's tools.
 
-        Any number of calls may use them at once.  If the server dies, the calls under way fail, and
-        the next use of a tool starts it or connects again; what it had in memory is lost.  Leaving
-        the block cancels what still runs and ends the program within seven seconds: it closes the
-        program's input, then sends SIGTERM, then SIGKILL to its whole session.
+        Any number of calls may use them at once.  If the server dies, the current calls fail, and
+        the next use of a tool starts it or connects again; the server's state in memory is lost.
+        Leaving the block cancels running calls and ends the program within seven seconds: it closes
+        the program's input, then sends SIGTERM, then SIGKILL to its whole session.
 
         Raises:
             McpExtraError: The package of the extra ``mcp`` is not installed.
@@ -198,7 +198,7 @@ class McpServer:
             session = McpSession(self.name, self._connect, nursery, start_s=self._start_s)
             try:
                 yield self._tools(session, await session.list_tools())
-            except Exception as error:  # noqa: BLE001 (raised below, where no nursery wraps it)
+            except Exception as error:  # noqa: BLE001 (raised below, outside the nursery's group)
                 failure = error
             finally:
                 await session.aclose()
@@ -267,7 +267,7 @@ class McpServer:
 def _check_source(
     command: Sequence[str] | None, url: str | None, *, program_only: bool, url_only: bool
 ) -> None:
-    """Check that it is clear what to connect to."""
+    """Check that exactly one source is given, with settings that fit it."""
     if (command is None) == (url is None):
         raise ToolDefinitionError(
             "McpServer() takes a command or a url=, and exactly one of the two"
@@ -287,7 +287,7 @@ def _check_source(
 
 
 def _free_name(wanted: str, taken: Container[str]) -> str:
-    """Return a name that models may call, and that no other tool has."""
+    """Return a valid name for a tool that no other tool has."""
     name = _NOT_IN_A_NAME.sub("_", wanted)[:_NAME_LENGTH]
     number = 1
     while name in taken:
@@ -298,10 +298,10 @@ def _free_name(wanted: str, taken: Container[str]) -> str:
 
 
 def _import_sdk() -> None:
-    """Import what connecting will need.
+    """Import the packages needed to connect.
 
     Raises:
-        McpExtraError: It is not installed.
+        McpExtraError: One of them is not installed.
     """
     try:
         import_module("mcp")

@@ -1,4 +1,4 @@
-"""What passes between a model and an MCP server: results as text, arguments checked by schema."""
+"""Converts results of an MCP server to text and checks arguments against its schemas."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ _MOST_COMPLAINTS = 5
 
 
 MOST_OF_RESULT = (8_000, 8_000)
-"""Characters kept of the beginning and the end of a result, as of what a command writes."""
+"""How many characters of a result's beginning and end are kept; the same as for commands."""
 
 MOST_OF_DESCRIPTION = (3_000, 1_000)
-"""Of the description of a tool; it is sent with every question to the model."""
+"""The same for a tool's description, which is sent with every request to the model."""
 
 MOST_OF_SCHEMA = 32_000
-"""Characters of the schema of a tool's arguments, as JSON; a longer one is not offered."""
+"""The longest schema of arguments, in characters of JSON; a tool with a longer one is not
+offered."""
 
 
 def bounded(text: str, most: tuple[int, int]) -> str:
-    """Return a text with its middle left out if it is long, and a word on that."""
+    """Return a text, with its middle replaced by a note if it is long."""
     if len(text) <= sum(most):
         return text
     excerpt = Excerpt(*most)
@@ -37,11 +38,11 @@ def bounded(text: str, most: tuple[int, int]) -> str:
 
 
 def result_text(result: CallToolResult) -> str:
-    """Return what the model is told of a result, with its middle left out if it is long.
+    """Return a result as text for the model, with its middle left out if it is long.
 
-    Text comes as it is.  What is no text is named with its type and size, since a model that calls
-    tools reads text.  Structured content is shown where no text says the same, as the specification
-    asks servers to do.
+    Text stays as it is. Other content is named with its type and size, since models read text.
+    Structured content is shown only if there is no text; the specification asks servers to send
+    both.
     """
     blocks = [_block_text(block) for block in result.content]
     if not blocks and result.structured_content is not None:
@@ -75,14 +76,14 @@ class ArgumentCheck:
     """The JSON schema of a tool's arguments, ready to check."""
 
     def __init__(self, server: str, tool: str, schema: Mapping[str, Any]) -> None:
-        """Compile a schema; one that is none checks nothing, and the log says so.
+        """Compile a schema; an invalid one is logged and checks nothing.
 
         References to other documents are not followed.
 
         Args:
             server: The server's name, for the log.
             tool: The tool's name, for the log.
-            schema: What the server says the arguments are like.
+            schema: The JSON schema of the arguments, from the server.
         """
         from jsonschema import SchemaError
         from jsonschema.validators import validator_for
@@ -99,14 +100,14 @@ class ArgumentCheck:
             self._validator = kind(schema, registry=Registry())
 
     def complaints(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Say what is wrong with arguments, one line for each place, at most five."""
+        """Return what is wrong with some arguments, one line for each place, at most five."""
         from referencing.exceptions import Unresolvable
 
         if self._validator is None:
             return []
         try:
             errors = sorted(self._validator.iter_errors(dict(arguments)), key=lambda e: e.json_path)
-        except Unresolvable as error:  # the server will check them itself
+        except Unresolvable as error:  # the server checks them itself
             self._log.warning("mcp_schema_is_invalid", problem=f"reference to {error.ref!r}")
             return []
         return [f"{_place(error.json_path)}{error.message}" for error in errors[:_MOST_COMPLAINTS]]

@@ -1,9 +1,9 @@
-"""What can go wrong with an MCP server.
+"""The errors of MCP servers.
 
 McpError
 ├── McpExtraError      (also an ImportError) the package of the extra is not installed
-├── McpServerError     the server cannot be started or reached, or says nothing of its tools
-└── McpToolError       the call of a tool failed; its text is for the model
+├── McpServerError     the server cannot be started or reached, or does not list its tools
+└── McpToolError       a tool call failed; the message is for the model
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bargein.routes import BargeinError, SafeText
 
 
 class McpError(BargeinError):
-    """An MCP server cannot do what it was asked."""
+    """An MCP server failed."""
 
 
 class McpExtraError(SafeText, McpError, ImportError):
@@ -27,12 +27,12 @@ class McpServerError(McpError):
     """A server cannot be started or reached, or violates the protocol."""
 
     def __init__(self, server: str, problem: str, detail: str = "") -> None:
-        """Keep which server, and what is wrong with it.
+        """Record the server and its problem.
 
         Args:
             server: The server's name.
             problem: What is wrong.
-            detail: What the server said last, on its standard error.
+            detail: The last lines of its standard error.
         """
         super().__init__(server, problem, detail)
         self.server = server
@@ -45,13 +45,13 @@ class McpServerError(McpError):
 
 
 class McpToolError(McpError):
-    """A tool call failed; the text is for the model."""
+    """A tool call failed; the message is for the model."""
 
     def __init__(self, text: str, *, is_effect_unknown: bool = False) -> None:
-        """Keep what is known.
+        """Record the failure.
 
         Args:
-            text: What the model is told.
+            text: The message for the model.
             is_effect_unknown: Whether the server may have carried out the call, or some of it.
         """
         super().__init__(text)

@@ -1,11 +1,11 @@
-"""What an MCP server asks the user in the midst of a tool (``elicitation/create``), asked aloud.
+"""Asks the caller an MCP server's questions during a tool call (``elicitation/create``).
 
 Rules, after the protocol's revision of 2025-11-25, "Elicitation":
-1. Each field that the server requires is one question to the caller, all of them if it requires
-   none; a form without fields asks for a yes.
-2. ``accept`` comes with a value for each field that was asked for, ``decline`` once the caller
-   takes a question back or says no, and ``cancel`` for all else: silence, an interrupt, an answer
-   that does not fit twice, a form that is no talk's, a page to be opened.
+1. Each required field is one question to the caller; if none is required, every field is. A form
+   without fields asks for a yes.
+2. The reply is ``accept`` with a value for each field, ``decline`` if the caller declines a
+   question or says no, and ``cancel`` otherwise: silence, an interrupt, two answers that do not
+   fit, a form that cannot be spoken, a page to open.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 MOST_FIELDS = 5
-"""More than anybody answers on the telephone."""
+"""More fields than anybody answers on the telephone."""
 
 MOST_OF_QUESTION = (400, 100)
-"""Characters of a server's question that are said, from its beginning and its end."""
+"""How many characters of a question's beginning and end are said."""
 
 _TRIES = 2
 
@@ -41,17 +41,17 @@ Value = str | int | float | bool
 
 
 class _NoAnswerError(Exception):
-    """There is no value; the action is what the server is told."""
+    """There is no value; the action is the reply to the server."""
 
 
 async def answer_server(params: ElicitRequestParams, context: ToolContext) -> ElicitResult:
-    """Ask the caller what a server wants to know, and return what it is told.
+    """Ask the caller a server's questions, and return the reply to the server.
 
     Cancelling withdraws the question.
 
     Args:
-        params: What the server asks.
-        context: That of the tool that the server works on.
+        params: The server's questions.
+        context: The context of the tool that the server runs.
     """
     from mcp_types import ElicitRequestFormParams, ElicitResult
 
@@ -80,7 +80,7 @@ async def answer_server(params: ElicitRequestParams, context: ToolContext) -> El
 
 
 def _fields(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the fields that are asked for, by their names."""
+    """Return the fields to ask for, by name."""
     properties = schema.get("properties") or {}
     required = schema.get("required") or list(properties)
     return {name: dict(properties[name]) for name in properties if name in required}
@@ -106,7 +106,7 @@ async def _ask(context: ToolContext, text: str, field: Mapping[str, Any]) -> Val
 
 
 def _choices(field: Mapping[str, Any]) -> dict[str, Value]:
-    """Return the values that may be chosen, by what the caller is offered; empty for any."""
+    """Return the possible values by the choices that the caller is offered; empty for any value."""
     if field.get("type") == "boolean":
         return {_YES: True, _NO: False}
     titled = field.get("oneOf") or ()
@@ -118,7 +118,7 @@ def _choices(field: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def _value(text: str, field: Mapping[str, Any]) -> Value | None:
-    """Return what an answer says as the type that a field has; None if it does not."""
+    """Convert an answer to the type of a field; return None if it does not fit."""
     match field.get("type"):
         case "string":
             return text

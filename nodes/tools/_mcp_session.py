@@ -1,12 +1,14 @@
-"""A session with an MCP server: calls from any number of tasks, and a server that may go away.
+"""A session with an MCP server, for calls from any number of tasks, which survives the server's
+loss.
 
 Rules:
-1. The connection lives in a task of its own, so that nothing that goes wrong with it can cancel
-   whoever uses it.
-2. Each request is a task of its own beside it.  A tool that is cut cancels its request, and the SDK
-   then tells the server (``notifications/cancelled``); that is waited for a second at most.
-3. A server that is gone fails the requests that are under way.  The next one connects anew.
-4. A server that answers nothing after a cut is gone: it is ended, as a deaf worker is.
+1. The connection lives in a task of its own, so that its failures cannot cancel the tasks that use
+   it.
+2. Each request is a task of its own too. A cancelled tool cancels its request, and the SDK notifies
+   the server (``notifications/cancelled``), which may take at most a second.
+3. When the server is lost, the current requests fail. The next one connects again.
+4. A server that answers nothing after a cancel counts as lost and is ended, like an unresponsive
+   worker.
 """
 
 from __future__ import annotations
@@ -41,41 +43,41 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _CANCEL_S = 1.0
-"""How long telling a server that a call is cancelled may hold up whoever was cut."""
+"""How long notifying the server may delay a cancelled tool, in seconds."""
 _DEAF_S = 5.0
-"""How long a server may leave a question unanswered after a cut.  One that works on a single thread
-answers when the call that was cut is over, so this is its time to obey."""
+"""How long a server may leave a request unanswered after a cancel, in seconds. A server with a
+single thread answers only when the cancelled call has ended, so this is its time to end it."""
 _CLOSE_S = 6.0
-"""The end of a server process takes 5 s at most; the rest is for what comes before it."""
+"""Ending a server process takes at most 5 s; the rest is for what comes before it."""
 CONNECTION_CLOSED = -32000
-"""The SDK's code of an error that means that the connection is gone (``mcp_types``)."""
+"""The SDK's error code for a lost connection (``mcp_types``)."""
 _MOST_PAGES = 100
-"""A list of tools with more pages is one that does not end."""
+"""A list of tools with more pages is treated as endless."""
 
 Connect = Callable[["McpSession", "Link"], "AbstractAsyncContextManager[Client]"]
-"""Opens a connection; its client logs to the session, and tells the link when it is gone."""
+"""Opens a connection, whose client logs to the session and reports its loss to the link."""
 
 
 class Link:
-    """One connection to the server, from its making to its end."""
+    """One connection to the server, from its start to its end."""
 
     def __init__(self) -> None:
         self.client: Client | None = None
         self.problem = ""
-        """Why there is no connection any more; empty while nothing is wrong."""
+        """Why the connection was lost; empty while it works."""
         self.detail = ""
-        """What more is known of that, for whoever runs the server and not for the model."""
+        """More about the problem, for the operator of the server and not for the model."""
         self.scope = trio.CancelScope(shield=True)
         self.ready = trio.Event()
-        """Set once there is a connection, or it is known that there will be none."""
+        """Set when the connection is open, or has failed to open."""
         self.unwanted = trio.Event()
-        """Set once it shall end, or has ended by itself."""
+        """Set when the connection should end, or has ended by itself."""
         self.closed = trio.Event()
         self.is_asked = False
-        """Whether a server that was cut is asked for a sign of life."""
+        """Whether a sign of life was requested after a cancel."""
 
     def lost(self, problem: str, detail: str = "") -> None:
-        """Note that the server is gone, and end what is left of the connection."""
+        """Record that the server is lost, and end the rest of the connection."""
         if not self.problem:
             self.problem, self.detail = problem, detail
         self.client = None
@@ -83,12 +85,12 @@ class Link:
 
     @property
     def usable(self) -> bool:
-        """Whether it serves requests, or may yet."""
+        """Whether the connection serves requests, or may soon."""
         return not self.unwanted.is_set() and not self.closed.is_set()
 
 
 class _Request:
-    """One call of a tool, under way."""
+    """One tool call in progress."""
 
     def __init__(self, context: ToolContext) -> None:
         self.context = context
@@ -99,7 +101,7 @@ class _Request:
         self._reached = float("-inf")
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Pass on how far the server is; what comes late or out of order is dropped."""
+        """Pass on the server's progress; drop reports that are late or out of order."""
         if self.done.is_set() or progress < self._reached:
             return
         self._reached = progress
@@ -113,12 +115,12 @@ class McpSession:
     def __init__(
         self, name: str, connect: Connect, nursery: trio.Nursery, *, start_s: float
     ) -> None:
-        """Keep how to connect; connects nothing.
+        """Keep the settings; nothing connects yet.
 
         Args:
             name: The server's name.
             connect: Opens a connection.
-            nursery: Where connections and requests live.
+            nursery: Owns the connections and requests.
             start_s: How long connecting may take.
         """
         self._name = name
@@ -128,14 +130,14 @@ class McpSession:
         self._link: Link | None = None
         self._requests: set[_Request] = set()
         self._closing = False
-        # A connection that the tool of one call makes anew belongs to no call, in the log either.
+        # A connection that one call's tool reopens belongs to no call, in the log either.
         self._context = copy_context()
 
     async def list_tools(self) -> list[RemoteTool]:
         """Ask the server for its tools.
 
         Raises:
-            McpServerError: It cannot be reached, or gives no list that ends.
+            McpServerError: The server cannot be reached, or its list has no end.
         """
         from mcp import MCPError
         from pydantic import ValidationError
@@ -164,12 +166,12 @@ class McpSession:
     ) -> CallToolResult:
         """Call a tool and wait for its result.
 
-        Cancelling is safe: the server is told to stop, which takes a second at most.
+        Cancelling is safe: the server is told to stop, which takes at most a second.
 
         Args:
             tool: The tool's name, as the server knows it.
             arguments: Its arguments.
-            context: Gets what the server tells while the tool runs.
+            context: Gets the server's progress and log messages while the tool runs.
 
         Raises:
             McpToolError: The server is gone, or refuses.
@@ -191,7 +193,7 @@ class McpSession:
         return request.result
 
     async def aclose(self) -> None:
-        """Cancel all requests, and end the connection; takes seven seconds at most."""
+        """Cancel all requests and end the connection; takes at most seven seconds."""
         self._closing = True
         requests = tuple(self._requests)
         for request in requests:
@@ -220,7 +222,7 @@ class McpSession:
         except McpServerError as error:
             text = f"The tool server {self._name!r} cannot be used: {error.problem}."
             request.error = McpToolError(text)
-        except Exception as error:  # noqa: BLE001 (the model is told; the call goes on)
+        except Exception as error:  # noqa: BLE001 (the model gets it; the call continues)
             request.error = _failure(tool, error, link)
             kind = type(error).__name__
             _log.warning("mcp_call_failed", server=self._name, tool=tool, error=kind)
@@ -231,7 +233,7 @@ class McpSession:
             await self._ask(link)
 
     async def _ask(self, link: Link) -> None:
-        """Take a server for lost that does not answer; an error is an answer, too.
+        """Mark the server as lost unless it answers a request; an error is an answer too.
 
         The newest protocol has no ping.
         """
@@ -247,7 +249,7 @@ class McpSession:
             link.lost(f"was cut, and did not answer within {_DEAF_S:g} s")
 
     async def _connected(self) -> tuple[Link, Client]:
-        """Return the connection; makes one if there is none."""
+        """Return the connection, opening one if there is none."""
         link = self._link
         if link is None or not link.usable:
             link = self._link = Link()
@@ -258,7 +260,7 @@ class McpSession:
         return link, link.client
 
     async def _serve(self, link: Link) -> None:
-        """Hold a connection until nobody wants it any more, or it is lost."""
+        """Run a connection until it is unwanted or lost."""
         try:
             with link.scope, trio.move_on_after(self._start_s) as starting:
                 async with self._connect(self, link) as link.client:
@@ -267,7 +269,7 @@ class McpSession:
                     await link.unwanted.wait()
             if starting.cancelled_caught:
                 link.lost(f"did not answer within {self._start_s:g} s")
-        except Exception as error:  # noqa: BLE001 (the SDK's tasks raise what they like, in groups)
+        except Exception as error:  # noqa: BLE001 (the SDK's tasks may raise anything, in groups)
             link.lost(_innermost(error))
         finally:
             link.lost("was closed")
@@ -281,8 +283,8 @@ class McpSession:
     ) -> ElicitResult:
         """Ask the caller what the server wants to know.
 
-        The newest protocol has it asked by the call itself.  In the older one a question does not
-        say which call it belongs to: it is asked if there is but one.
+        In the newest protocol the call itself asks. In the older one a question does not say which
+        call it belongs to, so it is asked only if there is exactly one call.
         """
         from mcp_types import ElicitResult
 
@@ -297,9 +299,9 @@ class McpSession:
         return await answer_server(params, tool)
 
     async def log(self, params: LoggingMessageNotificationParams) -> None:
-        """Pass on what the server logs to the tools that run.
+        """Pass on the server's log messages to the running tools.
 
-        The protocol does not say which call a line belongs to: each that runs gets it.
+        The protocol does not say which call a message belongs to, so each running call gets it.
         """
         data = params.data
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
@@ -310,7 +312,7 @@ class McpSession:
 
 
 def _failure(tool: str, error: Exception, link: Link | None) -> McpToolError:
-    """Say to a model what was wrong with a call."""
+    """Return the error that tells the model what went wrong in a call."""
     from mcp import MCPError
 
     told = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED

@@ -1,8 +1,8 @@
-"""An MCP server as a child process: messages over its standard input and output, and its end.
+"""Runs an MCP server as a child process, with messages over its standard input and output.
 
-The SDK has such a transport too.  This one differs in what a call needs: the server's standard
-error goes to the log, a server that dies is noticed even while a child of its own holds its output
-open, and its end takes five seconds at most and leaves nobody of its session behind.
+The SDK has such a transport too. This one differs in what a call needs: the server's standard error
+goes to the log, its death is noticed even while a child of its own holds its output open, and it
+ends within five seconds, with every process in its session.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _POLITE_S = 1.0
-"""The MCP specification has the client close the server's input first and wait "a reasonable time":
+"""How long a server may take to end after its input is closed, in seconds. The MCP specification
+asks the client to close the input first and wait "a reasonable time":
 https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown"""
 _LADDER = Ladder(int_s=0, term_s=1.0, kill_s=1.0)
-"""A server whose input was closed has been asked already: SIGINT would add nothing."""
+"""Closing its input has already asked the server to end, so SIGINT would add nothing."""
 _LAST_OUTPUT_S = 0.2
-"""How long the output of a server that died is still read: a child of it may hold the pipe open."""
+"""How long a dead server's output is still read, in seconds: a child of it may hold the pipe
+open."""
 _LONGEST_LINE = 64 << 20
-"""A message that is longer ends the connection, before it fills the memory."""
+"""A longer message ends the connection before it fills the memory."""
 _STDERR_LINES = 3
 
 
@@ -48,15 +50,15 @@ async def open_server(
     cwd: str | PathLike[str] | None,
     on_end: Callable[[str, str], None],
 ) -> AsyncIterator[TransportStreams]:
-    """Start a server, and give the SDK's session its two streams; no process is left afterwards.
+    """Start a server and yield the two streams for the SDK's session; leave no process behind.
 
     Args:
         name: The server's name, for the log.
         command: The program and its arguments.
         env: Its whole environment.
-        cwd: Its working directory; ``None`` is this process's.
-        on_end: Called once no message can come any more: with why, and with what it wrote last to
-            its standard error.
+        cwd: Its working directory; ``None`` inherits ours.
+        on_end: Called once no further message can come, with the reason and the last lines of its
+            standard error.
 
     Raises:
         OSError: The program cannot be started.
@@ -74,7 +76,7 @@ async def open_server(
         try:
             yield incoming, outgoing
         finally:
-            incoming.close()  # its output is read on and dropped, so that it can end
+            incoming.close()  # its output is still read and dropped, so that it can end
             outgoing.close()
             with trio.move_on_after(_POLITE_S + _LADDER.bound_s + SPARE_S, shield=True):
                 await process.end(_LADDER, polite_s=_POLITE_S)
@@ -82,13 +84,13 @@ async def open_server(
 
 
 async def _read(process: Process, messages: Any, on_end: Callable[[str, str], None]) -> None:
-    """Pass on what the server writes, until it writes no more."""
+    """Pass on the server's messages until the end of its output."""
     problem = "closed its output"
     async with messages:
         try:
             while (line := await _next_line(process)) is not None:
                 if (message := _parse(line, process.name)) is not None:
-                    with suppress(Exception):  # anyio's, when the session is gone
+                    with suppress(Exception):  # anyio's error if the session has ended
                         await messages.send(message)
         except ProcessLostError as error:
             problem = error.problem
@@ -100,7 +102,7 @@ async def _read(process: Process, messages: Any, on_end: Callable[[str, str], No
 
 
 async def _next_line(process: Process) -> bytes | None:
-    """Return the next line that a process writes; None at the end of its output."""
+    """Return the next line of a process's output; None at its end."""
     searched = 0
     while (end := process.buffer.find(b"\n", searched)) < 0:
         if (searched := len(process.buffer)) > _LONGEST_LINE:
@@ -121,13 +123,13 @@ def _parse(line: bytes, server: str) -> Any:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:
-        # A stray print() of the server is no reason to lose it.
+        # A stray print() in the server must not end the connection.
         _log.warning("mcp_server_wrote_no_message", server=server, pii_line=line[:200])
         return None
 
 
 async def _write(process: Process, messages: Any) -> None:
-    """Send the session's messages; when that fails, so do the session's further ones."""
+    """Send the session's messages until that fails, which closes the session's stream."""
     async with messages:
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             async for item in messages:

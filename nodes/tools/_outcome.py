@@ -1,14 +1,14 @@
-"""What became of a tool: one word, and what the model is told with it.
+"""The outcome of a tool: one word, and the text for the model.
 
 Rules, in this order:
-1. What the tool itself concluded holds.
-2. A result is a result, also one that came after an interrupt.
-3. An error of its own is told; inside the commit section its effect is not known.
-4. One that was cut before its first step did not start.
-5. One that took too long timed out.
-6. One that declares that it has no effect, or none before a commit section that it never entered,
-   had none.
-7. Of anything else that was cut the effect is not known.
+1. What the tool concluded itself counts.
+2. A result counts, even if it came after an interrupt.
+3. The tool's own error is reported; inside the commit section the effect is unknown.
+4. A tool that was cancelled before its first step did not start.
+5. A tool that took too long timed out.
+6. A cancelled tool had no effect if it declares that it has none, or none before its commit
+   section, which it never entered.
+7. The effect of any other cancelled tool is unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The outcome of a tool, and the words for the model."""
+    """The outcome of a tool, and the text for the model."""
 
     outcome: ToolOutcome
     content: str
@@ -35,18 +35,18 @@ class Settled:
 
 
 def plain(outcome: ToolOutcome) -> Settled:
-    """Return an outcome with nothing but its standard words."""
+    """Return an outcome with its standard text."""
     return Settled(outcome, words_for(outcome))
 
 
 def settle(body: Body, *, is_cut: bool, interrupted: bool, timed_out: bool) -> Settled:
-    """Work out what became of a tool whose body has ended, or was given up.
+    """Return the outcome of a tool whose body has ended or was abandoned.
 
     Args:
         body: The body.
         is_cut: Whether it was cancelled.
         interrupted: Whether an interrupt asked it to stop.
-        timed_out: Whether it was cut because it took too long.
+        timed_out: Whether it was cancelled because it took too long.
     """
     said = body.conclusion
     if said is not None and (said.outcome is not None or body.value is not None):

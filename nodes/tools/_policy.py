@@ -1,4 +1,4 @@
-"""What an interrupt means to a tool: its policy."""
+"""Policies: what an interrupt does to a tool."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from bargein.bridge.control import PolicyKind
 from ._errors import ToolDefinitionError
 
 PlainPolicy = Literal["cancel", "detach"]
-"""The policies that need no number."""
+"""The policies without a time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What an interrupt does to a tool.
 
-    ``cancel``: it is cancelled now.  ``finish``: it may finish within a grace period and is
-    cancelled after that.  ``shield``: it is not cut before a cap, counted from its start.
+    ``cancel``: the tool is cancelled at once. ``finish``: it may finish within a grace period and
+    is cancelled after that. ``shield``: it is not cancelled before a cap, counted from its start.
     ``detach``: it continues as a background job with one result.
     """
 
     kind: PolicyKind
     limit_s: float = 0.0
-    """The grace of ``finish``, counted from the interrupt; the cap of ``shield``, counted from the
-    start; in seconds, without meaning for the others."""
+    """The grace period of ``finish``, counted from the interrupt, or the cap of ``shield``, counted
+    from the start, in seconds; unused by the others."""
 
 
 def finish(grace_s: float) -> Policy:
@@ -36,31 +36,31 @@ def finish(grace_s: float) -> Policy:
         grace_s: Seconds from the interrupt, above 0 and finite.
 
     Raises:
-        ToolDefinitionError: No such number.
+        ToolDefinitionError: `grace_s` is not such a number.
     """
     return Policy("finish", _limit("finish(grace_s)", grace_s))
 
 
 def shield(cap_s: float) -> Policy:
-    """Keep a tool from being cut before a cap.
+    """Protect a tool from being cancelled before a cap.
 
     Args:
         cap_s: Seconds from the tool's start, above 0 and finite.
 
     Raises:
-        ToolDefinitionError: No such number.
+        ToolDefinitionError: `cap_s` is not such a number.
     """
     return Policy("shield", _limit("shield(cap_s)", cap_s))
 
 
 def as_policy(given: object) -> Policy:
-    """Return the policy that somebody means.
+    """Convert a policy's name to a policy.
 
     Args:
         given: A policy, or ``"cancel"`` or ``"detach"``.
 
     Raises:
-        ToolDefinitionError: It is neither.
+        ToolDefinitionError: `given` is neither.
     """
     if isinstance(given, Policy):
         return given

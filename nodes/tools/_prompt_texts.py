@@ -1,7 +1,7 @@
-"""What the model is told of each outcome of a tool.
+"""The text for the model for each outcome of a tool.
 
-Rule: nothing that may have had an effect reads as refused, and no interrupt reads as a "no" of the
-user's.
+Rule: no outcome that may have had an effect reads as refused, and no interrupt reads as a "no" from
+the user.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ WORDS: dict[ToolOutcome, str] = {
 }
 
 NEVER = "It is not permitted here and was not run. Do not call it again."
-"""For a tool with the permission ``never``: nobody was asked."""
+"""The text for a tool with the permission ``never``; nobody was asked."""
 
 
 def words_for(outcome: ToolOutcome, content: str = "") -> str:
-    """Return what the model is told.
+    """Return the text for the model.
 
     Args:
-        outcome: What became of the tool.
-        content: What the tool itself said; stands first where it completed.
+        outcome: The outcome of the tool.
+        content: The tool's own text; comes first if it completed.
     """
     words = WORDS[outcome]
     if not content:

@@ -1,4 +1,4 @@
-"""From a function's signature to the JSON schema of its arguments, and back to values."""
+"""Derives a JSON schema from a function's signature, and parses arguments with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)")
 
 
 class _Untitled(GenerateJsonSchema):
-    """Leaves out the titles of fields, which only repeat their names."""
+    """Leaves out titles of fields, which only repeat their names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -30,17 +30,18 @@ class _Untitled(GenerateJsonSchema):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function takes from a model."""
+    """The arguments that a function takes from a model."""
 
     names: tuple[str, ...]
     """The arguments, in order."""
     context: str | None
-    """The parameter that gets the ``ToolContext``."""
+    """The parameter that gets the ``ToolContext``; ``None`` if there is none."""
     is_method: bool
     """Whether the first parameter is ``self``."""
     description: str
     model: type[pydantic.BaseModel]
-    """Its fields are p0, p1, … with the arguments' names as aliases, so that any name will do."""
+    """Checks the arguments; its fields are p0, p1, … with the arguments' names as aliases, so that
+    any name works."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -51,10 +52,10 @@ class Signature:
         return schema
 
     def parse(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments as the function takes them.
+        """Return the arguments in the types of the function.
 
         Raises:
-            BadArgumentsError: They do not fit; its text names what is wrong.
+            BadArgumentsError: They are wrong; the message says what is wrong.
         """
         try:
             values = self.model.model_validate(dict(arguments))
@@ -64,11 +65,11 @@ class Signature:
 
 
 def read_signature(fn: Callable[..., Any], context_type: type) -> Signature:
-    """Work out what a function takes.
+    """Read the signature of a function.
 
     Args:
         fn: A function whose parameters are annotated.
-        context_type: The class of the parameter that is not the model's business.
+        context_type: The class of the parameter that the model does not see.
 
     Raises:
         ToolDefinitionError: The function cannot be a tool.
@@ -150,7 +151,7 @@ def _model(what: str, fields: dict[str, Any]) -> type[pydantic.BaseModel]:
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Split a docstring into what the function does and what each argument means.
+    """Split a docstring into the description and the meaning of each argument.
 
     Args:
         text: A docstring in Google style, as ``inspect.getdoc()`` returns it.
@@ -201,13 +202,13 @@ def _complaint(tool: str, names: tuple[str, ...], error: pydantic.ValidationErro
 
 
 def as_text(value: object) -> str:
-    """Return what a tool gave, as the model is told it.
+    """Return a tool's value as text for the model.
 
     Args:
-        value: A string stays as it is, ``None`` is "done", all else becomes JSON.
+        value: A string stays as it is, ``None`` becomes "done", anything else becomes JSON.
 
     Raises:
-        TypeError: JSON cannot hold it.
+        TypeError: JSON cannot hold the value.
     """
     if isinstance(value, str):
         return value

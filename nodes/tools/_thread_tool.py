@@ -1,4 +1,4 @@
-"""Plain functions as tools, in threads."""
+"""Runs plain functions as tools in threads."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 THREADS = 64
-"""How many tools may be in threads at once, over all calls of the process; trio's own limit of 40
-stays free for what is short."""
+"""How many tools may run in threads at once, over all calls of the process. Trio's own limit of 40
+stays free for short work."""
 
 THREAD_S = 1.0
-"""How long a thread that was told to stop may take until its result is lost, in seconds: as long as
-a cut run of a chain gets."""
+"""How long a stopped thread may take until its result is dropped, in seconds; the same as for an
+interrupted run of a chain."""
 
 _limiter: RunVar[trio.CapacityLimiter] = RunVar("bargein_tool_threads")
 
@@ -34,11 +34,12 @@ async def run_in_thread(
 ) -> str:
     """Call a plain function in a thread.
 
-    Cancelling this cannot stop the thread: the tool's token tells it to stop.  If it ends soon, its
-    result still counts; else it is left alone, and its result is dropped and logged.
+    Cancelling cannot stop the thread; it sets the tool's token, which the function can poll. If the
+    function ends soon, its result still counts; otherwise the thread is abandoned, and its end is
+    logged.
 
     Args:
-        context: The tool that runs.
+        context: The context of the running tool.
         function: A plain function.
         arguments: Its arguments.
 
@@ -61,7 +62,7 @@ async def run_in_thread(
 
 
 class _Thread:
-    """A function in a thread, and what became of it also when nobody waits any more."""
+    """A function in a thread, and its outcome, even when nobody waits for it any more."""
 
     def __init__(
         self, context: ToolContext, function: Callable[..., Any], arguments: Mapping[str, Any]
@@ -76,10 +77,10 @@ class _Thread:
         self._is_withdrawn = False
         self._is_left = False
         self.text: str | None = None
-        """What the function returned; ``None`` if it has not, or raised."""
+        """The function's result as text; ``None`` if it has not returned, or raised."""
 
     def run(self) -> None:
-        """Call the function, unless it was withdrawn; runs in the thread."""
+        """Call the function unless it was withdrawn; runs in the thread."""
         with self._lock:
             if self._is_withdrawn:
                 return
@@ -91,7 +92,7 @@ class _Thread:
                 self._trio_token.run_sync_soon(self._tell_end)
 
     def withdraw(self) -> bool:
-        """Keep a function that has not begun from beginning."""
+        """Prevent the function from starting; return False if it has already started."""
         with self._lock:
             self._is_withdrawn = not self._begun
             return self._is_withdrawn
@@ -103,11 +104,11 @@ class _Thread:
 
     @property
     def left_at_s(self) -> float:
-        """Until when it is decent to wait for a thread that was told to stop just now."""
+        """How long to wait for a thread that was told to stop now, in seconds of trio's clock."""
         return max(self._context.commit_until_s, trio.current_time()) + THREAD_S
 
     def leave(self) -> None:
-        """Let its result count if it has ended, or wait for it no more."""
+        """Use the result if the function has ended; otherwise abandon the thread."""
         if not self.ended.is_set():
             self._is_left = True
             log.warning("tool_thread_abandoned", tool=self._context.name, id=self._context.id)

@@ -1,4 +1,4 @@
-"""How long a tool may still run: its timeout, and what an interrupt leaves it."""
+"""How long a tool may still run: its timeout, and the time that an interrupt leaves it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import trio
 
 
 class Limits:
-    """The deadline under which a guard waits for its tool.
+    """The deadlines under which a guard waits for its tool.
 
     Attributes:
-        scope: The guard waits under it; it ends at the earlier of the two deadlines.
+        scope: The scope in which the guard waits; it ends at the earlier of the two deadlines.
     """
 
     def __init__(self, timeout_s: float | None) -> None:
@@ -25,13 +25,13 @@ class Limits:
         self._left_s = math.inf
 
     def start(self) -> None:
-        """Count the timeout from now."""
+        """Start the timeout now."""
         self._timeout_at_s = trio.current_time() + self._timeout_s
         self._set()
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        """Let the timeout stand still within the block: the tool waits for a person."""
+        """Suspend the timeout within the block, while the tool waits for a person."""
         if not self._waiting:
             self._left_s = self._timeout_at_s - trio.current_time()
             self._timeout_at_s = math.inf
@@ -46,7 +46,7 @@ class Limits:
                 self._set()
 
     def stop_at(self, at_s: float) -> None:
-        """Leave the tool until a time, in seconds of trio's clock; infinite leaves the timeout."""
+        """Set when to stop the tool, by trio's clock; infinity leaves only the timeout."""
         self._stop_at_s = at_s
         self._set()
 
@@ -57,7 +57,7 @@ class Limits:
 
     @property
     def is_timeout(self) -> bool:
-        """Whether it was the timeout."""
+        """Whether the timeout was the deadline that passed."""
         return self.is_over and self._timeout_at_s <= self._stop_at_s
 
     def _set(self) -> None:

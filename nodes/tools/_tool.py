@@ -1,4 +1,4 @@
-"""What a tool is: its name, what it takes, what it does, and what an interrupt means to it."""
+"""The base class of tools: name, arguments, action, and what an interrupt does to it."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ if TYPE_CHECKING:
     from ._tool_context import ToolContext
 
 Permission = Literal["auto", "ask", "operator", "never"]
-"""Whether a tool runs at once, asks the caller first, asks who runs the agent, or never runs."""
+"""Whether a tool runs at once, asks the caller first, asks an operator first, or never runs."""
 
 OnDuplicate = Literal["run", "join", "refuse"]
-"""What a call means while an identical one runs: run it too, share the result, or refuse it."""
+"""What to do with a call while an identical one runs: run it, share the result, or refuse it."""
 
 UNWIND_S = 2.0
-"""How long a tool may take to unwind once it is cut; twice what a run of a chain gets, because a
-tool may have to say goodbye to a server."""
+"""How long a cancelled tool may take to unwind, in seconds; twice as long as a run of a chain,
+because a tool may have to close a connection."""
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What OpenAI's and Anthropic's interfaces take as the name of a function."""
+"""The names of functions that OpenAI's and Anthropic's APIs accept."""
 
 
 class Tool(ABC):
     """Something that a model can call.
 
-    ``@tool`` makes one of a function.  For anything else, subclass it and write ``run()``, and
-    ``parse()`` to check arguments further than that they are a JSON object.
+    ``@tool`` makes a tool from a function. For anything else, write a subclass with ``run()``, and
+    with ``parse()`` to check more of the arguments than that they are a JSON object.
 
     Attributes:
         name: Its name for the model.
-        description: What the model is told of it.
+        description: Its description for the model.
         parameters: The JSON schema of its arguments: an object.
         policy: What an interrupt does to it.
-        timeout_s: Seconds after which it is cut, also in the background; ``None`` for no limit.
+        timeout_s: Seconds after which it is cancelled, in the background too; ``None`` for no
+            limit.
         permission: Whether it runs at once, asks first or never runs.
         on_duplicate: What to do with a call while an identical one runs.
-        read_only: Whether it has no side effect, so that a cut is always clean.
-        commits: Whether all side effects are in its commit section, so that a cut before it is
-            clean.
-        unwind_s: Seconds that it may take to unwind after a cut before it is abandoned.
+        read_only: Whether it has no side effects, so that it can always be cancelled cleanly.
+        commits: Whether all side effects are in its commit section, so that it can be cancelled
+        cleanly before that.
+        unwind_s: Seconds that it may take to unwind after a cancel before it is abandoned.
     """
 
     def __init__(
@@ -66,18 +67,18 @@ class Tool(ABC):
 
         Args:
             name: 1 to 64 letters of ``a-z A-Z 0-9 _ -``.
-            description: What the model is told of it.
+            description: Its description for the model.
             parameters: The JSON schema of its arguments; ``None`` for no arguments.
             policy: ``"cancel"``, ``"detach"``, ``finish(grace_s)`` or ``shield(cap_s)``.
-            timeout_s: Seconds after which it is cut, above 0; ``None`` for no limit.
+            timeout_s: Seconds after which it is cancelled, above 0; ``None`` for no limit.
             permission: ``"auto"``, ``"ask"``, ``"operator"`` or ``"never"``.
             on_duplicate: ``"run"``, ``"join"`` or ``"refuse"``.
-            read_only: Whether it has no effect.
-            commits: Whether all its effect lies in its commit section.
-            unwind_s: Seconds that it may take to unwind after a cut, above 0.
+            read_only: Whether it has no side effects.
+            commits: Whether all its side effects are in its commit section.
+            unwind_s: Seconds that it may take to unwind after a cancel, above 0.
 
         Raises:
-            ToolDefinitionError: An argument is impossible.
+            ToolDefinitionError: An argument is not valid.
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ToolDefinitionError(
@@ -100,7 +101,7 @@ class Tool(ABC):
         self.unwind_s = unwind_s
 
     def as_function(self) -> dict[str, Any]:
-        """Return its description for a model, as ``ChatModel.stream`` takes it."""
+        """Return the tool as a function in the format of ``ChatModel.stream``."""
         return {
             "type": "function",
             "function": {
@@ -118,7 +119,7 @@ class Tool(ABC):
             raw: The text that the model wrote, for the error message.
 
         Raises:
-            BadArgumentsError: They are wrong; its text tells the model how to correct them.
+            BadArgumentsError: They are wrong; the message tells the model how to correct them.
         """
         if arguments is None:
             raise BadArgumentsError(
@@ -130,7 +131,7 @@ class Tool(ABC):
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         """Run the tool.
 
-        A cut cancels this: let ``trio.Cancelled`` pass.
+        An interrupt may cancel this: let ``trio.Cancelled`` propagate.
 
         Args:
             context: The tool call and the conversation.

@@ -1,4 +1,4 @@
-"""The body of a tool that runs: its scope, and how it ended."""
+"""The body of a running tool: its scope, and how it ended."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a tool itself says has become of it."""
+    """The outcome that a tool declares itself."""
 
     content: str
     outcome: ToolOutcome | None
     error: bool
     is_worded: bool = False
-    """Whether the words of the outcome are in `content` already."""
+    """Whether `content` already includes the words of the outcome."""
 
 
 class Body:
-    """A tool at its work, from its first step to its end; it knows nothing of policies."""
+    """A tool at work, from its first step to its end; it knows nothing of policies."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Body:
             partial(self._on_loop, on_stop), partial(self._on_loop, on_background)
         )
         self.waits = waits
-        """Holds its time limit within a block: it waits for a person."""
+        """Suspends its time limit within a block, while it waits for a person."""
         self.commit = CommitState(tool.name)
         self.scope = trio.CancelScope()
         self.begun_at_s: float | None = None
@@ -74,27 +74,27 @@ class Body:
         self.conclusion: Conclusion | None = None
         self.is_stopping = False
         self.is_closed = False
-        """Whether its result was given: what it still tells nobody hears."""
+        """Whether its result was delivered, after which its events are dropped."""
 
     async def carry_out(
         self, context: ToolContext, arguments: dict[str, Any], on_begin: Callable[[], None]
     ) -> None:
-        """Run the tool to its end, however it ends; raises nothing but cancellation."""
+        """Run the tool to its end; raises nothing but ``trio.Cancelled``."""
         try:
             with self.scope:
                 if trio.current_effective_deadline() == -math.inf:
-                    return  # it was cut before it began
+                    return  # cancelled before it began
                 if self.run is not None and not await self.run.may_go_on():
-                    return  # nothing begins while its turn is paused, or once that was cut
+                    return  # its turn was interrupted, perhaps after a pause
                 self.begun_at_s = trio.current_time()
                 on_begin()
-                context.become_current()  # of this task, which is the tool's
+                context.become_current()  # in this task, which is the tool's
                 with CONTAINED:
                     self.value = as_text(await self.tool.run(context, arguments))
         except BaseException as error:  # noqa: ASYNC103, BLE001 - what a tool raises is its result
             told, rest = contain(error)
             self.error = None if told is None else _single(told)
-            if rest is not None:  # a cancellation that came along goes on
+            if rest is not None:  # a cancellation inside it propagates
                 raise rest from None  # noqa: ASYNC104 - Cancelled is in it
         finally:
             self.ended_at_s = trio.current_time()
@@ -103,31 +103,31 @@ class Body:
                 log.info("abandoned_tool_ended", tool=self.tool.name, id=self.id)
 
     def ask_to_stop(self) -> None:
-        """Ask it to come to its end: it is cut later."""
+        """Ask the tool to finish; it is cancelled later."""
         self.is_stopping = True
 
     def move_to_background(self) -> None:
-        """Go on for no run, with nothing asked of it any more."""
+        """Continue without a run, and withdraw the request to finish."""
         self.run = None
         self.is_stopping = False
         self.token.tell_background()
 
     def conclude(self, conclusion: Conclusion) -> None:
-        """Settle what the result will say, however it ends from here on."""
+        """Fix what the result will say, however the tool ends from here on."""
         self.conclusion = conclusion
 
     def close(self) -> None:
-        """Tell nobody anything any more: its result was given."""
+        """Drop its further events, because its result was delivered."""
         self.is_closed = True
 
     def cut(self, reason: str) -> None:
-        """Cancel it now, but for its commit section."""
+        """Cancel the tool at once, except for its commit section."""
         self.commit.stop()
         self.scope.cancel(reason=reason)
         self.token.request()
 
     def publish(self, event: Any) -> None:
-        """Publish what it tells, unless its result was given; from any thread."""
+        """Publish an event of the tool, unless its result was delivered; safe from any thread."""
         self._on_loop(self._publish, event)
 
     def _on_loop(self, fn: Callable[..., object], *args: Any) -> None:

@@ -1,8 +1,8 @@
-"""A tool that was called: from the question whether it may run to its one result.
+"""A tool call, from the question of permission to its one result.
 
-Two tasks of the call's carry out a call: the body runs under a scope of its own, and a guard asks
-for permission before it, keeps its deadline, and gives its result when the body has ended or has
-been given up.  An interrupt acts on both in the step in which it comes.
+Two tasks in the call's nursery carry out a tool call. The body runs in a scope of its own. A guard
+asks for permission first, enforces the deadline, and delivers the result when the body has ended or
+was abandoned. An interrupt acts on both in the step in which it comes.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 OnSettled = Callable[["RunningTool", ToolResult], None]
-"""Called with the final result of a tool that went on in the background."""
+"""Called with the final result of a tool that moved to the background."""
 
 
 class RunningTool:
-    """A tool call under way; only ``ToolRunner.start()`` makes one.
+    """A tool call in progress; only ``ToolRunner.start()`` makes one.
 
     It is a ``bargein.control.Work``.
 
     Attributes:
         id: The id of its call.
         name: The name in the call.
-        arguments: What the model gave.
+        arguments: The model's arguments.
         tool: The tool.
         policy: What an interrupt does to it.
         run: The run that called it; ``None`` once it is in the background.
         turn: The number of the turn that called it; 0 if no turn did.
         started_at_s: When its body began, in seconds of trio's clock; ``None`` before.
-        done: Set once it has an outcome and all its work has ended.
+        done: Set when it has an outcome and all its work has ended.
         outcome: How it ended; ``None`` until then.
         for_operator: Whether an operator decides its permission; callers never learn of it.
         final: Its final result; ``None`` until then.
@@ -94,13 +94,13 @@ class RunningTool:
         self._answer: ToolResult | None = None
         self._answered = trio.Event()
 
-    # --- for whoever called it ------------------------------------------------------------------
+    # --- for its caller -------------------------------------------------------------------------
 
     async def result(self) -> ToolResult:
         """Wait for the result for the model; if the tool moves to the background, a result that
         says so.
 
-        Cancelling this is safe and does not stop the tool.
+        Cancelling is safe and does not stop the tool.
         """
         await self._answered.wait()
         assert self._answer is not None
@@ -108,26 +108,26 @@ class RunningTool:
 
     @property
     def is_cut(self) -> bool:
-        """Whether it was cancelled and unwinds, or has unwound."""
+        """Whether it was cancelled; it may still be unwinding."""
         return self._body is not None and self._body.scope.cancel_called
 
     @property
     def capped(self) -> CapReachedError | None:
-        """The cap that it reached inside; ``None`` if no cap failed it."""
+        """The cap that made it fail; ``None`` if no cap did."""
         error = None if self._body is None else self._body.error
         return error if isinstance(error, CapReachedError) else None
 
     # --- bargein.control.Work -------------------------------------------------------------------
 
     def interrupt(self, verb: Verb) -> StillRunning | None:
-        """Do what the policy says, in this step; never waits.
+        """Do at once what the policy says.
 
         Args:
-            verb: Why.  ``emergency_stop`` and ``shutdown`` leave no grace period but that of a
-                commit section.  A verb that is not stronger than one before does nothing.
+            verb: The reason. ``emergency_stop`` and ``shutdown`` allow no time except for a commit
+                section. A verb that is not stronger than an earlier one does nothing.
 
         Returns:
-            That it goes on, and until when; ``None`` if its scope was cancelled or it never began.
+            How long the tool continues; ``None`` if it was cancelled or never began.
         """
         if self._is_over() or verb == "resume":
             return self._still_running()
@@ -144,8 +144,8 @@ class RunningTool:
         """Continue it as a background job of the call, in the same task.
 
         Returns:
-            False if it cannot: it has not begun, is a job already, or was asked to stop by a verb
-            stronger than ``background``.
+            False if it has not begun, is already a job, or was asked to stop by a verb stronger
+            than ``background``.
         """
         if self._is_over() or self.started_at_s is None or self.run is None:
             return False
@@ -155,13 +155,13 @@ class RunningTool:
         return True
 
     def tell_background(self) -> None:
-        """Tell it, by its token, that its turn goes on in the background, and it with that."""
+        """Set its token to say that it continues in the background with its turn."""
         self._call.questions.interrupt(self.id, "background")
         if self._body is not None:
             self._body.token.tell_background()
 
     def stop(self) -> None:
-        """Stop it by its policy, as ``cancel`` would; a job is cancelled now if it may detach."""
+        """Stop the tool by its policy, as ``cancel`` would; cancel a detached job at once."""
         if self.run is None and self.policy == "detach" and not self._is_over():
             self._interrupts.note("cancel")
             self._cut("its job was cancelled")
@@ -169,7 +169,7 @@ class RunningTool:
             self.interrupt("cancel")
 
     def consequence(self, verb: Verb) -> str:
-        """Return in a few words what ``interrupt(verb)`` would do now."""
+        """Return a few words that say what ``interrupt(verb)`` would do now."""
         if self.outcome is not None or verb == "resume":
             return "nothing"
         if self.started_at_s is None or self._body is None:
@@ -185,7 +185,7 @@ class RunningTool:
 
     def _is_over(self) -> bool:
         if self._body is not None and self._body.ended.is_set():
-            self._settle(self._body)  # before the guard has had its step
+            self._settle(self._body)  # the guard has not run yet
         return self.outcome is not None
 
     def _still_running(self) -> StillRunning | None:
@@ -211,7 +211,7 @@ class RunningTool:
                 self._body.ask_to_stop()
                 self._limits.stop_at(self._interrupts.stop_at_s)
             case "nothing":
-                pass  # it has been told
+                pass  # nothing to do
 
     def _cut(self, reason: str) -> None:
         if self._body is not None and not self.is_cut:
@@ -234,10 +234,10 @@ class RunningTool:
         self._publish_result(self._as_result(plain("backgrounded")))
         self._call.work.changed()
 
-    # --- its way --------------------------------------------------------------------------------
+    # --- carrying it out ------------------------------------------------------------------------
 
     def refuse(self, settled: Settled) -> None:
-        """Set the result of a call that is refused."""
+        """Set the result of a refused call."""
         self._finish(settled)
 
     async def carry_out(self, arguments: dict[str, Any]) -> None:
@@ -320,7 +320,8 @@ class RunningTool:
             self._settle(body)
 
     def _start(self) -> None:
-        # Written before the first effect: after a kill -9 it reads as one that may have run.
+        # Recorded before the first effect, so that after a kill -9 the tool counts as one that may
+        # have run.
         self._call.history.mark_tool(self.id, "began")
         self.started_at_s = trio.current_time()
         self._interrupts.start_clock(self.started_at_s)
@@ -328,7 +329,7 @@ class RunningTool:
         self._call.work.changed()
 
     def _cut_late(self, body: Body) -> float:
-        """Cut a body that has not ended; returns until when it may unwind before it is given up."""
+        """Cancel a body that has not ended; return when to abandon it if it has not unwound."""
         if not body.ended.is_set() and not self.is_cut:
             self._timed_out = self._limits.is_timeout
             if not self._limits.is_over:
@@ -343,7 +344,7 @@ class RunningTool:
         )
 
     def _give_up(self) -> None:
-        """Give the result of a call whose body has not begun."""
+        """Set the result of a call whose body has not begun."""
         if self.outcome is not None:
             return
         withdrawn = self._is_asking and self._call.permissions.withdraw(self.id)
@@ -369,9 +370,9 @@ class RunningTool:
 
     def _log_error(self, error: Exception | None) -> None:
         if isinstance(error, Interrupted) and self.is_cut:
-            return  # what a thread raises when it is told to stop
+            return  # raised by a thread that was told to stop
         if error is not None:
-            if not isinstance(error, CapReachedError):  # a cap that holds is no fault
+            if not isinstance(error, CapReachedError):  # a reached cap is not a fault
                 self._call.router.caught(error)
             log.warning("tool_failed", tool=self.name, id=self.id, error=type(error).__name__,
                         pii_error=text_of(error), exc_info=error)  # fmt: skip
@@ -402,7 +403,7 @@ class RunningTool:
         return "" if error is None else detail(error, with_text=False)
 
     def publish_finished(self, result: ToolResult) -> None:
-        """Publish that the job is finished, where nobody else does."""
+        """Publish that the job is finished, if nobody else does."""
         finished = JobFinished(
             id=result.id,
             name=result.name,

@@ -1,4 +1,4 @@
-"""What a tool that runs knows of its call, and can do besides returning a result."""
+"""What a running tool can see of its call, and do besides returning a result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bargein.bridge import Call, InterruptToken
 
 ASK_S = 30.0
-"""For how long a caller may be silent after a question, in seconds: time to look something up."""
+"""How long a caller may be silent after a question, in seconds: time to look something up."""
 
 TOO_LATE = "the result of the tool was given already"
 
@@ -64,13 +64,13 @@ class ToolContext:
 
     @property
     def turn(self) -> int:
-        """The number of the turn that called the tool; 0 for a job outside of any turn."""
+        """The number of the turn that called the tool; 0 for a job outside a turn."""
         return self._body.turn
 
     @property
     def token(self) -> InterruptToken:
-        """Requested when the tool is cut, for code in a thread to poll; requesting it cuts the
-        tool.
+        """Requested when the tool is cancelled, for code in a thread to poll; requesting it cancels
+        the tool.
 
         ``is_background_requested`` is true once the tool continues as a background job.
         """
@@ -102,9 +102,11 @@ class ToolContext:
         )
 
     def publish(self, event: Any) -> None:
-        """Publish an event even if the turn that called the tool was cut.  Safe from any thread.
+        """Publish an event even if the turn that called the tool was interrupted. Safe from any
+        thread.
 
-        By contrast, what a tool publishes with ``call.publish()`` is dropped once its turn was cut.
+        By contrast, what a tool publishes with ``call.publish()`` is dropped after its turn was
+        interrupted.
 
         Args:
             event: An instance of any event class.
@@ -112,7 +114,7 @@ class ToolContext:
         self._body.publish(event)
 
     def output(self, stream: Literal["stdout", "stderr", "tty"], text: str) -> None:
-        """Publish what the tool wrote to its output.  Safe from any thread.
+        """Publish output of the tool. Safe from any thread.
 
         Args:
             stream: The output stream.
@@ -130,20 +132,21 @@ class ToolContext:
 
     @property
     def _is_operators(self) -> bool:
-        """Whether no caller is told of the tool."""
+        """Whether the tool is hidden from callers."""
         return self._body.tool.permission == "operator"
 
     async def say(self, text: str) -> bool:
         """Make the agent say something while the caller waits, such as "One moment".
 
-        The text becomes part of the turn under way and is cut with it.  This does not wait until it
-        was heard.  From a thread use ``trio.from_thread.run(context.say, text)``.
+        The text becomes part of the current turn and is interrupted with it. This does not wait
+        until it was heard.  From a thread use ``trio.from_thread.run(context.say, text)``.
 
         Args:
             text: What to say.
 
         Returns:
-            False if nothing is said, because the turn was cut or the tool is in the background.
+            False if nothing is said, because the turn was interrupted or the tool is in the
+            background.
         """
         body = self._body
         await trio.lowlevel.checkpoint()
@@ -162,7 +165,7 @@ class ToolContext:
 
         The caller's next turn is the answer, spoken, typed or keyed; the agent does not reply to
         it.  A second question waits until the first is closed.  Meanwhile the time limits of the
-        tool and its turn stand still.  Cancelling this withdraws the question.  From a thread use
+        tool and its turn are suspended.  Cancelling this withdraws the question.  From a thread use
         ``trio.from_thread.run(context.ask, question)``.
 
         Args:
@@ -174,7 +177,7 @@ class ToolContext:
 
         Returns:
             The answer, with its outcome, which is ``interrupted`` at once if nobody can be asked:
-            in a background job, after a cut of the turn, and for an agent without the floor.
+            in a background job, after the turn was interrupted, and for an agent without the floor.
 
         Raises:
             TypeError: The question is not a text, the choices are not a list of texts, or the time
@@ -188,7 +191,7 @@ class ToolContext:
             return Answer("interrupted")
         people = nullcontext() if body.run is None else body.run.waiting_for_people()
         with body.waits(), people:
-            # In a tool of an agent within a tool it is the agent of the turn that asks.
+            # For an agent inside a tool, the agent of the turn asks.
             asks = body.source if body.run is None else body.run.source
             return await self._call.questions.ask(
                 self.id, self.name, question, choices, timeout_s, body.run, asks,
@@ -239,7 +242,7 @@ class ToolContext:
             deadline_s: Seconds within which it must end, above 0 and finite.
 
         Returns:
-            A context manager.  Entering it after a cut raises ``Interrupted`` or is cancelled;
+            A context manager.  Entering it after a cancel raises ``Interrupted`` or is cancelled;
             entering a second one raises ``RuntimeError``.  Leaving it raises ``CommitOverrunError``
             if the deadline has passed.
         """
@@ -256,8 +259,8 @@ class ToolContext:
     ) -> None:
         """Fix the result, however the body ends from here on.
 
-        For a tool that is being cut and knows its outcome better than the rules do; let the
-        cancellation pass afterwards.
+        For a tool that is being cancelled and knows its outcome better than the rules do; let the
+        cancellation propagate afterwards.
 
         Args:
             content: The text for the model, added to the words of an outcome other than completed.
@@ -270,7 +273,7 @@ class ToolContext:
         """Use the result of another call.
 
         Args:
-            result: The other's final result.
+            result: The final result of the other call.
         """
         self._body.conclude(Conclusion(result.content, result.outcome, result.error, True))
 

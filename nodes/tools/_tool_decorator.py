@@ -1,4 +1,4 @@
-"""Tools made of functions: ``@tool``."""
+"""The decorator ``@tool``, which makes tools from functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Where = Literal["thread", "worker"]
 
 
 class FunctionTool(Tool, Generic[P, R]):
-    """A tool that ``@tool`` made of a function; you can still call it as the function.
+    """A tool made from a function by ``@tool``; you can still call it as the function.
 
     In a class it becomes a tool of each instance, as functions become methods.
 
@@ -35,7 +35,7 @@ class FunctionTool(Tool, Generic[P, R]):
     def __init__(
         self, function: Callable[P, R], name: str | None, where: Where, **options: Any
     ) -> None:
-        """Make a tool of a function; use ``@tool``."""
+        """Make a tool from a function; use ``@tool``."""
         _check_function(function, where)
         self.function = function
         self.where = where
@@ -73,7 +73,7 @@ class FunctionTool(Tool, Generic[P, R]):
         return await run_in_thread(context, call, arguments)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function itself, as any code may."""
+        """Call the function itself."""
         function: Callable[..., R] = self.function
         if self._instance is not None:
             return function(self._instance, *args, **kwargs)
@@ -134,32 +134,31 @@ def tool(
     commits: bool = False,
     where: Where = "thread",
 ) -> Any:
-    """Make a tool of a function.
+    """Make a tool from a function.
 
-    The annotations become the JSON schema of the arguments, the docstring the description (its
-    section ``Args:`` those of the arguments).  A parameter annotated ``ToolContext`` gets the call
-    that the tool works for, and the model does not see it.  What the function returns is what the
-    model is told: text as it is, other values as JSON, ``None`` as "done".
+    The annotations become the JSON schema of the arguments, the docstring becomes the description,
+    and its section ``Args:`` describes the arguments. A parameter annotated ``ToolContext`` gets
+    the context of the call, and the model does not see it. The model gets what the function
+    returns: text as it is, other values as JSON, ``None`` as "done".
 
     An async function runs on the event loop, any other in a thread or a process.
 
     Args:
-        name: What the model calls it; by default the function's name.
-        policy: What an interrupt means to it: ``"cancel"``, ``"detach"``, ``finish(grace_s)`` or
+        name: The tool's name for the model; by default the function's name.
+        policy: What an interrupt does to it: ``"cancel"``, ``"detach"``, ``finish(grace_s)`` or
             ``shield(cap_s)``.
-        timeout_s: Seconds after which it is cut, above 0; ``None`` for no limit.
-        permission: ``"auto"`` runs at once, ``"ask"`` asks the caller
-            first, ``"operator"`` asks who runs the agent (``App(operator=...)``, or ``/watch``),
-            ``"never"`` is always denied.
-        on_duplicate: What a call means while an identical one runs: ``"run"`` runs it too,
-            ``"join"`` gives both the one result, ``"refuse"`` tells the model to wait.
-        read_only: Whether it has no effect, so that a cut one is safe to repeat.
-        commits: Whether all its effect lies in its ``commit()`` section, so that one cut before
-            that is safe to repeat.
+        timeout_s: Seconds after which it is cancelled, above 0; ``None`` for no limit.
+        permission: ``"auto"`` runs at once, ``"ask"`` asks the caller first, ``"operator"`` asks an
+            operator first (``App(operator=...)``, or ``/watch``), ``"never"`` is always denied.
+        on_duplicate: What to do with a call while an identical one runs: ``"run"`` runs it too,
+            ``"join"`` gives both the same result, ``"refuse"`` tells the model to wait.
+        read_only: Whether it has no side effects, so that a cancelled call is safe to repeat.
+        commits: Whether all side effects are in its ``commit()`` section, so that a call cancelled
+            before that is safe to repeat.
         where: ``"thread"`` or ``"worker"``, for a function that is not async.
 
     Raises:
-        ToolDefinitionError: The function or an option is impossible.
+        ToolDefinitionError: The function or an option is not valid.
     """
     options = {
         "policy": policy,

@@ -1,10 +1,10 @@
-"""The interrupts that a tool has had, and what its policy makes of the next one.
+"""The interrupts that a tool has had, and what its policy does with the next one.
 
 Rules:
-1. ``emergency_stop`` and ``shutdown`` act whatever the policy.
-2. A weaker verb than one before, or the same, does nothing new; no interrupt makes the time longer
-   that another has left.
-3. A job that was detached has done what its policy says.
+1. ``emergency_stop`` and ``shutdown`` act whatever the policy is.
+2. A verb that is not stronger than an earlier one does nothing new; no interrupt extends the time
+   that another one has left.
+3. A detached job has already done what its policy says.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from bargein.bridge.control import STRENGTH, Verb
 from ._policy import Policy
 
 FORCED: tuple[Verb, ...] = ("emergency_stop", "shutdown")
-"""The verbs that leave no grace."""
+"""The verbs that allow no grace period."""
 
 Effect = Literal["force", "cut", "wait", "move", "nothing"]
 """What an interrupt does: cancel without grace, cancel, leave some time, move to the background."""
 
 
 class Interrupts:
-    """What a tool that runs was told so far.
+    """The interrupts that a running tool has had.
 
     Attributes:
         verb: The strongest verb so far; ``None`` if nothing asked it to stop.
-        stop_at_s: When it will be cut, in seconds of trio's clock; infinite if it will not.
+        stop_at_s: When it will be cancelled, in seconds of trio's clock; infinity if it will not.
         started_at_s: When it began, in seconds of trio's clock.
     """
 
@@ -45,7 +45,7 @@ class Interrupts:
 
         Args:
             verb: The verb; neither ``background`` nor ``resume``, which stop nothing.
-            is_job: Whether the tool goes on in the background.
+            is_job: Whether the tool runs in the background.
         """
         if self.verb is not None and STRENGTH[verb] <= STRENGTH[self.verb]:
             return "nothing"
@@ -60,7 +60,7 @@ class Interrupts:
                 return "wait" if self._would_stop_s() > trio.current_time() else "cut"
 
     def apply(self, verb: Verb, *, is_job: bool) -> Effect:
-        """Note a verb, and return what it does; as ``effect_of``."""
+        """Record a verb, and return what it does; see ``effect_of``."""
         effect = self.effect_of(verb, is_job=is_job)
         if effect != "nothing":
             self.verb = verb
@@ -77,7 +77,7 @@ class Interrupts:
         self.started_at_s = at_s
 
     def note(self, verb: Verb) -> None:
-        """Note a verb that cuts it, whatever its policy says."""
+        """Record a verb that cancels the tool whatever its policy says."""
         self.verb = verb
 
     def may_move(self) -> bool:
@@ -85,7 +85,7 @@ class Interrupts:
         return self.verb is None or STRENGTH[self.verb] < STRENGTH["background"]
 
     def forget(self) -> None:
-        """Begin anew, as a job."""
+        """Start over, as a job."""
         self.verb = None
         self.stop_at_s = math.inf
 
@@ -95,13 +95,13 @@ class Interrupts:
         return min(self.stop_at_s, since_s + self._policy.limit_s)
 
     def consequence(self, verb: Verb, *, is_job: bool, is_cut: bool, commit_until_s: float) -> str:
-        """Say in a few words what a verb would do now.
+        """Return a few words that say what a verb would do now.
 
         Args:
             verb: As in ``effect_of``.
             is_job: As in ``effect_of``.
-            is_cut: Whether it was cut already.
-            commit_until_s: The deadline of the commit section that it is in; ``-inf`` outside.
+            is_cut: Whether the tool was cancelled already.
+            commit_until_s: The deadline of its commit section; ``-inf`` outside.
         """
         effect = self.effect_of(verb, is_job=is_job)
         if effect == "move" or (is_job and effect == "nothing" and self.verb is None):

@@ -1,4 +1,4 @@
-"""Calls the tools of an agent, so that each call has exactly one result."""
+"""Runs the tools of an agent; each call has exactly one result."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ class ToolRunner:
         self.on_settled: OnSettled | None = None
 
     def schemas(self) -> list[dict[str, Any]]:
-        """Return the descriptions of the tools for a model, except of those that never run."""
+        """Return the tools as functions for a model, except those that never run."""
         tools = self.tools.values()
         return [tool.as_function() for tool in tools if tool.permission != "never"]
 
     def start(self, request: ToolCall, *, run: Run | None, raw: str = "") -> RunningTool:
         """Call a tool: publish the call, and carry it out in tasks of the call.
 
-        It never waits.  A call that cannot be carried out has a result at once, whose words let the
-        model correct it.  Nothing starts for a run that was cut.
+        It returns at once. A call that cannot be carried out gets a result at once, whose text
+        tells the model how to correct it. Nothing starts for an interrupted run.
 
         Args:
             request: The call; its id is unique within the conversation.
@@ -74,10 +74,10 @@ class ToolRunner:
             raw: The model's arguments if they were not a JSON object; else empty.
 
         Returns:
-            The tool at work, or with its result.
+            The running tool, which may already have its result.
 
         Raises:
-            ValueError: The id is empty, or that of a call under way.
+            ValueError: The id is empty, or belongs to a running call.
         """
         self._running = [other for other in self._running if other.outcome is None]
         if not request.id or request.id in map(attrgetter("id"), self._running):
@@ -125,7 +125,7 @@ class ToolRunner:
 
 
 class _Unknown(Tool):
-    """Stands for a tool that there is not: its arguments are never right."""
+    """Stands for a tool that does not exist: its arguments are never valid."""
 
     def __init__(self, name: str, tools: Mapping[str, Tool]) -> None:
         super().__init__("unknown")

@@ -1,7 +1,7 @@
-"""Plain functions as tools, in the worker process of their call.
+"""Runs plain functions as tools in the worker process of their call.
 
-All such tools of a call share one process, one after the other, so that what one keeps in its
-variables another finds.
+All such tools of a call share one process and run one after the other, so they share its global
+variables.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STATE_LOST = "(The worker process was replaced before this call: what it had in memory is lost.)"
 
 UNWIND_S = DEFAULT_LADDER.bound_s + SPARE_S
-"""How long an interrupted function may take until its process was ended."""
+"""How long an interrupted function and the end of its process may take, in seconds."""
 
 _workers: WeakKeyDictionary[Call, PythonWorker] = WeakKeyDictionary()
 
@@ -39,16 +39,16 @@ async def run_in_worker(
 ) -> str:
     """Call a plain function in the worker process of its call.
 
-    Cancelling this interrupts the function, and the process only if it does not obey.
+    Cancelling interrupts the function; its process is ended only if the function does not stop.
 
     Args:
-        context: The tool that runs.
-        function: A plain function that a process can import by its name.
+        context: The context of the running tool.
+        function: A plain function that a process can import by name.
         arguments: Its arguments.
-        has_effects: Whether nobody knows what it has done if its process dies.
+        has_effects: Whether its effect is unknown if its process dies.
 
     Returns:
-        What the function returned, as text; the news that the process is a new one stands behind.
+        What the function returned, as text, followed by a note if the process is a new one.
     """
     worker = _workers.get(context.call)
     if worker is None:

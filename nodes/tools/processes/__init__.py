@@ -1,4 +1,4 @@
-"""Tools that run in processes of their own: commands, and Python functions in workers."""
+"""Tools in processes of their own: commands, and Python functions in workers."""
 
 from bargein.nodes.processes import Ladder, StopReport, stop_process
 

@@ -1,15 +1,15 @@
-"""Plain functions as the engine of a worker process; it imports nothing of this framework.
+"""Plain functions as the engine of a worker process; it imports nothing from this framework.
 
 A job's payload is pickled (module, qualname), then the pickled keyword arguments.  Its answer is
 one piece of JSON: ``{"value": …}``, or ``{"error": [class name, text, traceback]}``.
 
 Rules:
-1. An interrupt is the cancel of a job, and then SIGINT.  A SIGINT without a cancel of the call that
-   runs does nothing: what comes late, or between two calls, hurts nobody.
-2. One call gets KeyboardInterrupt at most once, and never outside of its function.
-3. The process dies with its parent.  Where native code holds the interpreter, so that the end of
-   the input is not seen, the hang-up of the terminal does it.
-4. What a function returns leaves as JSON: the parent runs no code to read it.
+1. An interrupt is the cancel of a job, and then SIGINT.  A SIGINT without a cancel of the current
+   call does nothing, so a late one is harmless.
+2. A call gets KeyboardInterrupt at most once, and only inside its function.
+3. The process dies with its parent. If native code blocks the interpreter, so that the end of the
+   input goes unnoticed, the hang-up of the terminal ends it.
+4. Results are returned as JSON, so that the parent runs no code to read them.
 """
 
 from __future__ import annotations
@@ -30,24 +30,23 @@ from types import FrameType, ModuleType
 from typing import Any
 
 MAX_RESULT_BYTES = 16 << 20
-"""A result is read on the parent's event loop: 16 MiB take it some 20 ms."""
+"""The parent parses a result on its event loop: 16 MiB take about 20 ms."""
 MAIN = "__mp_main__"
-"""The name under which a script that is somebody's ``__main__`` is imported; the same as for
-multiprocessing, whose users know it."""
+"""The module name for the parent's ``__main__`` script; the same as in multiprocessing, whose users
+know it."""
 
 
 def load(settings: dict[str, Any]) -> Functions:
-    """Set the process up.
+    """Set up the process.
 
     Args:
-        settings: Descriptors ``stdout`` and ``stderr`` to print to, and ``tty``; the parent's
-            ``path``, its ``main`` script (file and package) or None, and what ``term`` the
-            terminal is.
+        settings: The descriptors ``stdout``, ``stderr`` and ``tty``; the parent's ``path``; its
+            ``main`` script (file and package) or None; and the type of the terminal, ``term``.
     """
     os.environ["TERM"] = settings["term"]
     os.dup2(settings["stdout"], 1)
     os.close(settings["stdout"])
-    os.close(settings["stderr"])  # it is descriptor 2 already
+    os.close(settings["stderr"])  # now descriptor 2
     _take_terminal(settings["tty"])
     sys.path[:] = settings["path"]
     if settings["main"] is not None:
@@ -59,7 +58,7 @@ def load(settings: dict[str, Any]) -> Functions:
 
 
 class Functions:
-    """Calls functions, and is interrupted in the middle of one."""
+    """Calls functions, which can be interrupted."""
 
     about: dict[str, Any] = {}  # noqa: RUF012 - nobody writes to it
 
@@ -67,11 +66,11 @@ class Functions:
         """Listen for interrupts."""
         self._pid = os.getpid()
         self._is_cancelled: Callable[[], bool] | None = None
-        """Asks about the call whose function runs; None while none does."""
+        """Says whether the current call is cancelled; None between calls."""
         self._listen_for_interrupts()
 
     def interrupt(self) -> None:
-        """Send SIGINT to the thread that runs functions, which ends what it waits for."""
+        """Send SIGINT to the thread that runs functions, which interrupts blocking calls."""
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def run(
@@ -113,7 +112,7 @@ class Functions:
 
     def _on_sigint(self, number: int, where: FrameType | None) -> None:
         if os.getpid() != self._pid:
-            raise KeyboardInterrupt  # a fork of ours: an ordinary process
+            raise KeyboardInterrupt  # in a fork of ours, which is an ordinary process
         self._raise_if_cancelled()
 
     def _raise_if_cancelled(self) -> None:
@@ -123,13 +122,13 @@ class Functions:
             raise KeyboardInterrupt
 
     def _listen_for_interrupts(self) -> None:
-        # Again after each call: what a function does to the signal lasts as long as the call.
+        # Repeated after each call, to undo what a function did to the signal.
         signal.signal(signal.SIGINT, self._on_sigint)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 class _Main(ModuleType):
-    """The parent's ``__main__``, which is run only when something of it is needed."""
+    """The parent's ``__main__``, which runs only when one of its names is needed."""
 
     def __init__(self, path: str, package: str) -> None:
         super().__init__(MAIN)
@@ -149,7 +148,7 @@ def _load_main(path: str, package: str) -> None:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path!r} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    # Without a spec, relative imports go by the package.
+    # Without a spec, relative imports use the package.
     module.__spec__, module.__package__ = None, package
     sys.modules[MAIN] = module
     try:
@@ -167,16 +166,16 @@ def _resolve(module: str, qualname: str) -> Any:
 
 
 def _json(value: Any) -> bytes:
-    """Return a value as JSON, as a tool's value becomes text elsewhere."""
+    """Return a value as JSON, by the same rules as for other tools."""
     if value is None or isinstance(value, (str, bool, int)):
         return json.dumps(value).encode()
-    from pydantic_core import to_json  # in here, as it takes longer to import than all else
+    from pydantic_core import to_json  # imported here because it takes longer than everything else
 
     return to_json(value, bytes_mode="base64")
 
 
 def _describe(error: BaseException, skipped: int = 0) -> bytes:
-    """Return what the parent is told of an error, without its first frames, which are ours."""
+    """Return an error in the form for the parent, without its first frames, which are ours."""
     where = error.__traceback__
     for _ in range(skipped):
         where = where.tb_next if where is not None else None
@@ -189,12 +188,12 @@ def _describe(error: BaseException, skipped: int = 0) -> bytes:
 
 
 def _take_terminal(descriptor: int) -> None:
-    """Make a terminal ours; it stays open, or the parent would read its end."""
-    import fcntl  # in here, as the parent imports this file too, on any platform
+    """Make a terminal our controlling terminal; keep it open, or the parent would read its end."""
+    import fcntl  # imported here because the parent also imports this file, on any platform
     import termios
 
-    # The end of the parent hangs the terminal up, which ends what native code does as well: also
-    # where the server ignores that signal, as under nohup.
+    # When the parent ends, the terminal hangs up, and the signal ends even native code. The default
+    # action is restored because a server under nohup ignores the signal.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.set_inheritable(descriptor, False)
     fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)

@@ -1,4 +1,4 @@
-"""Commands as tools."""
+"""Tools that run commands."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .._tool_context import ToolContext
 from ._run_command import DEFAULT_LIMITS, CommandResult, OutputLimits, run_command
 
 Command = Sequence[str] | str
-"""Program and arguments, or a line for a shell."""
+"""A program and its arguments, or a line for a shell."""
 
 _SHELL_BREAK = re.compile(r"[|;&\n(`]")
-"""What begins another command in a line for a shell."""
+"""The characters that start another command in a line for a shell."""
 _WORD_BEGINS = re.compile(r"""\s["']?$""")
 
 
 class CommandTool(Tool):
     """A tool that runs a command.
 
-    Its arguments become arguments of the program, never a shell line unless ``shell=True``.  A cut
-    stops the command and everything it started, by SIGINT, then SIGTERM, then SIGKILL.  Processes
-    that it leaves behind when it ends are stopped as well; a program that should survive needs a
-    session of its own (``setsid``).
+    Its arguments become arguments of the program, never a shell line unless ``shell=True``.
+    Cancelling stops the command and everything it started, with SIGINT, then SIGTERM, then SIGKILL.
+    Processes that it leaves behind when it ends are stopped as well; a program that should survive
+    needs a session of its own (``setsid``).
     """
 
     def __init__(
@@ -60,13 +60,12 @@ class CommandTool(Tool):
                 builds the command from the model's arguments, which are its annotated parameters;
                 it runs on the event loop.  In a template, a part that is a single name, such as
                 ``"{files}"``, expands to one argument per item of a list, and to none for ``None``.
-                The model cannot smuggle in options: a value that begins with ``-`` is refused
-                unless the template has ``"--"`` before it, or its type in `parameters` is a
-                ``Literal`` or an ``Enum``.  With ``shell=True`` the template is one string, and
-                values are quoted.
-            name: What the model calls it; ``None`` for the function's name.
+                The model cannot inject options: a value that begins with ``-`` is refused unless
+                the template has ``"--"`` before it, or its type in `parameters` is a ``Literal`` or
+                an ``Enum``.  With ``shell=True`` the template is one string, and values are quoted.
+            name: The tool's name for the model; ``None`` uses the function's name.
             description: The description for the model; ``None`` uses the function's docstring.
-            parameters: The types of a template's names; those left out are ``str``.
+            parameters: The types of a template's names; the default is ``str``.
             cwd: The working directory; ``None`` keeps the process's.
             env: Environment variables, added to the few that every command gets (PATH, HOME, LANG
                 and the like).  No other variable of this process reaches the command, so no secret
@@ -106,7 +105,8 @@ class CommandTool(Tool):
             ladder=ladder,
             limits=limits,
         )
-        # A second more than the ladder's own bound, so that the process is never given up before.
+        # A second more than the ladder's own bound, so that the process is never abandoned before
+        # that.
         options.setdefault("unwind_s", ladder.bound_s + SPARE_S)
         super().__init__(
             getattr(build, "__name__", "") if name is None else name,
@@ -123,7 +123,7 @@ class CommandTool(Tool):
         """
         parsed = self._signature.parse(self.name, super().parse(arguments, raw))
         if self._is_template:
-            self._build(**parsed)  # refuses what would be an option
+            self._build(**parsed)  # raises if a value would become an option
         return parsed
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
@@ -155,10 +155,10 @@ class CommandTool(Tool):
 def command_tool(
     *, name: str | None = None, **options: Any
 ) -> Callable[[Callable[..., Command]], CommandTool]:
-    """Make a tool of the decorated function, which returns a command.
+    """Make a tool from the decorated function, which returns a command.
 
     Args:
-        name: What the model calls it; ``None`` for the function's name.
+        name: The tool's name for the model; ``None`` uses the function's name.
         options: As for `CommandTool`.
 
     Raises:
@@ -172,7 +172,7 @@ def command_tool(
 
 
 def _conclude(context: ToolContext, ended: list[CommandResult]) -> None:
-    """Say what became of a command that was cut."""
+    """Set the result of a cancelled command."""
     if not ended:
         context.conclude("the command was not started", "cancelled_before_effect")
         return
@@ -188,7 +188,7 @@ def _conclude(context: ToolContext, ended: list[CommandResult]) -> None:
 def _from_template(
     template: Command, shell: bool, types: Mapping[str, Any]
 ) -> Callable[..., Command]:
-    """Make a function of a template: its names are the parameters, in order."""
+    """Make a function from a template; the template's names are its parameters, in order."""
     if shell != isinstance(template, str):
         wants = "one string" if shell else "a list of program and arguments"
         raise ToolDefinitionError(f"with shell={shell} a command is {wants}, not {template!r}")
@@ -224,7 +224,7 @@ def _from_template(
 
 
 def _exposed(parts: Sequence[str], shell: bool) -> set[str]:
-    """Return the names whose values begin a word that a program could read as an option."""
+    """Return the names whose values start a word, which a program could read as an option."""
     exposed: set[str] = set()
     ends_options = False
     for number, part in enumerate(parts):
@@ -242,7 +242,7 @@ def _exposed(parts: Sequence[str], shell: bool) -> set[str]:
 
 
 def _is_authors(annotation: Any) -> bool:
-    """Whether all values of a type were chosen by who wrote the template."""
+    """Whether the author of the template chose all values of a type."""
     if annotation is None or annotation is type(None) or get_origin(annotation) is Literal:
         return True
     if isinstance(annotation, type) and issubclass(annotation, (Enum, bool)):

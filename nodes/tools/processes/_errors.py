@@ -3,8 +3,8 @@
 ProcessError
 ├── CommandError         a command cannot be started
 ├── WorkerError          a worker process cannot do its work
-│   ├── WorkerStartError     it does not start
-│   └── WorkerDiedError      it ended in the middle of a call
+│   ├── WorkerStartError     the process does not start
+│   └── WorkerDiedError      the process ended in the middle of a call
 └── WorkerCallError      the function in the worker raised
 """
 
@@ -30,7 +30,7 @@ class WorkerStartError(WorkerError):
 
 
 class WorkerDiedError(WorkerError):
-    """A worker process ended in the middle of a call; what the call has done is not known."""
+    """A worker process ended in the middle of a call; the effect of the call is unknown."""
 
 
 class WorkerCallError(ProcessError):
@@ -40,8 +40,8 @@ class WorkerCallError(ProcessError):
         class_name: The name of the exception's class.
         text: Its message.
         traceback_text: Its traceback, as Python prints it.
-        state_lost: Whether the worker is a new one, so that what earlier calls had kept in its
-            variables is gone; that may be why.
+        state_lost: Whether the worker is a new process without the variables of earlier calls,
+            which may be the cause.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The name by which a worker process finds a function."""
+"""The reference by which a worker process finds a function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _WRAPPED = ("__wrapped__", "function")
-"""Where a decorated function and a `Tool` keep the function itself."""
+"""The attributes in which decorated functions and tools keep the function itself."""
 
 
 def reference_of(function: Callable[..., Any] | str) -> tuple[str, str]:
@@ -19,7 +19,7 @@ def reference_of(function: Callable[..., Any] | str) -> tuple[str, str]:
         function: A plain function of a module, or its path, "module:qualname".
 
     Raises:
-        ValueError: A process cannot import it by that name.
+        ValueError: A process cannot import the function by that name.
     """
     if isinstance(function, str):
         module, colon, qualname = function.partition(":")
@@ -45,7 +45,7 @@ def reference_of(function: Callable[..., Any] | str) -> tuple[str, str]:
 
 
 def main_script() -> tuple[str, str] | None:
-    """Return file and package of what Python was started with, ``None`` if it was no file."""
+    """Return the file and package of the main script; ``None`` if there is none."""
     main = sys.modules.get("__main__")
     path = getattr(main, "__file__", None)
     return (str(Path(path).absolute()), getattr(main, "__package__", None) or "") if path else None

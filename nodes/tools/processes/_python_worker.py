@@ -1,11 +1,11 @@
-"""A Python worker: a process that runs plain functions, one at a time, and lives on between them.
+"""A Python worker: a process that runs plain functions one at a time and keeps its state.
 
 Rules:
-1. An interrupt does nothing to a worker that is idle.
-2. A busy one gets SIGINT for the call that runs; its late result is dropped, and the worker keeps
+1. An interrupt does nothing to an idle worker.
+2. A busy worker gets SIGINT for the current call; the late result is dropped, and the worker keeps
    its variables.
-3. Only one that is deaf to SIGINT is ended and replaced, and the next call is told that the state
-   is lost.
+3. A worker that ignores SIGINT is ended and replaced, and the next call learns that the state is
+   lost.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from ._function_reference import main_script, reference_of
 
 _CHILD = Path(__file__).with_name("_child_functions.py")
 START_S = 30.0
-"""For a Python that imports nothing: a hundred times what it takes on an idle machine."""
+"""The limit for a Python that imports nothing: a hundred times what it takes on an idle machine."""
 
 
 @dataclass(slots=True)
 class WorkerCall:
-    """What became of a call of a function."""
+    """The state of a function call."""
 
     is_begun: bool = False
-    """Whether a process got it."""
+    """Whether a process got the call."""
     state_lost: bool = False
-    """Whether that process is a new one, so that what earlier calls had kept is gone."""
+    """Whether that process is a new one without the variables of earlier calls."""
 
     def mark_begun(self, *, state_lost: bool) -> None:
-        """Record that a process got it."""
+        """Record that a process got the call."""
         self.is_begun, self.state_lost = True, state_lost
 
 
@@ -64,13 +64,13 @@ class PythonWorker:
         """Keep the settings.
 
         Args:
-            name: What it is called in logs and errors.
-            ladder: `int_s` is how long a function may take to end after SIGINT; the rest is how a
-                deaf one is ended.
+            name: Its name in logs and errors.
+            ladder: ``int_s`` is how long a function may take to end after SIGINT; the rest is for
+                ending the process.
             start_s: Seconds that a process may take until it is ready.
         """
         self.opened = trio.Event()
-        """Set once it takes calls."""
+        """Set when it accepts calls."""
         self._calls = 0
         self._left = trio.lowlevel.ParkingLot()
         self._last_pid: int | None = None
@@ -88,12 +88,12 @@ class PythonWorker:
 
     @property
     def pid(self) -> int | None:
-        """The number of its process, ``None`` while there is none."""
+        """The id of its process; ``None`` while there is none."""
         return next(iter(self._pool.pids), None)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Let calls be made within the block; leaving it ends the process and all it has started.
+        """Accept calls within the block; leaving it ends the process and everything it started.
 
         Raises:
             WorkerStartError: The platform has no worker processes.
@@ -105,7 +105,7 @@ class PythonWorker:
             yield self
 
     async def until_unused(self) -> None:
-        """Wait until no call goes on or waits."""
+        """Wait until no call runs or waits."""
         while self._calls:
             await self._left.park()
 
@@ -118,29 +118,30 @@ class PythonWorker:
         on_output: OnOutput | None = None,
         is_forced: Callable[[], bool] = never,
     ) -> Any:
-        """Call a function in the worker, when those that were called before are done.
+        """Call a function in the worker, after all earlier calls.
 
-        Cancelling interrupts the function, and raises ``Cancelled`` once it has ended or the
-        worker was ended, which takes at most the sum of the ladder's times and a second.
-        Nothing happens to the worker if the function had not begun.
+        Cancelling interrupts the function, and raises ``Cancelled`` once the function or the worker
+        has ended, which takes at most the sum of the ladder's times and a second. If the function
+        had not begun, the worker is left alone.
 
         Args:
             function: A plain function that a process can import, or its path "module:qualname".
             kwargs: Its arguments; they are pickled.
-            call: Filled in while it goes on; ``None`` if nobody asks.
-            on_output: Called with stream and text of what the function writes.
-            is_forced: Asked while it is interrupted; True means that the worker is killed at once.
+            call: Records the state of the call; ``None`` if nobody needs it.
+            on_output: Called with the stream and text of what the function writes.
+            is_forced: Called repeatedly during an interrupt; if it returns True, the worker is
+                killed at once.
 
         Returns:
-            What the function returned, as JSON holds it: a tuple is a list, a model or dataclass a
-            dict, bytes are base64.
+            What the function returned, as JSON: a tuple becomes a list, a model or dataclass a
+            dict, bytes become base64.
 
         Raises:
             WorkerCallError: The function raised, or JSON cannot hold its value.
             WorkerDiedError: The process ended before the function did.
-            WorkerStartError: It does not start.
-            WorkerError: It is not open.
-            ValueError: The function has no name by which a process can import it.
+            WorkerStartError: The process does not start.
+            WorkerError: The worker is not open.
+            ValueError: A process cannot import the function by name.
             TypeError: The arguments cannot be pickled.
         """
         call = WorkerCall() if call is None else call

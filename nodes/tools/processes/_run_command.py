@@ -1,4 +1,4 @@
-"""Run a command as a process: its output captured, its end certain."""
+"""Runs a command as a process with captured output and a certain end."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ INHERITED = (
     *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"),
     *("LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"),
 )
-"""Variables of ours that every command gets, as programs of MCP servers do, and those that tell
-languages and times.  No key or token of ours reaches what a model runs unless it is named."""
+"""Our environment variables that every command gets: those that MCP servers get too, and those for
+language and time zone. No key or token of ours reaches a model's command unless it is named."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputLimits:
-    """How much of what a command writes is kept, in characters of each stream."""
+    """How much of a command's output is kept, in characters per stream."""
 
     head: int = 8_000
-    """Kept of its beginning; with the tail about 4,000 tokens of a model."""
+    """How much of the beginning is kept; with the tail about 4,000 tokens for a model."""
     tail: int = 8_000
-    """Kept of its end."""
+    """How much of the end is kept."""
     live: int = 256_000
-    """Passed on while it runs; what comes later is only kept, by the other two."""
+    """How much is passed on while it runs; later output is only kept."""
 
     def __post_init__(self) -> None:
         for name in ("head", "tail", "live"):
@@ -68,17 +68,17 @@ class CommandResult:
     """How a command ended, and what it wrote."""
 
     exit_code: int
-    """Negative: the signal that ended it."""
+    """The exit code; a negative number is the signal that ended it."""
     output: Mapping[Stream, str]
-    """Its streams, "stdout" and "stderr" or "tty", each with its middle left out if it is long."""
+    """The streams "stdout" and "stderr", or "tty", each with its middle left out if it is long."""
     left_out: int
     """How many characters were left out of all streams."""
     ran_s: float
     stopped: StopReport
-    """What it took to end it and all that it had started."""
+    """How the command and everything it started were stopped."""
 
     def __str__(self) -> str:
-        """Say it as a model is told it."""
+        """Return the result as text for a model."""
         code = self.exit_code
         parts = [f"exit code {code}" if code >= 0 else f"ended by {_signal_name(-code)}"]
         for stream, text in self.output.items():
@@ -106,26 +106,28 @@ async def run_command(
 ) -> CommandResult:
     """Run a command to its end.
 
-    Cancelling stops it by the ladder, and raises ``Cancelled`` once that is done, which takes at
-    most the sum of the ladder's times and a second.  However it ends, no process of its session is
-    left: what it leaves running in the background is stopped when it ends.
+    Cancelling stops it with the signals of the ladder, and raises ``Cancelled`` once that is done,
+    which takes at most the sum of the ladder's times and a second. However it ends, no process of
+    its session is left: what it started in the background is stopped too.
 
     Args:
-        command: Program and arguments; one string for ``shell=True``.
-        output: Called with stream and text, which is one whole line or several.
-        cwd: Folder to run in; ``None`` for ours.
-        env: Variables beside the few that it needs of ours (``INHERITED``), or instead of them.
-        inherit: Names of others of ours that it gets.
-        stdin: What it reads; ``None`` for nothing.
-        tty: Whether it gets a terminal, on which it then writes all; it cannot read from it.
+        command: The program and its arguments; one string for ``shell=True``.
+        output: Called with the stream and one or more whole lines.
+        cwd: The working directory; ``None`` inherits ours.
+        env: Environment variables, added to the few that it inherits (``INHERITED``) or replacing
+        them.
+        inherit: Names of further variables of ours to pass on.
+        stdin: The text on its standard input; ``None`` for none.
+        tty: Whether it gets a terminal for all its output; it cannot read from it.
         shell: Whether ``command`` is a line for ``/bin/sh``.
-        ladder: How it is stopped.
+        ladder: The time of each signal.
         limits: How much of its output is kept.
-        is_forced: Asked while it is being stopped; True means SIGKILL at once.
-        on_end: Called once when it has ended, also when it was cancelled.
+        is_forced: Called repeatedly while it is being stopped; if it returns True, it is killed at
+        once.
+        on_end: Called once when it has ended, even after a cancel.
 
     Returns:
-        Exit code and output; an exit code other than 0 is no error.
+        The exit code and the output; an exit code other than 0 raises nothing.
 
     Raises:
         CommandError: It cannot be started.
@@ -164,7 +166,7 @@ async def run_command(
 
 
 class _Recorder:
-    """Keeps what a command writes, and passes it on while there is room."""
+    """Keeps a command's output within limits, and passes it on while it runs."""
 
     def __init__(
         self, streams: tuple[Stream, ...], output: OnOutput | None, limits: OutputLimits
@@ -177,7 +179,7 @@ class _Recorder:
         self._live = dict.fromkeys(streams, limits.live)
 
     def record(self, stream: Stream, text: str) -> None:
-        """Take a text of one stream."""
+        """Record text of one stream."""
         self._excerpts[stream].add(text)
         room = self._live[stream]
         self._live[stream] = max(0, room - len(text))
@@ -188,7 +190,7 @@ class _Recorder:
             self._output(stream, "\n[the rest is not shown]\n")
 
     def result(self, code: int, ran_s: float, stopped: StopReport) -> CommandResult:
-        """Sum up."""
+        """Return the result of the command."""
         output: dict[Stream, str] = {
             stream: str(excerpt) for stream, excerpt in self._excerpts.items()
         }
@@ -215,8 +217,8 @@ async def _start(
     tty: bool,
 ) -> trio.Process:
     if tty or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # Else a service that was started as a shell's background job, where SIGINT is ignored,
-        # would have commands that are deaf to it.
+        # Otherwise commands of a service that runs as a shell's background job would inherit that
+        # SIGINT is ignored.
         how = "terminal" if tty else "plain"
         arguments = [sys.executable, "-I", "-S", str(_LAUNCHER), how, *arguments]
     out, *others = captured.theirs.values()
@@ -244,7 +246,7 @@ def _inherited(names: Iterable[str]) -> dict[str, str]:
 async def _feed(process: trio.Process, data: bytes) -> None:
     assert process.stdin is not None
     async with process.stdin:
-        with suppress(trio.BrokenResourceError):  # it does not want to read all
+        with suppress(trio.BrokenResourceError):  # the command does not read all of it
             await process.stdin.send_all(data)
 
 
