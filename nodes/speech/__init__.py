@@ -1,4 +1,4 @@
-"""Hearing and speaking offline: engines behind small protocols."""
+"""Speech stacks: recognisers, voices and detectors behind small protocols."""
 
 from ._backchannel import BackchannelDetector as BackchannelDetector
 from ._clauses import ClauseSplitter as ClauseSplitter

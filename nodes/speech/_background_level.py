@@ -1,8 +1,8 @@
-"""Learns how loud the sound is that never stops: babble in a café, a radio, a machine.
+"""Learns the level of background sound that never stops: babble in a café, a radio, a machine.
 
-A voice detector takes the babble of a café for speech, so a caller's turn would never end in it.
-But people pause: in a few seconds of one voice there are moments of silence, in babble there are
-none.  What stays close to the quietest moments of the last seconds is therefore the background.
+A voice detector takes the babble of a café for speech, so a caller's turn would never end. But
+people pause: a few seconds of one voice contain moments of silence, and babble contains none. So a
+sound that stays close to the quietest moments of the last seconds is background.
 """
 
 from __future__ import annotations
@@ -11,41 +11,43 @@ from bisect import bisect_left, insort
 from collections import deque
 
 REMEMBERED_S = 7.0
-"""How long a moment counts: within 5 s, some of 24 people who read or order leave no pause."""
+"""How long a moment counts, in seconds: within 5 s, some of 24 people who read or order do not
+pause."""
 
 KNOWN_AFTER_S = 2.0
-"""How long the background must have been heard to count: who speaks from the start is none."""
+"""How long the background must have been heard to count, in seconds, so that a caller who speaks
+from the start is not taken for it."""
 
 QUIET = 0.1
-"""The background is as loud as this share of the last seconds does not exceed."""
+"""The quantile of the last seconds that counts as the background's level."""
 
 FADES_DB = 5.0
-"""A voice that goes on is only taken for the background where it is so much weaker than its loud
-moments: people who speak without a pause stay close to their own quietest moments."""
+"""A continuing voice is taken for background only if it is this much weaker than its loud moments:
+people who speak without a pause stay close to their own quietest moments."""
 
 RETURNS_AFTER_S = 0.25
-"""The gaps of a voice that goes on are mostly shorter.  One that returns after a longer gap ..."""
+"""The gaps of a continuing voice are mostly shorter. A voice that returns after a longer gap ..."""
 
 RETURNS_DB = 4.0
-"""... in babble is the caller's only if it is no more than this below the loud moments of the turn:
-of 308 returns of callers 10 dB above their babble 81 % were, and 29 % of the moments in which the
+"""... in babble is the caller's only if it is at most this far below the loud moments of the turn.
+Of 308 returns of callers 10 dB above their babble 81 % were, as were 29 % of the moments in which
 babble passed for a voice."""
 
 BESIDE_DB = 18.0
-"""So close to the loud moments of a turn are the quietest ones in babble, a café or a kitchen; on a
-quiet line they are 50 dB below."""
+"""In babble, a café or a kitchen, the quietest moments are this close to the loud ones of a turn;
+on a quiet line they are 50 dB below."""
 
 
 class BackgroundLevel:
-    """How loud the background of one call is."""
+    """The level of the background in one call."""
 
     def __init__(self, above_db: float | None, window_s: float) -> None:
-        """Begin without a background.
+        """Start without a background.
 
         Args:
-            above_db: How much louder than its quietest moments the background can be; None: there
-                is no background.
-            window_s: Length of a window.
+            above_db: How much louder than its quietest moments the background can be; ``None``
+                takes nothing for background.
+            window_s: Length of a window, in seconds.
         """
         self._above_db = above_db
         self._recent: deque[int] = deque()
@@ -54,7 +56,7 @@ class BackgroundLevel:
         self._least = round(KNOWN_AFTER_S / window_s)
 
     def add(self, peak: int) -> None:
-        """Take in the newest window.
+        """Add the newest window.
 
         Args:
             peak: The highest sample of it and of the few windows before it.
@@ -69,8 +71,8 @@ class BackgroundLevel:
 
         Args:
             peak: The highest sample of a window and of the few before it.
-            loud: How high the loud moments of this turn's voice are; None if there is none.
-            silent_s: For how long that has been silent; 0 while it goes on.
+            loud: The peak of the loud moments of this turn's voice; None if there is none.
+            silent_s: How long the voice has been silent, in seconds; 0 while it continues.
         """
         if self._above_db is None or len(self._ordered) < self._least:
             return False

@@ -1,4 +1,4 @@
-"""Byte-level BPE, the alphabet and the tokens of GPT-2 and Whisper."""
+"""Byte-level BPE with the alphabet and tokens of GPT-2 and Whisper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 _SPECIAL = re.compile(r"<\|.*?\|>")
 _CHUNK = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+")
-"""What merges never cross: a word with the space before it, digits, punctuation."""
+"""The chunks that merges never cross: a word with the space before it, digits, punctuation."""
 
 
 def decode(tokens: Sequence[str]) -> str:

@@ -26,8 +26,8 @@ _HUMS = {
     "mmhmm": "[[m:h'm:]]",
     "mmm": "[[mmm]]",
 }
-"""How a closed mouth says them: espeak-ng spells them ("em aitch em"), and then they sound like
-words."""
+"""Spellings that sound like hums: espeak-ng reads the usual ones letter by letter ("em aitch
+em")."""
 _HUM = re.compile(r"(?<!\S)(" + "|".join(_HUMS) + r")(?=[.,!?;:…]*(?!\S))", re.IGNORECASE)
 
 
@@ -60,7 +60,7 @@ def load(settings: dict[str, Any]) -> Espeak:
 
 
 class Espeak:
-    """Says one text after the other, for the library has one global state."""
+    """Says one text at a time, because the library has global state."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         """Open the library and set the voice."""
@@ -96,7 +96,7 @@ class Espeak:
         if self._pcm:
             pcm = bytes(self._pcm)
             words = words_of(spoken, self._marks, pcm, self.sample_rate_hz)
-            tokens = _TOKEN.findall(text)  # one for one: no hum has a space
+            tokens = _TOKEN.findall(text)  # as many as before, since no hum has a space
             times = zip(tokens, words, strict=True)
             yield pcm, [(token, start, end) for token, (_, start, end) in times]
 
@@ -137,13 +137,13 @@ def words_of(
         rate_hz: Its sample rate.
 
     Returns:
-        (word, start, end) of each written word, the pause after it left out.  One that is not
-        said on its own (a dash) has no length.
+        (word, start, end) of each written word, without the pause after it. A word that is not
+        spoken on its own (a dash) has no length.
     """
     tokens = list(_TOKEN.finditer(text))
     starts = [_first_mark(token.start() + 1, token.end(), marks) for token in tokens]
     for index in range(len(tokens) - 1):
-        # espeak puts the mark of a word on a dash that stands before it
+        # espeak puts the mark of a word on the dash before it
         if starts[index + 1] is None and not any(map(str.isalnum, tokens[index].group())):
             starts[index : index + 2] = None, starts[index]
     words: list[tuple[str, float, float]] = []

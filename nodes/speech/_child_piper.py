@@ -1,7 +1,7 @@
 """The Piper engine, for a worker process only: piper-tts is GPL-3.0-or-later.
 
 Word times come from the model's own phoneme lengths (the output of its one ``Ceil`` node, in
-frames).  The models do not put that out, so it is declared as an output while the file is loaded.
+frames).  The models do not output it, so it is declared as an output while the file is loaded.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 
 Words = list[tuple[str, float, float]]
 HEADROOM = 0.89
-"""Piper brings each sentence to full scale, and resampling it then clips what lies between two
-samples; 1 dB is what EBU R 128 leaves for that."""
+"""Piper scales each sentence to full scale, and resampling would then clip peaks between samples;
+EBU R 128 leaves 1 dB for that."""
 _PAUSES = frozenset(",.;:!?…—-()\"'$^_")
-"""Phonemes that are no sound: punctuation, and Piper's begin, end and padding marks."""
+"""Phonemes without a sound: punctuation, and Piper's begin, end and padding marks."""
 
 
 def load(settings: dict[str, Any]) -> Piper:
     """Load a voice and warm it.
 
     Args:
-        settings: ``model`` (path of the .onnx file, its .json beside it), ``threads``, and
+        settings: ``model`` (path of the .onnx file, with its .json beside it), ``threads``, and
             optionally ``length_scale`` (1 is the voice's own speed, more is slower) and ``seed``
-            (of the noise in the voice; without one it is another each time).
+            (of the voice's noise; random by default).
     """
     return Piper(settings)
 
@@ -41,7 +41,7 @@ class Piper:
         from piper.config import PiperConfig
 
         if (seed := settings.get("seed")) is not None:
-            # Taken by sessions when they are made, so it must come first.
+            # Sessions read the seed when they are created, so it must come first.
             onnxruntime.set_seed(seed)
         model = Path(settings["model"])
         options = onnxruntime.SessionOptions()
@@ -67,7 +67,7 @@ class Piper:
     def synthesize(
         self, text: str, is_cancelled: Callable[[], bool]
     ) -> Iterator[tuple[bytes, Words]]:
-        """Yield one piece per sentence; a cancel stops after the sentence that is being made."""
+        """Yield one piece per sentence; a cancel stops after the current sentence."""
         tokens = text.split()
         text = _plain(text)
         sentences = [phonemes for phonemes in self._voice.phonemize(text) if phonemes]
@@ -134,7 +134,7 @@ def _words(
     times: list[tuple[float, float]],
     first: int,
 ) -> Words:
-    """Return the written words that begin in a sentence, whose first spoken word is `first`."""
+    """Return the written words that begin in a sentence; `first` is its first spoken word."""
     words: Words = []
     for token, (begin, end) in zip(tokens, spans, strict=True):
         if first <= begin < first + len(times) or (begin == end == first + len(times)):
@@ -154,12 +154,12 @@ def _at(place: float, times: list[tuple[float, float]], *, closing: bool = False
 
 
 def align(written: list[int], spoken: list[int]) -> list[tuple[float, float]]:
-    """Find which spoken words each written word became.
+    """Map each written word to its spoken words.
 
     "25" is one written word and two spoken ones; "of the" may be spoken as one.
 
     Args:
-        written: Number of sounds of each written word when it is said alone; 0 for a dash.
+        written: Number of sounds of each written word when spoken alone; 0 for a dash.
         spoken: Number of sounds of each spoken word.
 
     Returns:
@@ -209,12 +209,13 @@ def _spans(
 def length_output(model: bytes) -> bytes:
     """Return the bytes that, put after an ONNX model, declare its phoneme lengths as an output.
 
-    A protobuf message may come in pieces, which are merged: so a second ``graph`` (field 7 of
-    ModelProto) that has only an ``output`` (field 12 of GraphProto, a ValueInfoProto whose field 1
-    is the name) adds to the first, and the ``onnx`` package is not needed.  Numbers: onnx.proto3.
+    A protobuf message may come in pieces, which are merged. So a second ``graph`` (field 7 of
+    ModelProto) with only an ``output`` (field 12 of GraphProto, a ValueInfoProto whose field 1 is
+    the name) adds to the first, and the ``onnx`` package is not needed. The numbers are from
+    onnx.proto3.
 
     Returns:
-        The bytes; none if the model has not exactly one ``Ceil`` node, or puts it out already.
+        The bytes; empty unless the model has exactly one ``Ceil`` node that is not an output yet.
     """
     graphs = [value for number, value in _fields(model) if number == 7]
     parts = [part for graph in graphs for part in _fields(graph)]

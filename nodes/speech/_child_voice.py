@@ -1,6 +1,6 @@
-"""A voice as the engine of a worker process; it imports nothing of this framework.
+"""A voice as the engine of a worker process; it imports nothing from this framework.
 
-The engine's own file is named in the settings.  A piece goes to the parent as u32 length of the
+The settings name the engine's own file. A piece is sent to the parent as the u32 length of the
 words' JSON, that JSON, and PCM16 mono (little-endian).
 """
 
@@ -25,17 +25,17 @@ class Engine(Protocol):
     ) -> Iterable[tuple[bytes, Words]]:
         """Yield pieces of PCM16 and their words; stop early once `is_cancelled()` is true.
 
-        The same text is cut into the same pieces each time: where a process is lost, another one
-        says the rest.
+        The same text must yield the same pieces each time, so that another process can say the rest
+        if one is lost.
         """
         ...
 
 
 class Voice:
-    """Answers a text with the pieces of its speech."""
+    """Runs jobs that synthesise a text piece by piece."""
 
     def __init__(self, engine: Engine) -> None:
-        """Speak with an engine that is loaded."""
+        """Use a loaded engine."""
         self._engine = engine
         self.about = {"sample_rate_hz": engine.sample_rate_hz}
 
@@ -51,5 +51,5 @@ class Voice:
 
 
 def load(settings: dict[str, Any]) -> Voice:
-    """Load the file ``engine``, and what it makes of ``settings``."""
+    """Run the file ``engine`` and load its engine with ``settings``."""
     return Voice(runpy.run_path(settings["engine"])["load"](settings["settings"]))

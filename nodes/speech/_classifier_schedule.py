@@ -1,4 +1,4 @@
-"""Asks detectors what a sound is that has just begun, each at its time after the onset."""
+"""Schedules the classifiers of a sound that has just begun, each at its time after the onset."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from ._protocols import SoundOfVoice
 log = structlog.get_logger()
 
 LIKELY = 0.5
-"""From this probability on a detector has found what it listens for."""
+"""From this probability on, a detector has found its kind of sound."""
 
 AGREED = 0.7
-"""The same for detectors of one kind that are asked one after the other: so sure has to be each of
-them.  At 0.5 two looks for assent agree on 6 in 100 beginnings of people's sentences, and on 9 in
-kitchen noise; at 0.7 on 0 and on 3 (64 each)."""
+"""The same if several detectors of one kind are asked in turn: each has to reach it. At 0.5, two
+detectors of backchannels agree on 6 in 100 beginnings of sentences and on 9 in kitchen noise; at
+0.7, on 0 and 3 (64 each)."""
 
 SURELY_NOT = 0.1
-"""Below it the last detector tells that it is speech, though nothing else was found: so little has
-it for 77 of 100 beginnings of sentences, and for one short word of assent in 40."""
+"""Below this probability of the last detector, the sound is speech if nothing else was found: 77 of
+100 beginnings of sentences are below it, and one short backchannel in 40."""
 
 LONGEST_DOUBT_S = 0.64
-"""For how long a caller may be taken for the agent's echo; what sounds like speech for longer
-before a voice begins was something else."""
+"""How long a caller may be mistaken for the agent's echo, in seconds; speech-like sound that lasts
+longer before a voice begins was something else."""
 
 CLOSURE_S = 0.1
-"""How long the closure of a stop lasts at most, such as that of the "k" in "okay"."""
+"""The longest closure of a stop consonant, such as the "k" in "okay", in seconds."""
 
 
 class Looks:
-    """When which detector is asked about the sounds of one call."""
+    """Decides when to ask each detector about the sounds of one call."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class Looks:
         recent: Callable[[], bytes],
         report_error: Callable[[Exception], None],
     ) -> None:
-        """Begin without a sound.
+        """Start without a sound.
 
         Args:
             sounds: The detectors.
-            window_s: Length of a window.
+            window_s: Length of a window, in seconds.
             recent: Returns the last 0.48 s of the microphone.
-            report_error: Called with what a detector raises; the voice is heard without its hint.
+            report_error: Called with a detector's error; the voice is then heard without its hint.
         """
         found = [(max(1, round(sound.after_s / window_s)), sound) for sound in sounds]
         self._due = sorted(found, key=lambda each: each[0])
@@ -61,16 +61,16 @@ class Looks:
         self._recent = recent
         self._report_error = report_error
         self._told: set[tuple[str, type]] = set()
-        self._age = self._last  # windows since the onset; nothing is to be looked at
-        self._speechlike = _Run(self._longest_break)  # whoever's voice it is
+        self._age = self._last  # windows since the onset; at this value nothing is pending
+        self._speechlike = _Run(self._longest_break)  # the caller's or the agent's
         self._soft, self._sudden = _Run(self._longest_break), _Run(self._longest_break)
-        self._beginning: dict[int, bytes] = {}  # of that, what detectors get
+        self._beginning: dict[int, bytes] = {}  # the audio for each detector
         self._last_of = {sound.kind: sound for _, sound in self._due}
         kinds = [sound.kind for _, sound in self._due]
         self._enough = {kind: LIKELY if kinds.count(kind) == 1 else AGREED for kind in kinds}
-        self._least: dict[str, float] = {}  # of each kind, by the looks so far
-        self._found = 0.0  # how surely
-        self._began_as_noise = False  # to the voice detector, that is
+        self._least: dict[str, float] = {}  # the lowest probability of each kind so far
+        self._found = 0.0  # the highest probability
+        self._began_as_noise = False  # to the voice detector
 
     def hear(
         self,
@@ -81,21 +81,21 @@ class Looks:
         soft: bool = False,
         sudden: bool = False,
     ) -> list[VoiceHint]:
-        """Take in the newest window, and return what detectors say whose time has come.
+        """Add the newest window; return the hints of detectors that are due.
 
         Args:
-            speechlike: Whether it sounds like speech, be it the caller's or the agent's echo.
-            onset_windows: So many of them begin a voice.
-            in_voice: Whether a voice of the caller goes on; nobody asks about one that is over.
-            soft: Whether it may be the caller's speech, though too little of it to begin a voice.
-            sudden: Whether it is much louder than it was a moment ago, whatever it sounds like.
+            speechlike: Whether it sounds like speech, the caller's or the agent's echo.
+            onset_windows: How many windows begin a voice.
+            in_voice: Whether the caller's voice continues; no detector is asked after its end.
+            soft: Whether it may be the caller's speech, but too weak to begin a voice.
+            sudden: Whether it is much louder than a moment ago, whatever it sounds like.
         """
-        if soft or self._soft.windows:  # what is nothing, and was nothing, changes nothing
+        if soft or self._soft.windows:  # nothing changes while there is no sound
             self._soft.hear(soft)
         if sudden or self._sudden.windows:
             self._sudden.hear(sudden)
         if speechlike or self._speechlike.windows:
-            # What was the caller's was no doubtful sound: a closure in it ends it.
+            # After the caller's voice there was no doubtful sound, so a closure ends this run.
             self._speechlike.hear(speechlike, may_break=not in_voice)
         since = self._speechlike.windows - onset_windows
         for windows, _ in self._due:
@@ -108,15 +108,15 @@ class Looks:
         return self._ask([(sound, self._recent()) for sound in due])
 
     def voice_began(self, onset_windows: int) -> list[VoiceHint]:
-        """Start on a new voice, and return what is known of it already.
+        """Start a new voice, and return the hints that are already known.
 
-        The "k" of "okay" is a silence: a sound that is still to be looked at goes on behind it, and
-        so does one whose "o" was too soft to begin a voice, or was taken for the agent's echo, or
-        was nothing to the voice detector but a sudden noise.  A voice that was taken for an echo
-        for a moment began a moment ago.
+        The "k" of "okay" is a silence, so a sound that is still pending continues after it. So does
+        a sound whose "o" was too soft to begin a voice, was taken for the agent's echo, or was only
+        a sudden noise to the voice detector. A voice that was briefly taken for an echo began
+        earlier.
 
         Args:
-            onset_windows: So many windows ago.
+            onset_windows: How many windows ago it began.
         """
         if self._age < self._last:
             return []
@@ -136,12 +136,12 @@ class Looks:
         )
 
     def _syllable(self, onset_windows: int) -> int:
-        """Return how long ago a syllable began that a closure parts from the voice; 0 for none."""
+        """Return how many windows ago a syllable before a closure began; 0 for none."""
         since = self._sudden.windows - onset_windows
         return since if self._sudden.has_broken and since <= self._first else 0
 
     def _ask(self, questions: Sequence[tuple[SoundOfVoice, bytes]]) -> list[VoiceHint]:
-        """Ask detectors; those of a kind have to agree, so the least sure one counts."""
+        """Ask detectors; those of a kind have to agree, so the lowest probability counts."""
         hints = []
         for sound, pcm in questions:
             probability = self._probability(sound, pcm)
@@ -159,7 +159,7 @@ class Looks:
         return hints
 
     def _probability(self, sound: SoundOfVoice, pcm: bytes) -> float | None:
-        """Return what a detector says; ``None`` if it fails, which costs no more than its hint."""
+        """Return a detector's probability; ``None`` if it fails, which costs only its hint."""
         name = type(sound).__name__
         try:
             with CONTAINED:
@@ -168,32 +168,35 @@ class Looks:
                     raise no_probability((sound, probability))
         except Exception as error:
             self._report_error(error)
-            if (name, type(error)) not in self._told:  # once a call: it is asked at each voice
+            if (
+                name,
+                type(error),
+            ) not in self._told:  # once a call, since each voice repeats it
                 self._told.add((name, type(error)))
                 log.exception("sound_of_voice_failed", detector=name, error=type(error).__name__)
             return None
         return probability
 
     def _is_surely_speech(self, sound: SoundOfVoice, probability: float) -> bool:
-        """Return whether the last look, which found nothing, tells that it is speech."""
+        """Return whether the last detector, which found nothing, shows that the sound is speech."""
         if self._found or self._began_as_noise:
-            return False  # it may be one: a cough is no assent, and no speech either
+            return False  # a cough is not a backchannel, but not speech either
         return sound.kind == "acknowledgement" and probability < SURELY_NOT
 
 
 class _Run:
-    """How long something has gone on, over breaks that are no longer than a closure."""
+    """How long something has lasted, including breaks no longer than a closure."""
 
     def __init__(self, longest_break: int) -> None:
         self.windows = 0
-        """Since it began, its breaks among them; 0 if nothing goes on."""
+        """Windows since it began, breaks included; 0 if there is nothing."""
         self.has_broken = False
-        """Whether there was a break in it."""
+        """Whether it had a break."""
         self._longest_break = longest_break
         self._break = 0
 
     def hear(self, goes_on: bool, *, may_break: bool = True) -> None:
-        """Take in the newest window."""
+        """Add the newest window."""
         self._break = 0 if goes_on else self._break + 1
         if self._break > (self._longest_break if may_break else 0):
             self.windows, self.has_broken = 0, False

@@ -1,13 +1,13 @@
-"""Cuts streamed text into pieces that can be spoken on their own.
+"""Splits streamed text into pieces that can be spoken on their own.
 
-Rule 1: the pieces, joined, are the text; not a character is lost or changed.
-Rule 2: how the text arrives in bits makes no difference to the pieces.
-Rule 3: a cut needs the character after it: "3." may go on as "3.50".
-Rule 4: a piece has a word in it, save for the last, which may be what is left of white space, and
-    save for a long row of characters that are none of a word.
+Rule 1: the joined pieces are the text; no character is lost or changed.
+Rule 2: the pieces do not depend on how the text arrives.
+Rule 3: a split needs the next character: "3." may continue as "3.50".
+Rule 4: a piece contains a word, except the last one, which may be white space, and except a long
+    row of characters that belong to no word.
 """
 
-# ruff: noqa: RUF001 (the marks of other scripts are what this is about)
+# ruff: noqa: RUF001 (this module handles the marks of other scripts)
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 _SENTENCE_MARKS = frozenset(".!?。！？｡؟۔।॥…")
 _CLAUSE_MARKS = frozenset(",;:，、；：،؛—–")
 _WIDE_MARKS = frozenset("。！？｡，、；：")
-"""These end a piece without a space behind them: their scripts have none."""
+"""Marks that end a piece without a space after them, because their scripts have none."""
 _CLOSERS = frozenset("\"'”’»)]}」』）】》")
 _OPENERS = "\"'“‘«([{「『（【《¿¡*_"
 
@@ -25,9 +25,9 @@ _ABBREVIATION = re.compile(
     r"(?:dr|mr|mrs|ms|mx|prof|st|mt|ft|jr|sr|vs|etc|approx|dept|est|inc|ltd|co|corp|ave|blvd|rd"
     r"|tel|ext|cf|al|jan|feb|apr|aug|sept|oct|nov|dec)\."
 )
-"""Lower case.  "no." is not among them: in a conversation it is an answer."""
+"""Abbreviations in lower case, without "no.", which is an answer in a conversation."""
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+")
-"""Initials, "e.g.", "p.m.", "U.S."."""
+"""Dotted abbreviations: initials, "e.g.", "p.m.", "U.S."."""
 _LIST_NUMBER = re.compile(r"\s*\d{1,3}\.")
 
 _NO_SPACES = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f"
@@ -46,16 +46,16 @@ class ClauseSplitter:
         clause_words: int = 8,
         max_characters: int = 240,
     ) -> None:
-        """Begin a text.
+        """Start a text.
 
         Args:
-            first_words: The least number of words of the first piece, which may end at a comma, so
-                that the agent is heard sooner.  Later sentences are joined until they have as many.
+            first_words: The least number of words in the first piece, which may end at a comma, so
+                that the agent is heard sooner. Later sentences are joined until they have as many.
             first_waits_words: If the first sentence has not ended after this many words, the first
-                piece is the "Sure," it began with: the agent says that during the half second in
-                which a language model writes the rest.
-            clause_words: Later pieces end at a comma or the like only if they have this many words;
-                otherwise they are whole sentences.
+                piece is its beginning, such as "Sure,": the agent says that during the half second
+                in which a language model writes the rest.
+            clause_words: Later pieces end at a comma or similar mark only if they have this many
+                words; otherwise they are whole sentences.
             max_characters: A longer piece without punctuation is cut at a space, or anywhere if it
                 has none.
 
@@ -111,12 +111,12 @@ class ClauseSplitter:
         return words
 
     def _next_cut(self) -> int | None:
-        """Return where the next piece ends, None if that is not known yet."""
+        """Return where the next piece ends; None if that is not known yet."""
         while self._seen < len(self._text):
             at = self._seen
             self._seen += 1
             needed = self._words_needed(at)
-            cut = at + self._text[at].isspace()  # the space goes with the piece before it
+            cut = at + self._text[at].isspace()  # the space belongs to the piece before it
             if needed and _has_words(self._text[:at], needed):
                 return cut
             if self._first and self._text[at].isspace():
@@ -129,7 +129,7 @@ class ClauseSplitter:
         return None
 
     def _words_needed(self, at: int) -> int:
-        """Return how many words a piece must have to end before this character, 0 for never."""
+        """Return how many words a piece needs to end before this character; 0 for never."""
         text, character = self._text, self._text[at]
         if character == "\n":
             return 1
@@ -152,9 +152,9 @@ class ClauseSplitter:
 
 
 def _goes_on(text: str) -> bool:
-    """Return whether the mark at the end of this text ends no sentence."""
+    """Return whether the sentence continues after the mark at the end of this text."""
     if text.endswith(("..", "…")):
-        return True  # a pause inside of a sentence
+        return True  # a pause inside a sentence
     if not text.endswith("."):
         return False
     token = text[max(text.rfind(" "), text.rfind("\n")) + 1 :].lstrip(_OPENERS).lower()

@@ -1,4 +1,4 @@
-"""Tells what a context of a voice has spoken of its text, and what it has not."""
+"""Follows which part of its text a voice's context has spoken."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from ._protocols import SpeechPiece
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceContext, VoiceStyle
 
 CLOSE_S = 0.002
-"""What times of words are off by."""
+"""The error of word times, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenText:
-    """The text of a context, divided at a moment of its audio."""
+    """The text of a context, split at a moment of its audio."""
 
     spoken: str
-    """What was spoken by then, to the last whole word; to the last whole flush where the voice
-    tells no times of words."""
+    """The text spoken by then, up to the last whole word, or up to the last whole flush without
+    word times."""
     remaining: str
     """The rest of what was sent, spaces included."""
 
 
 @final
 class FollowedContext:
-    """A `VoiceContext` that also tells what it has spoken; made by `open_followed_context`."""
+    """A `VoiceContext` that also knows what it has spoken; made by `open_followed_context`."""
 
     def __init__(self, context: VoiceContext, sample_rate_hz: int) -> None:
         """Follow a context from its beginning.
 
         Args:
-            context: The voice's.
-            sample_rate_hz: Of its pieces.
+            context: The context of the voice.
+            sample_rate_hz: The sample rate of its pieces.
         """
         self._context = context
         self._rate_hz = sample_rate_hz
         self._text = ""
-        self._flushed: deque[int] = deque()  # how much text each flush that is not answered ends
+        self._flushed: deque[int] = deque()  # the length of the text at each unanswered flush
         self._audio_s = 0.0
         self._chars = 0
-        self._marks: list[tuple[float, int]] = []  # by when how much of the text is spoken
+        self._marks: list[tuple[float, int]] = []  # (time, length of the text spoken by then)
 
     async def send(self, text: str) -> None:
         """Add text; see `VoiceContext.send`."""
@@ -52,7 +52,7 @@ class FollowedContext:
         self._text += text
 
     async def flush(self) -> None:
-        """Have all that was sent spoken; see `VoiceContext.flush`."""
+        """Have all text so far spoken; see `VoiceContext.flush`."""
         await self._context.flush()
         self._flushed.append(len(self._text))
 
@@ -76,10 +76,10 @@ class FollowedContext:
         return piece
 
     def spoken(self, played_s: float = math.inf) -> SpokenText:
-        """Return what is spoken by a moment; at any time, also after the context was left.
+        """Return the text spoken by a moment; works at any time, even after the context was left.
 
         Args:
-            played_s: How much of its audio was played, in seconds; by default all that came.
+            played_s: How much of its audio was played, in seconds; by default all of it.
         """
         chars = max((chars for at_s, chars in self._marks if at_s <= played_s + CLOSE_S), default=0)
         return SpokenText(self._text[:chars], self._text[chars:])
@@ -93,12 +93,12 @@ class FollowedContext:
 async def open_followed_context(
     voice: StreamingTTS, style: VoiceStyle
 ) -> AsyncIterator[FollowedContext]:
-    """Say one utterance while the block runs, and know what was spoken of it.
+    """Say one utterance while the block runs, and follow what was spoken of it.
 
     Leaving the block early cancels the rest, as ``voice.open_context()`` does.
 
     Args:
-        voice: A voice that streams.
+        voice: A streaming voice.
         style: How to say it.
     """
     async with voice.open_context(style) as context:

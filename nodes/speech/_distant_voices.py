@@ -1,7 +1,7 @@
-"""Learns how loud a caller is, and tells them from somebody who talks further away.
+"""Learns how loud a caller is, to tell them from somebody who talks further away.
 
-The peaks of the windows of a turn are its level once the turn has words: before that nobody knows
-whose voice it is.  What is much weaker afterwards is a television, or a colleague.
+A turn sets the level, from the peaks of its windows, once it has words: before that it is unknown
+whose voice it is. A much weaker voice afterwards is a television or a colleague.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from collections import deque
 from collections.abc import Iterable
 
 LOUD = 0.9
-"""The level of a turn is the peak that so large a share of its voiced windows stays below."""
+"""The level of a turn is this quantile of the peaks of its voiced windows."""
 
 LEAST_WINDOWS = 10
-"""Voiced windows that a turn needs to tell a level: 0.32 s."""
+"""Voiced windows that a turn needs for a level: 0.32 s."""
 
 KEEPS_OPEN_DB = 4.0
-"""By so much more may the voice of a turn that goes on be weaker: the last syllables of a sentence
-are 10 to 15 dB below its first."""
+"""How much weaker the voice of a continuing turn may also be: the last syllables of a sentence are
+10 to 15 dB below the first."""
 
 LOST_WINDOWS = 320
-"""After so many weak windows that sound like speech, 10 s, and none of the caller's, the level is
-forgotten: the caller has moved away from the microphone, or holds another telephone."""
+"""After so many weak speech-like windows, 10 s, without the caller's voice, the level is forgotten:
+the caller has moved away from the microphone, or uses another telephone."""
 
 LONGEST_TURN = 1_000
-"""Windows of a turn that are kept: the last 32 s."""
+"""How many windows of a turn are kept: the last 32 s."""
 
 
 class CallerLevel:
-    """How loud the caller of one call is, as far as their turns have told."""
+    """The level of one caller, learned from their turns."""
 
     def __init__(self, below_db: float | None) -> None:
-        """Begin without a level.
+        """Start without a level.
 
         Args:
-            below_db: From how many dB below the caller on a sound is somebody else's; None: never.
+            below_db: How far below the caller a sound is somebody else's; ``None`` for never.
         """
         self._below_db = below_db
         self._level: float | None = None
@@ -46,7 +46,7 @@ class CallerLevel:
 
         Args:
             peak: The highest sample of it and of the windows before it that make a syllable.
-            in_voice: Whether a voice goes on, which may fade.
+            in_voice: Whether a voice continues, which may fade.
         """
         if self._level is None or self._below_db is None:
             return False
@@ -54,7 +54,7 @@ class CallerLevel:
         return peak < self._level * 10 ** (-below_db / 20)
 
     def loud(self) -> float | None:
-        """Return how high the loud windows of this turn are; None before it has enough of them."""
+        """Return the peak of the loud windows of this turn; None before there are enough."""
         return _share(self._turn) if len(self._turn) >= LEAST_WINDOWS else None
 
     def hear_weak(self) -> None:
@@ -73,7 +73,7 @@ class CallerLevel:
         self._weak = 0
 
     def turn_ended(self) -> None:
-        """Learn from a turn that had words: half of it is new, so that callers may move."""
+        """Learn from a turn with words; it counts half, so that callers may move."""
         loud = self.loud()
         if loud is None:
             return
@@ -81,7 +81,7 @@ class CallerLevel:
         self._level = loud if self._level is None else (self._level * loud) ** 0.5
 
     def settled(self) -> None:
-        """Forget what was heard: it is decided, whatever it was."""
+        """Forget the current turn: it was decided."""
         self._turn.clear()
 
 

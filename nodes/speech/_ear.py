@@ -1,22 +1,22 @@
-"""Hears one caller: frames in, facts about their voice out.
+"""The ear of one call: audio frames in, facts about the caller's voice out.
 
 Rules:
-1. A voice begins with two voiced windows in a row (64 ms): fast enough to hold the agent's speech,
-   too long for a click.  It stops with two silent ones.
-2. A little later its sound is looked at (`Looks`): a hum of assent, a burst of noise, or speech.
-3. A voice over the agent is given to the recogniser before it is over, again and again: of a laugh
-   it makes "ha ha", of a sentence its first words.  When it stops, which may be a gap, words tell
-   whether more is to be expected.
-4. The first longer silence starts the recogniser and the end-of-turn model at once, both on all
-   that is not settled; if the caller goes on, their work is thrown away.  What was heard is settled
-   by `VoiceSettled`, but not before its words were told: no word is lost to a slow recogniser.
-5. What the loudspeaker plays and the microphone gives back is no voice of the caller's, and neither
-   is what is much weaker than the caller was in their last turns (`CallerLevel`), or no louder than
-   the babble that never stops (`BackgroundLevel`).
-6. Each start is followed by exactly one stop, and by words or by why there are none, also when the
-   microphone falls silent in mid-word, and the recogniser fails or hangs.
+1. A voice begins with two voiced windows in a row (64 ms): soon enough to hold the agent's speech,
+   and too long for a click. It stops with two silent ones.
+2. Shortly after, its sound is classified (`Looks`): a backchannel, a burst of noise, or speech.
+3. A voice over the agent goes to the recogniser repeatedly before it is over: a laugh becomes "ha
+   ha", a sentence its first words. When the voice stops, perhaps for a gap, the words show whether
+   more is to come.
+4. The first longer silence starts the recogniser and the end-of-turn model together, on all audio
+   that is not settled; if the caller goes on, their work is discarded. `VoiceSettled` settles the
+   audio, but only after its words were published, so a slow recogniser loses no word.
+5. Three kinds of sound are not the caller's voice: the agent's echo, a voice much weaker than the
+   caller's last turns (`CallerLevel`), and a sound no louder than constant babble
+   (`BackgroundLevel`).
+6. Each start is followed by exactly one stop, and by words or the reason why there are none, even
+   if the microphone falls silent in mid-word or the recogniser fails or hangs.
 
-Whether a voice is a turn, and when that turn ends, is not decided here.
+Turn taking, not this module, decides whether a voice is a turn, and when the turn ends.
 """
 
 from __future__ import annotations
@@ -70,39 +70,39 @@ log = structlog.get_logger()
 SAMPLE_RATE_HZ = 16_000
 
 RECOGNISER_LOST_S = 30.0
-"""How long the recogniser may take in all.  Whoever takes the turns waits for a shorter time, and
-words that come later are still a turn; but what is recorded behind them must not grow for ever."""
+"""How long the recogniser may take in all, in seconds. Turn taking waits for a shorter time, and
+later words are still a turn; but the recording behind them must not grow without end."""
 
 MICROPHONE_LOST_S = 1.0
-"""How long frames may stay away in mid-speech before the voice is taken to have stopped."""
+"""How long frames may be missing in mid-speech, in seconds, before the voice counts as stopped."""
 
 HEARS_S = 1.0
-"""For how long detectors that failed must not have failed to count as hearing again."""
+"""How long failed detectors must work again, in seconds, before the ear counts as hearing."""
 
 ECHO_ABOVE = 0.5
-"""A window is the agent's own voice from this probability on."""
+"""From this probability on, a window is the agent's own voice."""
 
 PERHAPS_ABOVE = 0.2
-"""From this probability on a window may be the soft beginning of a word: Silero VAD gives the "o"
-of some "okay" no more."""
+"""From this probability on, a window may be the soft beginning of a word: Silero VAD gives the "o"
+of some "okay"s no more."""
 
 SUDDEN = 8.0
-"""So many times higher than the lowest of the last `FLOOR_OVER_S` is the peak of a window in which
-something may have begun that Silero VAD takes for none of speech, as it does with a few "o"."""
+"""Something may have begun in a window whose peak is so many times the lowest of the last
+`FLOOR_OVER_S`, even if Silero VAD does not take it for speech, as with a few "o"s."""
 
 SYLLABLE_S = 0.2
-"""How long a syllable is about; what is `FALLEN` times lower than its peak is a closure."""
+"""The length of a syllable, in seconds; a peak `FALLEN` times lower than its own is a closure."""
 
 CLOSURE_S = 0.128
-"""A window is as loud as the loudest of this time, so that the closures of a word belong to it."""
+"""A window counts as loud as the loudest of this time, in seconds, to include a word's closures."""
 
 FALLEN = 3.0
 
 SHOWN_S = 0.48
-"""How much of the sound those detectors get that tell what it is."""
+"""How much audio the classifiers get, in seconds."""
 
 FLOOR_OVER_S = 1.0
-"""How long the quietest window counts for what is always there: people pause more often."""
+"""How long the quietest window counts as the noise floor, in seconds: people pause more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +111,12 @@ class SpeechLasts:
 
     parts: tuple[bytes, ...]
     stopped: bool = False
-    """Whether they just stopped, perhaps for a gap."""
+    """Whether the caller has just stopped, perhaps for a gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechPaused:
-    """The caller fell silent; perhaps the turn is over."""
+    """The caller fell silent; the turn may be over."""
 
     parts: tuple[bytes, ...]
 
@@ -128,11 +128,11 @@ class SpeechResumed:
 
 @dataclass(frozen=True, slots=True)
 class SpeechBegan:
-    """A voice began; somebody has to see to it that it stops."""
+    """A voice began, and a guard has to make sure that it stops."""
 
 
 class Ear:
-    """Hears one call: when a voice begins and stops, and what it says.
+    """Detects when a caller's voice begins and stops, and what it says.
 
     ``LocalSpeech`` makes one per call.  Use it in a speech stack of your own, for example one that
     only hears.
@@ -150,17 +150,17 @@ class Ear:
         echo: EchoProbability | None = None,
         noise_filter: NoiseFilter | None = None,
     ) -> None:
-        """Declare the routes of hearing.
+        """Declare the ear's routes.
 
         Args:
-            bridge: The bridge it works through, which is not an agent's.
+            bridge: A bridge for the ear, not an agent's.
             vad: The voice detector of this call.
             stt: The recogniser, shared by all calls; ``None`` if the words come from elsewhere.
             end_of_turn: The end-of-turn model, shared by all calls; ``None`` for none.
-            settings: When a voice counts as begun and as stopped.
+            settings: When a voice counts as begun or stopped.
             sounds: Classifiers of a voice by its sound, shared by all calls.
-            echo: The detector of the agent's echo in this call; ``None`` takes nothing for an echo.
-            noise_filter: Cleans the audio of this call before all else; ``None`` leaves it as is.
+            echo: The detector of the agent's echo in this call; ``None`` for none.
+            noise_filter: Cleans the audio of this call first; ``None`` leaves it as it is.
         """
         self._bridge = bridge
         self._vad = vad
@@ -183,12 +183,12 @@ class Ear:
         self._looks = Looks(sounds, self._window_s, recent, bridge.report_error)
         self._recording: Recording | None = None
         self._on = False  # between VoiceStarted and VoiceStopped
-        self._over_agent = False  # the voice began while the agent spoke, and did not interrupt yet
-        self._paused = False  # the models were asked, and nobody went on since
-        self._owes_words = self._settles = False  # words are awaited; and then all is settled
+        self._over_agent = False  # the voice began over the agent and has not interrupted yet
+        self._paused = False  # the models were asked, and the caller has not gone on since
+        self._owes_words = self._settles = False  # words are pending; and they settle all
         self._voiced = self._silent = 0  # windows in a row
         self._last_voice_s = self._last_frame_s = 0.0
-        self._failed_since_s: float | None = None  # when the detectors began to fail
+        self._failed_since_s: float | None = None  # when the detectors started failing
         self._failed_s = 0.0  # when they failed last
         bridge.on(UserAudio, source="caller").map(self.hear)
         bridge.on(SpeechLasts, overlap="restart").interrupt_on(SpeechPaused).map(self._look_early)
@@ -218,13 +218,14 @@ class Ear:
             error = as_error(caught)
             self._fail(error)
             raise error from error.__cause__  # noqa: ASYNC104 - see as_error()
-        # What the detectors failed on does not count: they stop a voice as a lost microphone does.
+        # Frames on which the detectors failed do not count, so failing detectors stop a voice like
+        # a lost microphone.
         self._last_frame_s = message.at_s
         if self._failed_since_s is not None:
             self._resume(self._failed_since_s)
 
     def _fail(self, error: Exception) -> None:
-        """Tell, once, that nothing is heard; what waited is lost, so that it cannot pile up."""
+        """Publish once that nothing is heard; drop the waiting audio, so that it cannot pile up."""
         self._waiting.clear()
         self._failed_s = trio.current_time()
         if self._failed_since_s is None:
@@ -232,7 +233,7 @@ class Ear:
             self._publish(ListeningFailed(error=type(error).__name__))
 
     def _resume(self, since_s: float) -> None:
-        """Publish that the caller is heard again, unless the detectors still fail now and then."""
+        """Publish that the caller is heard again, unless the detectors still fail at times."""
         now_s = trio.current_time()
         if now_s >= self._failed_s + HEARS_S:
             self._failed_since_s = None
@@ -241,7 +242,7 @@ class Ear:
     def _hear_window(self, window: bytes) -> None:
         probability = self._vad.probability(window)
         echo = self._echo.probability(window) if self._echo is not None else 0.0
-        if not (probability >= 0.0 and echo >= 0.0):  # no calls where all is well
+        if not (probability >= 0.0 and echo >= 0.0):  # no calls in the usual case
             raise no_probability((self._vad, probability), (self._echo, echo))
         self._recent.append(window)
         self._shown.append(window)
@@ -284,7 +285,7 @@ class Ear:
         floor, fallen = min(peaks, default=peak), max(syllable, default=0) / FALLEN
         return peak >= max(self._quietest, SUDDEN * floor, fallen)
 
-    # --- a voice begins and stops ---------------------------------------------------------------
+    # --- start and stop of a voice --------------------------------------------------------------
 
     def _hear_voice(self) -> None:
         self._voiced += 1
@@ -311,7 +312,7 @@ class Ear:
             self._publish(hint)
 
     def _ask_early(self) -> None:
-        """Have the recogniser hear a voice over the agent that is not over."""
+        """Have the recogniser hear a voice over the agent before it is over."""
         heard = self._recording
         assert heard is not None
         if self._over_agent and heard.is_due(voiced=self._voiced):
@@ -349,7 +350,7 @@ class Ear:
         self._publish(SpeechPaused(self._recording.all_parts()))
 
     def _settle(self, _: Message) -> None:
-        """Drop what was heard; what is heard of a sound that goes on belongs to the next words."""
+        """Drop the audio so far; the rest of a continuing sound belongs to the next words."""
         self._level.settled()
         self._settles = self._owes_words
         if not self._settles:
@@ -365,7 +366,7 @@ class Ear:
             self._recent.popleft()
 
     async def _guard(self, _: Message) -> None:
-        """Stop the voice of a microphone that falls silent in mid-word."""
+        """Stop the voice if the microphone falls silent in mid-word."""
         while self._recording is not None and not self._paused:
             lost_at_s = self._last_frame_s + MICROPHONE_LOST_S
             if trio.current_time() < lost_at_s:
@@ -377,10 +378,10 @@ class Ear:
             if self._recording is not None:
                 self._pause()
 
-    # --- what was said --------------------------------------------------------------------------
+    # --- words ----------------------------------------------------------------------------------
 
     async def _understand(self, message: Message) -> None:
-        """Publish the words, and how complete they sound; cancelled if the caller goes on."""
+        """Publish the words and how complete the turn sounds; cancelled if the caller goes on."""
         parts = message.event.parts
         async with trio.open_nursery() as nursery:
             if self._end_of_turn is not None:
@@ -389,13 +390,13 @@ class Ear:
                 nursery.start_soon(self._transcribe, self._stt, parts)
 
     async def _look_early(self, message: Message) -> None:
-        """Publish what the words are so far; a failure is told with the last ones."""
+        """Publish the words so far; a failure is reported with the final ones."""
         if self._stt is None:
             return
         try:
             with CONTAINED:
                 heard = await self._stt.transcribe(message.event.parts[-1])
-        except Exception:  # the same sound is asked about again when it is over
+        except Exception:  # the same audio is transcribed again when the voice is over
             log.info("early_look_failed", call_id=self._bridge.call_id, exc_info=True)
             return
         if heard.text.strip():
@@ -404,7 +405,7 @@ class Ear:
             self._publish(words.model_copy(update=update))
 
     async def _score(self, end_of_turn: EndOfTurn, pcm: bytes) -> None:
-        """Ask the model; one that fails must not cost the caller's words."""
+        """Ask the end-of-turn model; its failure must not cost the caller's words."""
         began_s = trio.current_time()
         try:
             with CONTAINED:
@@ -424,7 +425,7 @@ class Ear:
                 heard = [await stt.transcribe(part) for part in parts]
             words = _words_of([part for part in heard if part.text.strip()])
         except Exception as error:
-            # The caller is waiting, and has to be told.
+            # The caller is waiting, so the failure has to be published.
             self._give_words(VoiceWords(content="", error=type(error).__name__))
             raise
         self._measure("listening.stt_s", trio.current_time() - began_s)
@@ -445,7 +446,7 @@ class Ear:
         self._publish(LogMetric(name=name, value=round(value, 4), unit=unit))
 
     def _publish(self, event: object) -> None:
-        # What the caller does is nobody's output: it must not become stale with a run of ours.
+        # The caller's actions are not the output of a run, so no interruption may drop them.
         self._bridge.publish_detached(event)
 
 
@@ -470,7 +471,7 @@ def _peak(window: bytes) -> int:
 
 
 class SilenceOnly:
-    """An ``EndOfTurn`` that takes every pause for the end of the turn."""
+    """An ``EndOfTurn`` that treats every pause as the end of the turn."""
 
     async def probability(self, pcm: bytes) -> float:
         """Return 1.

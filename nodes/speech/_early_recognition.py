@@ -1,4 +1,4 @@
-"""What was heard of a caller and is not settled, and when a recogniser hears it early."""
+"""The recording of a caller's unsettled speech, and when the recogniser hears it early."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ LONGEST_PART_S = 24.0
 """Whisper hears at most 30 s at once; longer speech is transcribed in parts."""
 
 FIRST_LOOK_S = 0.5
-"""When the recogniser first hears a voice over the agent that goes on: it has told by 0.8 s, when a
-voice that lasts interrupts."""
+"""When the recogniser first hears a continuing voice over the agent, in seconds: it has words by
+0.8 s, when a lasting voice interrupts."""
 
 LOOKS_EVERY_S = 0.8
-"""How long after that it hears it again, while the voice goes on and does not interrupt."""
+"""How often it hears the voice again, in seconds, while the voice lasts without interrupting."""
 
 GOES_ON_S = 0.128
-"""For how long the voice must have gone on by then since its last gap."""
+"""How long the voice must have lasted since its last gap, in seconds."""
 
 LOOKS_APART_S = 0.2
-"""How much later than the last time it hears a voice that stops: each time costs 0.1 s of work."""
+"""The least time between looks when a voice has stopped, in seconds: each takes 0.1 s of work."""
 
 
 @dataclass(slots=True)
 class Recording:
-    """The sound since a little before a voice began, and the looks that were taken at it."""
+    """The audio since shortly before a voice began, and when the recogniser has heard it."""
 
     part: bytearray
     """The newest part."""
     window_s: float
     windows: int = 0
-    """How many there are since the voice began."""
+    """How many windows there are since the voice began."""
     parts: list[bytes] = field(default_factory=list)
     _looked: int | None = None
-    """How many there were when the recogniser heard it last; None if it did not."""
+    """How many windows there were when the recogniser last heard it; None if it has not."""
     _next_s: float = FIRST_LOOK_S
-    """When it is due to hear a voice that goes on."""
+    """When the next look at a continuing voice is due, in seconds."""
 
     def add(self, window: bytes) -> None:
-        """Record a window; a part that gets too long is closed."""
+        """Record a window; close the current part if it is too long."""
         self.part += window
         self.windows += 1
         if len(self.part) > LONGEST_PART_S * BYTES_PER_S:
@@ -47,14 +47,14 @@ class Recording:
             self.part.clear()
 
     def all_parts(self) -> tuple[bytes, ...]:
-        """Return what was recorded."""
+        """Return the whole recording."""
         return (*self.parts, bytes(self.part)) if self.part else tuple(self.parts)
 
     def is_due(self, voiced: int) -> bool:
-        """Whether to hear a voice that goes on; asked once, and answered with yes once.
+        """Return whether to hear a continuing voice now; if true, it counts as heard.
 
         Args:
-            voiced: For how many windows it has gone on since its last gap.
+            voiced: How many windows the voice has lasted since its last gap.
         """
         lasted_s = self.windows * self.window_s
         if lasted_s < self._next_s or voiced * self.window_s < GOES_ON_S:
@@ -63,7 +63,7 @@ class Recording:
         return True
 
     def is_due_in_gap(self) -> bool:
-        """Whether to hear a voice that has just stopped; asked once, and answered with yes once."""
+        """Return whether to hear a voice that has just stopped; if true, it counts as heard."""
         looked = self._looked
         if looked is not None and (self.windows - looked) * self.window_s < LOOKS_APART_S:
             return False

@@ -1,4 +1,4 @@
-"""Smart Turn on onnxruntime: hears from the melody whether a speaker is done."""
+"""Smart Turn on onnxruntime: predicts from the intonation whether a speaker is done."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class SmartTurn:
     """An ``EndOfTurn`` that runs in a thread; one instance serves all calls.
 
-    It errs in both directions, so always limit the silence it may wait for.
+    It errs in both directions, so always limit the silence that it may add.
     """
 
     def __init__(self, path: Path | None = None, *, limiter: trio.CapacityLimiter | None = None):
@@ -46,7 +46,7 @@ class SmartTurn:
         """Load and warm the model; leaving the block frees it.
 
         Raises:
-            WeightsMissingError: It was not downloaded.
+            WeightsMissingError: The model was not downloaded.
         """
         self._session = await trio.to_thread.run_sync(self._load)
         try:

@@ -1,4 +1,4 @@
-"""Asks the detectors and the filter of an ear, and checks their answers: it is foreign code."""
+"""Calls the detectors and the filter of an ear, which are user code, and checks their results."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from ._protocols import NoiseFilter
 
 
 def cleaned(noise_filter: NoiseFilter | None, pcm: bytes) -> bytes:
-    """Return what a filter leaves of a sound.
+    """Return audio after the noise filter.
 
     Args:
-        noise_filter: The filter; ``None`` leaves the sound as it is.
+        noise_filter: The filter; ``None`` leaves the audio as it is.
         pcm: PCM16 little-endian mono.
 
     Raises:
-        TypeError: The filter returns something else than bytes.
-        ValueError: Half a sample is left, which would shift all samples that follow.
+        TypeError: The filter returned something other than bytes.
+        ValueError: The length is odd, and half a sample would shift all that follow.
     """
     gives = "UserAudio"
     if noise_filter is not None:
@@ -27,12 +27,12 @@ def cleaned(noise_filter: NoiseFilter | None, pcm: bytes) -> bytes:
 
 
 def no_probability(*said: tuple[object, float]) -> ValueError:
-    """Return the error of the first of some detectors that says no probability.
+    """Return the error for the first detector that did not return a probability.
 
-    NaN would be neither voice nor silence, and end no turn.
+    NaN would be neither voice nor silence, so a turn would never end.
 
     Args:
-        *said: Each detector, and what it has said of a sound; one at least says no probability.
+        *said: Each detector and its result; at least one is not a probability.
     """
     detector, wrong = next(one for one in said if not one[1] >= 0.0)
     return ValueError(f"{type(detector).__name__}.probability() is 0 to 1, not {wrong!r}")

@@ -1,7 +1,7 @@
-"""Threads for an engine that all calls share: bounded, and one that hangs holds up nobody else.
+"""A bounded set of threads for an engine that all calls share; a thread that hangs blocks nobody.
 
-A thread cannot be killed.  So a thread that is late stops to count: whoever waits gets another in
-its place.  When too many are lost for that, everybody is told instead of waiting for ever.
+A thread cannot be killed. So a late thread no longer counts, and the next in line gets another one.
+If too many are lost, everybody gets an error instead of waiting for ever.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_LATE = 4
 
 
 class _Work:
-    """What one thread does."""
+    """The work of one thread."""
 
     def __init__(self) -> None:
         self.began_s = math.inf
@@ -40,23 +40,23 @@ class EngineThreads:
     """Runs the work of one engine in threads."""
 
     def __init__(self, name: str, limiter: trio.CapacityLimiter | None = None) -> None:
-        """Start no thread yet.
+        """Configure the threads; none starts yet.
 
         Args:
             name: The engine's name, for errors.
-            limiter: Bounds the threads that are not late; None means one.
+            limiter: Limits the threads that are not late; ``None`` means one.
         """
         self._name = name
         self._limiter = limiter or trio.CapacityLimiter(1)
         self._running: set[_Work] = set()
 
     async def run(self, function: Callable[[], T]) -> T:
-        """Run a function in a thread, when it is its turn, and return its value.
+        """Run a function in a thread once there is room, and return its value.
 
         Cancelling is safe and returns at once; the thread ends on its own.
 
         Raises:
-            SpeechEngineError: It has no value within 20 s.
+            SpeechEngineError: The function took longer than 20 s.
             Exception: Whatever the function raises.
         """
         work = _Work()
@@ -70,7 +70,7 @@ class EngineThreads:
         return value
 
     async def _take_turn(self, work: _Work) -> None:
-        """Wait for a place; one whose thread is late is free again."""
+        """Wait for room; a late thread gives up its place."""
         while True:
             with trio.move_on_at(self._next_late_s()):
                 await self._limiter.acquire_on_behalf_of(work)

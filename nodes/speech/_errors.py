@@ -1,10 +1,10 @@
-"""What can go wrong with a speech engine.
+"""The errors of speech engines.
 
 SpeechError
 ├── SpeechExtraError     (also an ImportError) the package of an extra is not installed
 ├── SpeechNotOpenError   an engine is used outside its ``async with engine.open()``
-├── SpeechEngineError    the engine refuses a text, or cannot load its model
-└── SpeechWorkerError    a worker process died, or does not answer; the next use gets a new one
+├── SpeechEngineError    the engine failed, or cannot load its model
+└── SpeechWorkerError    a worker process died or hangs; the next use gets a new one
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class SpeechError(BargeinError):
 
 
 class SpeechExtraError(SafeText, SpeechError, ImportError):
-    """A package is missing that an extra of this distribution installs."""
+    """A package that belongs to an extra of bargein is not installed."""
 
     def __init__(self, engine: str, package: str, extra: str) -> None:
         super().__init__(

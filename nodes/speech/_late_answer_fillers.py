@@ -1,12 +1,12 @@
-"""What the caller hears while an answer does not come: one moment, and at last an apology.
+"""Says fillers such as "one moment" while an answer is late, and an apology if it fails.
 
 Rules:
-1. These texts are synthesised before anybody needs them, since the voice may be what has failed.
-2. They are heard at once, in front of what waits for its voice, and are cut by a barge-in like all
-   that the agent says.  Before any of them come the words of the answer itself that wait for the
-   rest of their clause: a model that is slow is heard word by word.
-3. The history has them as notices: they were heard, and no model is told that it answered so.
-4. A tool is never taken for a failure by the time it takes: its turn goes on in the background.
+1. These texts are synthesised in advance, because the voice may be what has failed.
+2. They are played at once, before text that waits for its audio, and a barge-in interrupts them
+   like anything the agent says. If words of the answer wait for the rest of their clause, those are
+   said first, so a slow model is heard word by word.
+3. The history records them as notices: they were heard, but no model sees them as its own answer.
+4. A slow tool never counts as a failure: its turn continues in the background.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 PREPARE_S = 5.0
-"""How long a voice may take for one of the texts when the speech stack opens; a call that begins
-without them tries again."""
+"""How long a voice may take for each text when the speech stack opens, in seconds; a call that
+starts without them tries again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fillers:
-    """What the caller hears while an answer is late; an empty text is not said."""
+    """The texts to say while an answer is late; an empty text is not said."""
 
     fillers: tuple[str, ...] = (
         "One moment.",
         "I am still working on it. Thank you for your patience.",
     )
-    """Said one after the other, each when a stage of the answer has stalled once more.  With the
-    default budgets the second one ends about eight seconds after the caller's turn."""
+    """Said one after the other, each time a stage of the answer stalls.  With the default budgets
+    the second one ends about eight seconds after the caller's turn."""
     apology: str = "Sorry, something is not working here. Could you say that again, please?"
-    """Said when an answer has failed, as it does when a stage stalls after the last of them, and
-    when the ear is lost.  With the default budgets that is about ten seconds after the caller's
-    turn: as long as people who wait keep their attention on it (Nielsen, "Response Times: The 3
+    """Said when an answer has failed, which includes a stall after the last filler, and when the
+    ear is lost.  With the default budgets that is about ten seconds after the caller's
+    turn, the limit for keeping people's attention (Nielsen, "Response Times: The 3
     Important Limits", 1993)."""
     in_background: str = "This takes a little longer. I will tell you as soon as it is done."
-    """Said instead when it is a tool that takes so long; the answer goes on in the background."""
+    """Said instead if a tool takes that long; the answer continues in the background."""
 
     def __post_init__(self) -> None:
         """Check the texts.
 
         Raises:
-            TypeError: Something is no text, or `fillers` no tuple of texts.
+            TypeError: `fillers` is not a tuple of texts, or another field is not a text.
         """
         if not isinstance(self.fillers, tuple):
             raise TypeError(f"Fillers(fillers=) is a tuple of texts, not {self.fillers!r}")
@@ -76,7 +76,7 @@ DEFAULT_FILLERS = Fillers()
 
 
 class SpokenFillers:
-    """The fillers of one speech stack, spoken ahead by its voice; shared by all calls."""
+    """The fillers of one speech stack, synthesised in advance; shared by all calls."""
 
     def __init__(self, fillers: Fillers, voice: TextToSpeech | StreamingTTS) -> None:
         """Keep the texts; nothing is synthesised yet.
@@ -92,7 +92,7 @@ class SpokenFillers:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all texts are synthesised, or about to be."""
+        """Whether all texts are synthesised or being synthesised."""
         return self._is_preparing or all(text in self._pieces for text in self.fillers.texts)
 
     def pieces_of(self, text: str) -> tuple[SpeechPiece, ...]:
@@ -114,7 +114,7 @@ class SpokenFillers:
                 if text not in self._pieces:
                     with trio.fail_after(PREPARE_S), CONTAINED:
                         self._pieces[text] = await _said_by(self._voice, text)
-        except Exception as error:  # noqa: BLE001  # the voice is another's; calls work without them
+        except Exception as error:  # noqa: BLE001  # user code; calls work without fillers
             log.warning("fillers_not_ready", error=type(error).__name__)
         finally:
             self._is_preparing = False
@@ -126,10 +126,10 @@ class SilenceFiller:
     def __init__(
         self, bridge: Bridge, spoken: SpokenFillers, say_waiting: Callable[[], bool]
     ) -> None:
-        """Declare the route of filling.
+        """Declare the route.
 
         Args:
-            bridge: The voice's.
+            bridge: The voice's bridge.
             spoken: The fillers of the speech stack.
             say_waiting: Says the words of the answer that wait for the rest of their clause;
                 returns whether there were any.
@@ -137,7 +137,7 @@ class SilenceFiller:
         self._bridge = bridge
         self._spoken = spoken
         self._say_waiting = say_waiting
-        self._said = 0  # how many fillers, while this answer is waited for
+        self._said = 0  # how many fillers during this wait
         self._in_turn: AnswerHandle | None = None  # a filler within the caller's own turn
         bridge.on([StageStalled, TurnEnded, ListeningFailed, VoiceStarted]).map(self._follow)
         if not spoken.is_ready:
@@ -152,7 +152,7 @@ class SilenceFiller:
             case ListeningFailed():
                 self._say(self._spoken.fillers.apology)
             case VoiceStarted() if self._in_turn is not None:
-                # The caller goes on with a turn that has begun, which is no barge-in.
+                # The caller continues the same turn, which is not a barge-in.
                 in_turn, self._in_turn = self._in_turn, None
                 in_turn.interrupt()
 
@@ -161,7 +161,7 @@ class SilenceFiller:
         if stalled.count == 1:
             self._said = 0
         if stalled.stage == "line" or self._say_waiting():
-            return  # nobody would hear it; or there is better than that to hear
+            return  # nobody would hear it, or the answer's own words are said instead
         if self._said < len(fillers.fillers):
             self._said += 1
             said = self._say(fillers.fillers[self._said - 1])
@@ -169,7 +169,7 @@ class SilenceFiller:
         elif stalled.stage == "tool" and self._bridge.move_answer_to_background():
             self._say(fillers.in_background)
         elif stalled.turn:
-            # Without a turn the ears are late: turn taking gives the caller's turn up by itself.
+            # Without a turn the ears are late, and turn taking gives up the caller's turn itself.
             log.error("answer_given_up", stage=stalled.stage, turn=stalled.turn)
             self._bridge.give_up_answer(f"{stalled.stage} stalled")
 
@@ -178,7 +178,7 @@ class SilenceFiller:
 
 
 async def _said_by(voice: TextToSpeech | StreamingTTS, text: str) -> tuple[SpeechPiece, ...]:
-    """Return the sound of a text, from a voice of either kind."""
+    """Return the audio of a text, from a voice of either kind."""
     if callable(getattr(voice, "synthesize", None)):
         async with aclosing(cast(TextToSpeech, voice).synthesize(text)) as pieces:
             return tuple([piece async for piece in pieces])

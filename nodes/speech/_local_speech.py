@@ -1,4 +1,4 @@
-"""Ears and a voice that need no network: for ``App(answer, speech=LocalSpeech())``."""
+"""A speech stack without a network, for ``App(answer, speech=LocalSpeech())``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ log = structlog.get_logger()
 class LocalSpeech:
     """Hears with Silero VAD, Smart Turn and Whisper; speaks with piper or espeak-ng.
 
-    A ``TurnTaking`` makes turns of what it hears.  You can replace each part with your own, behind
+    A ``TurnTaking`` decides what becomes a turn. You can replace each part with your own that has
     the same protocol.  All calls of the process share one set of engines: models run in threads
     that release the GIL, the GPL-licensed voices in worker processes.
     """
@@ -75,13 +75,13 @@ class LocalSpeech:
             end_of_turn: Predicts from the audio whether a turn is complete; ``None`` means Smart
                 Turn.
             vad: Makes the voice detector of each call; ``None`` means Silero VAD.
-            sounds: Classifiers of a voice that has just begun, by its sound; ``None`` means those
+            sounds: Classifiers for the sound of a voice that has just begun; ``None`` means those
                 for backchannels such as "mhm" and for coughs, sneezes and laughs, an empty sequence
-                none at all.
+                means none.
             turns: Decides what interrupts and when a turn ends; ``None`` means ``TurnTaking()``.
             hint: Words that callers are likely to use, in a sentence: "A large latte, a cappuccino,
                 a muffin."  Only for the default Whisper.
-            settings: When a voice counts as begun and as stopped.
+            settings: When a voice counts as begun or stopped.
             fetch: Whether ``open()`` downloads missing models; with false, a missing model is an
                 error.
             fillers: What the caller hears while an answer is late; ``None`` for silence.
@@ -89,8 +89,7 @@ class LocalSpeech:
 
         Raises:
             SpeechExtraError: A package that a default engine needs is not installed.
-            TypeError: `vad` or `noise_filter` makes nothing: it is an instance, not a class or a
-                function.
+            TypeError: `vad` or `noise_filter` is an instance, not a class or a function.
         """
         for name, factory in (("vad", vad), ("noise_filter", noise_filter)):
             if factory is not None and not callable(factory):
@@ -105,7 +104,8 @@ class LocalSpeech:
         if vad is None:
             self._needed.append("silero-vad")
         self._new_vad = vad
-        # The throat's is asked before the late one for assent: what it finds is not surely speech.
+        # The throat detector comes before the late backchannel detector, so that a cough is not
+        # taken for speech.
         ours = (ThroatSoundDetector(), BackchannelDetector("early"), BackchannelDetector("late"))
         self._sounds = ours if sounds is None else tuple(sounds)
         self._turns = turns or TurnTaking()
@@ -133,7 +133,7 @@ class LocalSpeech:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Load and warm the engines, all at once; downloads missing models first.
+        """Load and warm the engines in parallel; download missing models first.
 
         Raises:
             WeightsError: A model could not be downloaded, or is missing with ``fetch=False``.

@@ -57,20 +57,20 @@ def log_mel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def turn_features(samples: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Compute the input of Smart Turn: 8 s that end now, loudness evened out.
+    """Compute the input of Smart Turn: the last 8 s, with normalised loudness.
 
     Args:
-        samples: Shape (n,), float32, 16 kHz; what is older than 8 s does not count.
+        samples: Shape (n,), float32, 16 kHz; only the last 8 s count.
 
     Returns:
-        Shape (1, 80, 800), float32; silence stands before speech that is shorter.
+        Shape (1, 80, 800), float32; shorter speech is padded with silence at the start.
     """
     import numpy as np
 
     wanted = 8 * SAMPLE_RATE_HZ
     recent = samples[-wanted:]
     window = np.pad(recent, (wanted - len(recent), 0))
-    # 1e-7 keeps silence from dividing by zero; the model was trained with that very number.
+    # 1e-7 keeps silence from dividing by zero; the model was trained with the same number.
     even = (window - window.mean()) / np.sqrt(window.var() + 1e-7)
     return log_mel(even.astype(np.float32))[None]
 

@@ -1,4 +1,4 @@
-"""How the weights of a small network stand in a module."""
+"""The format of a small network's weights in a Python module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A network in signed bytes."""
+    """A network whose weights are signed bytes."""
 
     values: str
     """In base 85: inner weights by feature, inner offsets, outer weights."""

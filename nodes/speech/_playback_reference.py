@@ -1,4 +1,4 @@
-"""Knows which samples the caller's loudspeaker plays now."""
+"""The playback reference: the samples that the caller's loudspeaker plays now."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
 
 OUT_OF_STEP_S = 0.08
-"""How far the stretches may be from where the player is said to be; frames come in bursts."""
+"""How far the reference may be from the player's position, in seconds; frames come in bursts."""
 
 KEPT_S = 10.0
-"""How much of the audio that was played is kept; a player may be told to go back to a word."""
+"""How much played audio is kept, in seconds; a player may be told to go back to a word."""
 
 
 @dataclass(slots=True)
 class _Audio:
-    """What was synthesised of an utterance, without what was played long ago."""
+    """The audio of an utterance, without what was played long ago."""
 
     pcm: bytearray = field(default_factory=bytearray)
     dropped: int = 0
-    """How many bytes in front of it were dropped."""
+    """How many bytes before it were dropped."""
 
     def drop_before(self, start: int) -> None:
         if start - self.dropped > 0:
@@ -39,11 +39,11 @@ class _Audio:
             self.dropped = start
 
     def stretch(self, start: int, stop: int) -> bytes:
-        """Return some of it; what is not there is silence.
+        """Return a stretch of the audio; missing audio is silence.
 
         Args:
-            start: In bytes of the whole.
-            stop: The same.
+            start: The first byte, counted from the beginning of the utterance.
+            stop: The byte after the last, counted in the same way.
         """
         before = bytes(max(0, self.dropped - start))
         found = bytes(self.pcm[max(0, start - self.dropped) : max(0, stop - self.dropped)])
@@ -62,8 +62,8 @@ class HeardAgent:
         self._bridge = bridge
         self._rate_hz = bridge.output_rate_hz
         self._audio: dict[int, _Audio] = {}
-        self._at_s = 0.0  # where the last stretch ended
-        self._known = (0, 0.0)  # the utterance and the place where the player was said to be then
+        self._at_s = 0.0  # the end of the last stretch
+        self._known = (0, 0.0)  # the utterance and position that the player last reported
         self._known_at_s = 0.0
         bridge.on(AgentAudio).map(self._keep)
 
@@ -76,7 +76,7 @@ class HeardAgent:
         """Return the next stretch of audio; silence while nothing is played or the player is held.
 
         Args:
-            seconds: How long.
+            seconds: The length of the stretch.
         """
         now_s = trio.current_time()
         known = self._place(now_s)
@@ -95,7 +95,7 @@ class HeardAgent:
         return samples_of(audio.stretch(2 * (stop - samples), 2 * stop))
 
     def _place(self, now_s: float) -> tuple[int, float] | None:
-        """Return the utterance that is heard now, and how much of it was played, in seconds."""
+        """Return the current utterance, and how much of it was played, in seconds."""
         for number in sorted(self._audio):
             played_ms = self._bridge.played_ms(number)
             if played_ms is None:
@@ -103,5 +103,5 @@ class HeardAgent:
             elif played_ms:
                 return number, played_ms / 1000
             else:
-                return None  # players play in order
+                return None  # later ones have not started, since players play in order
         return None

@@ -1,4 +1,4 @@
-"""What a speech engine is: small protocols, so that any of them can be another's work."""
+"""The protocols of speech engines, which your own engines can implement."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class Transcript:
     avg_logprob: float = 0.0
     """Mean natural logarithm of the tokens' probabilities: 0 is certain, below -1 is a guess."""
     unhinted_confidence: float | None = None
-    """For a text whose words all stand in the recogniser's hint: its `confidence` in what it hears
-    of the same sound without the hint, 0 if it cannot tell; None for all other texts.  A recogniser
-    reads its hint into sounds that are no speech."""
+    """For a text whose words all come from the recogniser's hint: the `confidence` in what it hears
+    of the same audio without the hint, 0 if it cannot tell; ``None`` for all other texts. A
+    recogniser may read its hint into sounds that are not speech."""
     language: str = ""
-    """The language that it heard, as in BCP 47: "fr"; empty where it does not tell."""
+    """The language of the words, as a BCP 47 tag such as "fr"; empty if unknown."""
 
     @property
     def confidence(self) -> float:
         """How certain it is that somebody said these words, 0 to 1.
 
-        The better of two signs, as clear speech may lack one: below 0.4, Whisper's own thresholds
-        take an utterance for silence (0.6 and -1; Radford et al., "Robust Speech Recognition via
-        Large-Scale Weak Supervision", 2022, section 4.5).
+        The higher of two signs, because clear speech may lack one. Below 0.4, Whisper's own
+        thresholds take an utterance for silence (0.6 and -1; Radford et al., "Robust Speech
+        Recognition via Large-Scale Weak Supervision", 2022, section 4.5).
         """
         better = max(1 - self.no_speech_prob, math.exp(min(self.avg_logprob, 0.0)))
-        return min(1.0, max(0.0, better))  # whatever numbers an engine gives
+        return min(1.0, max(0.0, better))  # whatever numbers an engine returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SpeechPiece:
     pcm: bytes
     """PCM16 little-endian mono at the voice's sample rate, any length."""
     words: tuple[WordTiming, ...] = ()
-    """Where the words lie, counted from the piece's first sample; empty if not known."""
+    """The times of the words from the piece's first sample; empty if unknown."""
 
 
 @runtime_checkable
@@ -54,7 +54,7 @@ class VoiceActivity(Protocol):
     """Detects speech in a frame; one instance per call, called on the event loop."""
 
     frame_samples: int
-    """Samples of a frame at 16 kHz."""
+    """The number of samples in a frame, at 16 kHz."""
 
     def probability(self, frame: bytes) -> float:
         """Return how likely it is that somebody speaks in this frame.
@@ -75,7 +75,7 @@ class SoundOfVoice(Protocol):
 
     @property
     def kind(self) -> Literal["acknowledgement", "noise"]:
-        """What it listens for."""
+        """The kind of sound that it detects."""
         ...
 
     @property
@@ -98,18 +98,18 @@ class SoundOfVoice(Protocol):
 
 @runtime_checkable
 class NoiseFilter(Protocol):
-    """Takes the noise out of what the microphone hears; one instance per call, called on the event
+    """Removes noise from the microphone's audio; one instance per call, called on the event
     loop."""
 
     def clean(self, pcm: bytes) -> bytes:
-        """Return the sound without its noise, as far as it is ready.
+        """Return the audio without its noise, as far as it is ready.
 
         Args:
             pcm: The next samples of the microphone, PCM16 little-endian mono at 16 kHz, any length.
 
         Returns:
-            The same format, within a millisecond.  A filter that works in blocks keeps what does
-            not fill one for the next call; in the long run as many samples leave it as enter it.
+            The same format, within a millisecond.  A filter that works in blocks keeps the rest for
+            the next call; over time it returns as many samples as it got.
         """
         ...
 
@@ -174,7 +174,7 @@ class TextToSpeech(Protocol):
         ...
 
     def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield speech piece by piece, as it is made.
+        """Yield speech piece by piece, as it is synthesised.
 
         Args:
             text: The text, one clause or more.

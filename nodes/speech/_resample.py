@@ -1,4 +1,4 @@
-"""Resampling of PCM16, at once or as a stream, with soxr."""
+"""Resamples PCM16 with soxr, at once or as a stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Quality = Literal["QQ", "LQ", "MQ", "HQ", "VHQ"]
 """Soxr's names, from quick to very high."""
 
 EVEN_LAG_S = 0.03
-"""How far what comes out of an `EvenResampler` is behind."""
+"""How far the output of an `EvenResampler` lags, in seconds."""
 
 
 def resample(pcm: bytes, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -> bytes:
@@ -23,7 +23,7 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -
         quality: "HQ" is transparent for speech.
 
     Returns:
-        PCM16 little-endian mono of the same length in time, in step with the input.
+        PCM16 little-endian mono of the same duration, aligned with the input.
 
     Raises:
         SpeechExtraError: soxr is not installed.
@@ -41,11 +41,11 @@ class Resampler:
     """Resamples a stream; the output lags by `quality`."""
 
     def __init__(self, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -> None:
-        """Begin a stream.
+        """Start a stream.
 
         Args:
-            from_hz: Sample rate of what goes in.
-            to_hz: Sample rate of what comes out.
+            from_hz: Sample rate of the input.
+            to_hz: Sample rate of the output.
             quality: "HQ" lags 30 to 80 ms; "LQ" 6 to 40 ms.
 
         Raises:
@@ -75,17 +75,17 @@ class Resampler:
 
 
 class EvenResampler:
-    """Resamples a stream piece by piece: each piece comes out as long as it went in, a little late.
+    """Resamples a stream so that each output piece lasts as long as its input piece.
 
-    For a network, where a message is sent for each piece.
+    For a network, where each piece becomes a message.
     """
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
-        """Begin a stream.
+        """Start a stream.
 
         Args:
-            from_hz: Sample rate of what goes in.
-            to_hz: Sample rate of what comes out.
+            from_hz: Sample rate of the input.
+            to_hz: Sample rate of the output.
 
         Raises:
             SpeechExtraError: soxr is not installed.
@@ -93,17 +93,17 @@ class EvenResampler:
         need("EvenResampler", "soxr", "openai")
         self._resampler = Resampler(from_hz, to_hz, quality="LQ")
         self._ratio = to_hz / from_hz
-        # Silence first, for what the resampler holds back: 20 ms between 16 and 24 kHz.
+        # Starts with silence to cover what the resampler holds back: 20 ms between 16 and 24 kHz.
         self._ready = bytearray(2 * round(to_hz * EVEN_LAG_S) if from_hz != to_hz else 0)
 
     def push(self, pcm: bytes) -> bytes:
-        """Put a piece in and take one out, of the same length in time.
+        """Add a piece, and return one of the same duration.
 
         Args:
             pcm: PCM16 little-endian mono, any whole number of samples.
 
         Returns:
-            PCM16 little-endian mono, `EVEN_LAG_S` behind what went in.
+            PCM16 little-endian mono, `EVEN_LAG_S` behind the input.
         """
         self._ready += self._resampler.push(pcm)
         wanted = 2 * round(len(pcm) / 2 * self._ratio)

@@ -1,6 +1,6 @@
-"""Tells by loudness alone whether somebody may be speaking, to notice an ear that hears nothing.
+"""Detects by loudness alone whether somebody may be speaking, to notice an ear that hears nothing.
 
-It takes noise for speech, so it decides nothing about turns.
+It mistakes noise for speech, so it decides nothing about turns.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ import math
 import trio
 
 LOUD = 1000
-"""Samples from which a frame is loud: -30 dBFS.  Speech on a telephone has peaks of -20 to -5 dBFS,
-and the noise of a quiet room -50."""
+"""The least peak of a loud frame: -30 dBFS. Speech on a telephone has peaks of -20 to -5 dBFS, and
+the noise of a quiet room -50."""
 
 
 QUIET_S = 0.5
-"""After so much silence a voice has stopped."""
+"""Silence after which a voice has stopped, in seconds."""
 
 TRUSTED_S = 10.0
-"""For how long after a loud sound silence means that the caller is quiet; later it may mean that
-this caller is never loud."""
+"""How long after a loud sound silence means that the caller is quiet, in seconds; after that the
+caller may never be loud."""
 
 
 class Loudness:
-    """How long a caller has been loud, and for how long they have been quiet.
+    """How long a caller has been loud or quiet.
 
     Attributes:
-        loud_s: How much loud sound there was since `reset()`.
+        loud_s: The duration of loud sound since `reset()`, in seconds.
     """
 
     def __init__(self, sample_rate_hz: int) -> None:
-        """Begin with silence.
+        """Start with silence.
 
         Args:
-            sample_rate_hz: Of the frames.
+            sample_rate_hz: The sample rate of the frames.
         """
         self._rate_hz = sample_rate_hz
         self._last_loud_s = -math.inf
@@ -42,7 +42,7 @@ class Loudness:
         self._since_s = math.inf
 
     def add(self, pcm: bytes) -> bool:
-        """Take in a frame, and return whether it is loud.
+        """Add a frame, and return whether it is loud.
 
         Args:
             pcm: PCM16 little-endian mono.
@@ -57,20 +57,20 @@ class Loudness:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a caller who was loud is so no more; False for one who is never loud."""
+        """Whether a caller who was loud has become quiet; False for one who is never loud."""
         return QUIET_S <= self.quiet_s < TRUSTED_S
 
     @property
     def quiet_s(self) -> float:
-        """For how long there was no loud frame."""
+        """Seconds since the last loud frame."""
         return trio.current_time() - self._last_loud_s
 
     @property
     def waits_s(self) -> float:
-        """How long ago the first loud frame since `reset()` was; negative for none."""
+        """Seconds since the first loud frame after `reset()`; negative if there was none."""
         return trio.current_time() - self._since_s
 
     def reset(self) -> None:
-        """Count from now on: the ear has told something."""
+        """Start counting again, because the ear has reported something."""
         self.loud_s = 0.0
         self._since_s = math.inf

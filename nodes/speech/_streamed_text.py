@@ -1,8 +1,8 @@
-"""One utterance on its way through a voice that streams: text in, the audio of each clause out.
+"""One utterance in a streaming voice: text in, the audio of each clause out.
 
-Each clause is flushed, so that its audio has an end: what a voice without word times was heard to
-say is then known to the clause.  A clause goes to the voice when little of those before it is
-unheard: what is cut first was never asked for, and no audio of it fills the memory.
+Each clause is flushed, so that its audio has a known end: without word times, what was heard is
+then known to the clause. A clause is sent to the voice only when little earlier audio is unheard,
+so that an interruption wastes little, and unheard audio does not fill the memory.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from ._protocols import SpeechPiece
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceContext, VoiceStyle
 
 CLAUSES_WAITING = 4096
-"""How many clauses may wait to be said; an answer of that length is half a day of speech."""
+"""How many clauses may wait; an answer of that length would last half a day."""
 
 AHEAD_S = 3.0
-"""How much that is unheard keeps the next clause back: three times what a vendor on another
-continent takes to its first sound."""
+"""How much unheard speech holds back the next clause, in seconds: three times what a vendor on
+another continent takes to its first audio."""
 
 CHARS_PER_S = 15.0
-"""How fast a clause is said of which no audio has come yet: 150 words a minute at 6 characters."""
+"""The assumed speed of a clause without audio: 150 words a minute of 6 characters."""
 
 NEAR_S = 1.0
-"""With so little unheard the next clause goes to the voice, whatever was to come; one a second."""
+"""With only this much unheard, in seconds, the next clause is sent anyway, at most one a second."""
 
 LEAST_WAIT_S = 0.1
-"""How soon it is asked again how much is unheard, at the earliest."""
+"""The shortest wait before checking again how much is unheard, in seconds."""
 
 
 class StreamedText:
-    """The text of one utterance, and the context that says it."""
+    """The text of one utterance, and its context at the voice."""
 
     def __init__(self, played_s: Callable[[], float]) -> None:
-        """Begin with no text, and no context.
+        """Start without text and without a context.
 
         Args:
-            played_s: Returns how much of its audio was heard.
+            played_s: Returns how much of its audio was heard, in seconds.
         """
         self._played_s = played_s
-        self._given_s = self._whole_s = 0.0  # all its audio so far, and that of whole clauses
-        self._newest_s = 0.0  # the piece behind it, which may be kept back until the next one comes
-        self._asked: deque[float] = deque()  # how long each other clause will be that was asked for
+        self._given_s = self._whole_s = 0.0  # the length of all audio so far, and of whole clauses
+        self._newest_s = 0.0  # of the newest piece, which may be held back until the next one comes
+        self._asked: deque[float] = deque()  # estimated lengths of the other requested clauses
         self._asked_at_s = -math.inf
-        self._news = trio.Event()  # a clause was asked for, or came
+        self._news = trio.Event()  # a clause was requested or has come
         self._send, self._texts = trio.open_memory_channel[str](CLAUSES_WAITING)
         self._context: VoiceContext | None = None
         self._rate_hz = 1  # of its audio
         self._error: Exception | None = None
         self._opened = trio.Event()
         self.is_joined = False
-        """Whether the sound of the clause that came last is part of that of the one before it."""
+        """Whether the audio of the last clause came with that of the one before."""
         self._carrying = trio.CancelScope()
         self._receiving = trio.CancelScope()
 
     def add(self, text: str) -> None:
-        """Have a clause said behind those before it.
+        """Queue a clause.
 
         Args:
             text: The clause, with its spaces.
@@ -68,22 +68,22 @@ class StreamedText:
         self._send.send_nowait(text)
 
     def finish(self) -> None:
-        """Tell that no further clause will come."""
+        """Declare that no further clause will come."""
         self._send.close()
 
     def close(self) -> None:
-        """Give the context back: all is said, or the rest is not to be heard any more."""
+        """Close the context, because all was said or the rest will not be heard."""
         self._carrying.cancel(reason="nothing more of the utterance is to be heard")
         self._receiving.cancel(reason="nothing more of the utterance is to be heard")
 
     async def carry(self, voice: StreamingTTS, style: VoiceStyle) -> None:
-        """Hold a context until all is said, and send the text there as it comes.
+        """Open a context, send the text as it comes, and stay until all is said.
 
-        What fails is raised by `pieces`.  Cancelling it cancels the context.
+        `pieces` raises what fails here. Cancelling cancels the context.
 
         Args:
-            voice: Says it.
-            style: How.
+            voice: The voice.
+            style: How to say it.
         """
         try:
             with self._carrying:
@@ -98,8 +98,8 @@ class StreamedText:
                         await context.send(text)
                         await context.flush()
                     await context.end()
-                    await trio.sleep_forever()  # until it is closed
-        except Exception as error:  # noqa: BLE001  # whoever waits for audio raises it
+                    await trio.sleep_forever()  # until close() is called
+        except Exception as error:  # noqa: BLE001  # pieces() raises it
             self._error = error
         finally:
             self._context = None
@@ -107,17 +107,17 @@ class StreamedText:
             self._has_news()
 
     async def _until_due(self) -> None:
-        """Wait until little of what was asked for is unheard."""
+        """Wait until little of the requested speech is unheard."""
         while (wait_s := self._wait_s()) > 0:
             with trio.move_on_after(max(wait_s, LEAST_WAIT_S)):
                 await self._news.wait()
 
     def _wait_s(self) -> float:
-        """Return how long the next clause is to wait, if nothing more gets known."""
+        """Return how long the next clause has to wait, as far as is known."""
         played_s = self._played_s()
         planned_s = self._whole_s + sum(self._asked) - played_s
         unheard_s = self._given_s - played_s
-        # What was asked for is shorter than it seemed, or its end is not told: silence is near.
+        # Silence is near if the speech is shorter than estimated, or its end was not reported.
         ahead_s = AHEAD_S + getattr(self._context, "flush_wait_s", 0.0)
         near_s = max(unheard_s - NEAR_S, self._asked_at_s + NEAR_S - trio.current_time())
         return min(planned_s - ahead_s, near_s)
@@ -127,17 +127,17 @@ class StreamedText:
         self._news = trio.Event()
 
     async def asked(self) -> None:
-        """Wait until the voice was asked for the next clause, or never will be."""
+        """Wait until the next clause was requested from the voice, or never will be."""
         await self._opened.wait()
         while self._context is not None and not self._asked:
             await self._news.wait()
 
     async def pieces(self) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the audio of the next clause; it ends early once this is closed.
+        """Yield the audio of the next clause; end early if this is closed.
 
         Raises:
-            Exception: Whatever the voice has raised.
-            SpeechEngineError: It has ended its speech before the clause.
+            Exception: What the voice raised.
+            SpeechEngineError: The voice ended its speech before the clause.
         """
         await self._opened.wait()
         while self._context is not None:

@@ -1,17 +1,18 @@
-"""Hears one caller with an ear that streams: frames in, facts about the caller's turn out.
+"""Connects a streaming ear to one call: frames in, facts about the caller's turn out.
 
 Rules:
-1. Frames wait for the ear at most `WAITING_S`; what is older is lost, and told.
-2. What turn taking has dealt with is not told again: an ear that ends its turn later than we do
-   repeats the words of all of it.
-3. Where a detector of ours tells when a voice begins and stops, the ear tells words and turns only.
-4. An ear that ends no turns by itself (``ends_turns = False``) is asked for the words of each
-   stretch of voice when our detector says that it is over.
-5. An ear that is lost for good is one ``ListeningFailed`` and an error; the call goes on, deaf.
-6. An ear may die without a word.  A voice that it told of stops when the caller is quiet, and a
-   loud sound of which it tells nothing is a voice that began and stopped: so nobody waits for it
-   longer than the words of a turn may take.  One that has told words, and nothing since the caller
-   stopped, has fallen silent; who thinks does not mind, but who waits has to hear something.
+1. Frames wait for the ear at most `WAITING_S`; older ones are dropped, which is logged.
+2. Words that turn taking has already used are not published again: an ear that ends its turn later
+   than we do repeats all words of the turn.
+3. If our own detector reports when a voice begins and stops, the ear reports only words and turns.
+4. An ear that does not end turns (``ends_turns = False``) is asked for the words of each stretch of
+   speech when our detector says that it is over.
+5. An ear that is lost for good causes one ``ListeningFailed`` and an error; the call continues
+   without hearing.
+6. An ear may die without an error. A voice that it reported stops when the caller is quiet, and a
+   loud sound that it does not report counts as a voice that began and stopped, so nobody waits
+   longer than the words of a turn may take. An ear that has reported words, and nothing since the
+   caller stopped, has fallen silent; a caller who waits then hears a filler.
 """
 
 from __future__ import annotations
@@ -57,47 +58,47 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 WAITING_S = 5.0
-"""For how long a frame may wait for an ear that takes none: a vendor that is so far behind is of no
-use to a caller."""
+"""How long a frame may wait for a blocked ear, in seconds: a vendor that far behind is useless in a
+call."""
 
 FRAME_S = 0.02
-"""How long a caller's frame is, as the server cuts them."""
+"""The length of the server's frames, in seconds."""
 
 LIKELY = 0.5
-"""How likely a turn is over that is perhaps over, for an ear that gives no probability."""
+"""The probability of `PerhapsOver` for an ear that reports none."""
 
 
 UNHEARD_S = 0.6
-"""So much loud sound of which an ear tells nothing is a voice: longer than most noises, and than
-most acknowledgements."""
+"""How much loud sound without a report counts as a voice, in seconds: longer than most noises and
+backchannels."""
 
 UNTOLD_S = 1.5
-"""How long an ear may take to tell of a voice."""
+"""How long an ear may take to report a voice, in seconds."""
 
 
 SILENT_AFTER_S = 1.0
-"""So long after a voice has stopped an ear may tell nothing: the words come within a second, and
-those of vendors that wait for a caller who thinks tell so."""
+"""How long an ear may report nothing after a voice has stopped, in seconds: words come within a
+second, and vendors that wait for a thinking caller report that."""
 
 
 class StreamOpened:
-    """A call's ear is to be opened."""
+    """The ear of a call has to be opened."""
 
 
 class StreamingEar:
-    """Follows the microphone of one call with an ear that streams."""
+    """Feeds the microphone of one call to a streaming ear, and publishes its facts."""
 
     def __init__(self, bridge: Bridge, ear: StreamingSTT, *, tells_voice: bool) -> None:
-        """Declare the routes of hearing; the ear is opened at once.
+        """Declare the ear's routes; the ear opens at once.
 
         Args:
-            bridge: Where; no agent's.
+            bridge: A bridge for the ear, not an agent's.
             ear: The ear, shared by all calls; its audio is 16 kHz.
-            tells_voice: Whether the ear's facts tell when a voice begins and stops; False where a
-                detector of ours does.
+            tells_voice: Whether the ear reports when a voice begins and stops; False if our own
+                detector does.
 
         Raises:
-            ValueError: The ear takes audio of another rate, or wants a detector of ours.
+            ValueError: The ear has another sample rate, or needs our detector.
         """
         if ear.sample_rate_hz != 16_000:
             raise ValueError(f"{ear!r} takes audio of {ear.sample_rate_hz!r} Hz; it must be 16000")
@@ -112,13 +113,13 @@ class StreamingEar:
         self._send, self._frames = trio.open_memory_channel[bytes | None](frames)
         self._lost_frames = 0
         self._is_voiced = False
-        self._words: dict[int, WordsHeard] = {}  # by segment, of the ear's turn
-        self._settled: dict[int, int] = {}  # how many words of each segment are dealt with
+        self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
+        self._settled: dict[int, int] = {}  # how many words of each segment turn taking has used
         self._sign_s: float | None = None
         self._loudness = Loudness(ear.sample_rate_hz) if tells_voice else None
         self._told_s = 0.0
         self._stopped_s: float | None = None  # since when the caller is silent
-        self._is_silent = False  # the ear, in that silence
+        self._is_silent = False  # whether the ear is silent too
         self._hears_again = False
         bridge.on(UserAudio, source="caller").map(self._take_frame)
         bridge.on(StreamOpened).map(self._listen)
@@ -142,7 +143,7 @@ class StreamingEar:
         self._stopped_s = message.at_s if has_stopped else None
 
     def _mind_ear(self, stopped_s: float) -> None:
-        """Tell once that the ear tells nothing of a silence."""
+        """Publish once that the ear has fallen silent."""
         is_late = trio.current_time() - max(stopped_s, self._told_s) >= SILENT_AFTER_S
         if is_late and not self._is_silent:
             self._is_silent = True
@@ -153,11 +154,11 @@ class StreamingEar:
         self.end_turn()
 
     def end_turn(self) -> None:
-        """Ask the ear for the end of the turn, behind all audio so far; never waits."""
+        """Ask the ear for the end of the turn, after all audio so far; never waits."""
         self._put(None)
 
     def _put(self, pcm: bytes | None) -> None:
-        """Put audio in line for the ear, or None for the end of the turn."""
+        """Queue audio for the ear, or None for the end of the turn."""
         try:
             self._send.send_nowait(pcm)
         except trio.WouldBlock:
@@ -165,10 +166,10 @@ class StreamingEar:
                 log.warning("ear_is_behind", call_id=self._bridge.call_id)
             self._lost_frames += 1
         except trio.BrokenResourceError:
-            return  # the ear is lost for good, and that was told
+            return  # the ear is lost for good, which was published
 
     def _mind_silence(self, loudness: Loudness, pcm: bytes) -> None:
-        """Stop a voice of which the ear tells nothing any more."""
+        """Stop a voice that the ear no longer reports."""
         if loudness.add(pcm) or not loudness.is_quiet:
             return
         if self._is_voiced and trio.current_time() - self._told_s >= QUIET_S:
@@ -182,7 +183,7 @@ class StreamingEar:
                 self._stop_voice()
 
     async def _listen(self, _: Message) -> None:
-        """Hear until the call is over, or the ear is lost for good."""
+        """Run the ear until the call is over or the ear is lost for good."""
         try:
             async with self._ear.open_stream() as stream, trio.open_nursery() as nursery:
                 nursery.start_soon(self._carry, stream)
@@ -211,7 +212,7 @@ class StreamingEar:
             case VoiceBegan():
                 self._forget()
                 if not (self._hears_again and self._is_quiet):
-                    self._start_voice()  # else it is of a voice that has stopped
+                    self._start_voice()  # else the words belong to a voice that has stopped
                 self._hears_again = False
             case WordsHeard():
                 self._words[fact.segment] = fact
@@ -230,7 +231,7 @@ class StreamingEar:
             case EarRestarted():
                 self._void_words()
                 self._hears_again = True
-            case _:  # what follows may be as it should be
+            case _:  # later facts may be valid
                 told = type(fact).__name__
                 log.warning("ear_told_no_fact", call_id=self._bridge.call_id, told=told)
                 record_fault(f"the ear told {told}, which is no fact of an ear")
@@ -259,13 +260,13 @@ class StreamingEar:
         self._settled.clear()
 
     def _settle_words(self) -> None:
-        """Tell that no better words will come before the caller goes on."""
+        """Publish the words as final: no better ones come before the caller goes on."""
         for words in self._words.values():
             if not words.final:
                 self._tell_words(words, final=True)
 
     def _void_words(self) -> None:
-        """Take back what was told of a turn that the ear hears again."""
+        """Withdraw the words of a turn that the ear hears again."""
         for segment in self._words:
             self._publish(VoiceWords(content="", segment=segment))
         self._forget()
@@ -277,7 +278,7 @@ class StreamingEar:
             return
         self._sign_s = trio.current_time()
         if not final and not self._is_quiet:
-            self._start_voice()  # words that come late are of a voice that has stopped
+            self._start_voice()  # late words belong to a voice that has stopped
         self._publish(
             VoiceWords(
                 content=text,
@@ -292,7 +293,7 @@ class StreamingEar:
 
     @property
     def _is_quiet(self) -> bool:
-        """Whether the caller was loud, and is so no more."""
+        """Whether the caller was loud and has become quiet."""
         return self._loudness is not None and self._loudness.is_quiet
 
     def _start_voice(self) -> None:
@@ -306,24 +307,24 @@ class StreamingEar:
             self._publish(VoiceStopped())
 
     def _measure_decision(self, message: Message) -> None:
-        """Tell how long after the newest words the turn was over."""
+        """Publish how long after the newest words the turn was over."""
         if self._sign_s is not None:
             took_s = round(message.at_s - self._sign_s, 4)
             self._publish(LogMetric(name="listening.decided_s", value=took_s, unit="s"))
 
     def _publish(self, event: object) -> None:
-        # What the caller does is nobody's output: it must not become stale with a run of ours.
+        # The caller's actions are not the output of a run, so no interruption may drop them.
         self._bridge.publish_detached(event)
 
 
 def _times_of_rest(words: WordsHeard, settled: int) -> tuple[WordTiming, ...]:
-    """Return the times of the words behind the first few; none if they cannot be told apart."""
+    """Return the word times after the first few words; none if they cannot be matched."""
     is_complete = len(words.words) == len(words.text.split())
     return words.words[settled:] if is_complete or not settled else ()
 
 
 def _first(error: BaseException) -> BaseException:
-    """Return the error that a group is about."""
+    """Return the first error inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,8 +1,8 @@
-"""What a speech engine is that streams: an ear that gives facts, a voice that takes text in pieces.
+"""The protocols of streaming engines: an ear that reports facts, a voice that takes text in pieces.
 
-Most engines behind a network are of this kind.  All vendors that we know tell the same five facts
-about a caller (`EarFact`), and all but one say text in contexts: what is sent to one context is one
-piece of speech, with one melody.
+Most network engines are of this kind. All vendors that we know report the same five facts about a
+caller (`EarFact`), and all but one use contexts: the text in one context is one piece of speech
+with one intonation.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class VoiceBegan:
 
 @dataclass(frozen=True, slots=True)
 class WordsHeard:
-    """Words of the turn under way."""
+    """Words of the current turn."""
 
     text: str
     """All words of the segment so far; they replace the earlier ones of the same segment."""
     segment: int = 0
-    """Which part of the turn this is, from 0; a turn is its segments in order.  An ear that gives
-    the whole turn each time needs only one."""
+    """The part of the turn, from 0; a turn is its segments in order. An ear that reports the whole
+    turn each time needs only one."""
     final: bool = False
     """Whether no better words of the segment will come."""
     confidence: float | None = None
@@ -49,7 +49,7 @@ class PerhapsOver:
     """The caller paused; an answer to the words so far may be prepared, unheard."""
 
     probability: float | None = None
-    """0 to 1: how likely it is that the turn is over; None where the ear does not tell."""
+    """How likely it is that the turn is over, 0 to 1; ``None`` if the ear does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class TurnOver:
     """The ear's own endpointing says that the turn is over."""
 
     text: str | None = None
-    """All words of the turn; None where the segments that came have them, with their language,
-    their speaker and their times."""
+    """All words of the turn; ``None`` if the earlier segments hold them, with language, speaker and
+    times."""
     confidence: float | None = None
     """0 to 1, or None where the ear gives none."""
     language: str = ""
@@ -76,11 +76,11 @@ class TurnOver:
 
 @dataclass(frozen=True, slots=True)
 class EarRestarted:
-    """The ear has reconnected: forget what it said of the turn under way."""
+    """The ear has reconnected: forget what it reported of the current turn."""
 
 
 EarFact = VoiceBegan | WordsHeard | PerhapsOver | WentOn | TurnOver | EarRestarted
-"""What an ear tells."""
+"""A fact that an ear reports."""
 
 
 @runtime_checkable
@@ -121,7 +121,7 @@ class StreamingSTT(Protocol):
 
     @property
     def sample_rate_hz(self) -> int:
-        """The rate of the audio that it takes."""
+        """The sample rate of its audio."""
         ...
 
     def open_stream(self) -> AbstractAsyncContextManager[EarStream]:
@@ -149,7 +149,7 @@ class VoiceStyle:
     language: str | None = None
     """As in BCP 47: "en", "fr-CA"."""
     emotion: str | None = None
-    """In the vendor's words."""
+    """An emotion, in the vendor's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +157,16 @@ class TextSaid:
     """All audio of the text up to a flush has arrived; flushes are answered in order."""
 
     joined: bool = False
-    """Whether its audio is part of that of the flush before it, as nobody knows where it begins."""
+    """Whether its audio came with that of the flush before, so that its beginning is unknown."""
 
 
 @runtime_checkable
 class VoiceContext(Protocol):
     """One utterance through a voice; one task sends, another receives.
 
-    A vendor may limit how often it is flushed.  The context of such a voice has two more
-    attributes: ``flush_wait_s``, how long a flush may have to wait before it is sent, and
-    ``is_held_back``, whether one waits now while the vendor owes nothing.
+    A vendor may limit how often it is flushed. The context of such a voice has two more attributes:
+    ``flush_wait_s``, how long a flush may be delayed, in seconds, and ``is_held_back``, whether one
+    is being delayed now while the vendor owes nothing.
     """
 
     async def send(self, text: str) -> None:
@@ -199,13 +199,13 @@ class VoiceContext(Protocol):
     async def receive(self) -> SpeechPiece | TextSaid | None:
         """Return the next piece of audio, or the answer to a flush.
 
-        Cancelling it is safe: nothing is lost.
+        Cancelling is safe: nothing is lost.
 
         Returns:
             The piece or answer; ``None`` once everything is spoken after ``end()``.
 
         Raises:
-            VendorError: The voice is lost, or refuses the text.
+            VendorError: The voice is lost, or rejected the text.
         """
         ...
 
@@ -221,7 +221,7 @@ class StreamingTTS(Protocol):
 
     @property
     def times(self) -> Literal["words", "none"]:
-        """Which word times it reports.  Without any, what the caller heard is known to the clause
+        """Whether it reports word times. Without them, what the caller heard is known to the clause
         and estimated within it."""
         ...
 

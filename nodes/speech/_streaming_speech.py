@@ -1,4 +1,4 @@
-"""An ear that streams, and a voice: for ``App(answer, speech=StreamingSpeech(ear, voice))``."""
+"""A speech stack with a streaming ear, for ``App(answer, speech=StreamingSpeech(ear, voice))``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class StreamingSpeech:
             end_of_turn: An end-of-turn model to ask at each pause; it requires a `vad`.
             turns: Decides what interrupts and when a turn ends; None means
                 ``TurnTaking(TurnSettings(endpointing=EarEndpointing()))``.
-            settings: When a voice counts as begun and as stopped, for the `vad`.
+            settings: When a voice counts as begun or stopped, for the `vad`.
             fillers: What the caller hears while an answer is late; ``None`` for silence.
 
         Raises:

@@ -1,7 +1,7 @@
-"""Whisper on bare CTranslate2, with no more context than an utterance needs.
+"""Whisper on CTranslate2, with a window no longer than the utterance needs.
 
-An utterance of up to 8 s is heard in an 8 s window instead of Whisper's 30, for the same text in a
-fifth of the time.
+An utterance of up to 8 s gets an 8 s window instead of Whisper's 30 s, for the same text in a fifth
+of the time.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _SHORTEST_S = 0.1
 _HINT_TOKENS = 100
 _SILENCE = 0.8
 _GUESS = -1.0
-"""What is above the one and below the other is no speech: Whisper says "you" to silence (0.99 and
--1.5) and to noise (0.9 and -4); a short "uh" had 0.6 and -2.8."""
+"""An utterance above the first limit and below the second is not speech: Whisper hears "you" in
+silence (0.99 and -1.5) and in noise (0.9 and -4); a short "uh" had 0.6 and -2.8."""
 _BASE_TOKENS, _TOKENS_A_SECOND = 8, 7
-"""Tokens that an utterance has at most: fast speech has 5 a second; more are a loop of the decoder,
-or the hint told over and over."""
+"""The most tokens of an utterance: fast speech has 5 a second; more mean that the decoder loops, or
+repeats the hint."""
 _GARBLED_AFTER = 6
-"""Letters that a repetition has in common with what it repeats."""
+"""How many letters a repetition shares with what it repeats."""
 _FASTEST_WORDS_S = 4.0
-"""Words a second, pauses and the silence around them counted: conversation has 2 to 3."""
+"""The most words a second, including pauses and surrounding silence: conversation has 2 to 3."""
 _ENGLISH = "en"
 _STEM = 3
-"""Letters that a word has at least to have longer forms: "a" begins too many others."""
+"""The least number of letters of a word with longer forms: "a" begins too many other words."""
 _WORDS = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
@@ -65,21 +65,21 @@ class WhisperTiny:
         Args:
             path: A folder with a Whisper model of any size in CTranslate2's format; ``None`` means
                 "whisper-tiny.en" from the model store.
-            language: The language that callers speak, as in ISO 639-1: "fr"; None: the model finds
-                out for each utterance, and says which one in `Transcript.language`.  All but
-                English need a multilingual model at `path`; whisper-tiny.en makes English words
-                of every language, and is sure of them.
-            hint: Text as it may have come before the utterance, with the words and names that
-                callers are likely to use: "A large latte, a cappuccino, a blueberry muffin." The
-                model then prefers them.  At most about 60 words; empty for none.
-            threads: Threads that work on one utterance.  1 is the best on two cores: the other
-                one has the end-of-turn model at that time, and on a busy machine two threads,
-                which wait for each other at each step, took up to twice as long as one.
-            limiter: Bounds the utterances that are worked on at once; None means one.
+            language: The callers' language, as an ISO 639-1 code such as "fr"; ``None`` lets the
+                model detect it for each utterance and report it in `Transcript.language`. Languages
+                other than English need a multilingual model at `path`; whisper-tiny.en turns every
+                language into English words, with high confidence.
+            hint: Text that might precede the utterance, with words and names that callers are
+                likely to use: "A large latte, a cappuccino, a blueberry muffin." The model then
+                prefers them.  At most about 60 words; empty for none.
+            threads: Threads per utterance. 1 is best on two cores: the other core runs the
+                end-of-turn model at that time, and on a busy machine two threads, which wait for
+                each other at each step, took up to twice as long as one.
+            limiter: Limits the utterances transcribed at once; ``None`` means one.
 
         Raises:
             SpeechExtraError: ctranslate2 or numpy is not installed.
-            ValueError: A language other than English is asked of whisper-tiny.en.
+            ValueError: The language is not English, and the model is whisper-tiny.en.
         """
         if path is None and language != _ENGLISH:
             raise ValueError(_knows_no(language, "whisper-tiny.en"))
@@ -100,7 +100,7 @@ class WhisperTiny:
 
         Raises:
             WeightsMissingError: It was not downloaded.
-            SpeechEngineError: It does not know the language.
+            SpeechEngineError: The model does not know the language.
         """
         self._model = await trio.to_thread.run_sync(self._load)
         try:
@@ -119,9 +119,9 @@ class WhisperTiny:
                 than 0.1 s is silence.
 
         Returns:
-            What was said, as written English with punctuation.  A text that has no words but those
-            of the hint is decoded again without it, for the `unhinted_confidence`, which takes 30
-            to 40 ms more on one core.
+            What was said, as written English with punctuation.  A text with only words of the hint
+            is decoded again without it, for the `unhinted_confidence`, which takes 30 to 40 ms more
+            on one core.
 
         Raises:
             SpeechNotOpenError: Outside of `open`.
@@ -155,9 +155,9 @@ class WhisperTiny:
         return ["<|startofprev|>", *tokens[-_HINT_TOKENS:]]
 
     def _is_of_hint(self, word: str) -> bool:
-        """Whether a word is one of the hint, a longer form of one, or a piece that broke off.
+        """Whether a word is in the hint, is a longer form of such a word, or is cut short.
 
-        Of "mocha" Whisper makes "mochas" and, where it has no token left, "moch".
+        Whisper turns "mocha" into "mochas" and, without a token left, into "moch".
         """
         return any(
             one.startswith(word) or (len(one) >= _STEM and word.startswith(one))
@@ -212,7 +212,7 @@ def _prompt(model: Whisper, language: str) -> list[str]:
 
 
 def _heard_language(model: Whisper, encoded: StorageView) -> str:
-    """Return the likeliest language of a sound, which takes the model one step of its decoder."""
+    """Return the likeliest language of an utterance, which takes one step of the decoder."""
     return str(model.detect_language(encoded)[0][0][0]).strip("<|>")
 
 
@@ -228,21 +228,21 @@ def _transcript(result: Any, seconds: float, longest: int) -> Transcript:
     text = without_repetition(decode(result.sequences[0]).strip(), seconds)
     silence, certainty = float(result.no_speech_prob), float(result.scores[0])
     if len(result.sequences[0]) >= longest:
-        certainty = min(certainty, _GUESS)  # each token may be sure of the one before
+        certainty = min(certainty, _GUESS)  # in a loop each token makes the next one likely
     if not _WORDS.search(text) or (silence > _SILENCE and certainty < _GUESS):
         text = ""
     return Transcript(text, silence, certainty)
 
 
 def without_repetition(text: str, seconds: float) -> str:
-    """Cut sentences at the end that say again, perhaps garbled, what was said before.
+    """Remove sentences at the end that repeat, perhaps garbled, what was said before.
 
     With a short window Whisper sometimes starts over: "What does it cost? What does".  People
-    repeat themselves too, so a sentence counts as a loop only if it stops short, or if the whole
-    would be too fast to say.
+    repeat themselves too, so a sentence counts as a loop only if it breaks off, or if the whole
+    text would be too fast to say.
 
     Args:
-        text: What was decoded.
+        text: The decoded text.
         seconds: Length of the audio.
     """
     sentences = _SENTENCE.findall(text)

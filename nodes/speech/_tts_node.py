@@ -1,7 +1,7 @@
 """Speaks for the agents of one call: text in, audio out, clause by clause.
 
-The first clause is synthesised while the rest is still thought.  The work on a clause ends in the
-step in which the answer that it belongs to is cut.
+The first clause is synthesised while the model still writes the rest. Work on a clause ends in the
+same step in which its answer is interrupted.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 SILENT_S = 10.0
-"""How long a voice may take to its first piece, and from one to the next, until its text is given
-up: as long as the playout waits for the rest of an utterance.  Workers of ours are replaced
-before."""
+"""How long a voice may take to its first piece, and between pieces, in seconds, before its text is
+given up: as long as the playout waits for the rest of an utterance. Our own workers are replaced
+earlier."""
 
 PIECES_AHEAD = 1024
-"""How many pieces of a clause may wait for the player: all that it has, as an engine that other
-calls share is free as soon as it has made the clause, not when it was heard."""
+"""How many pieces of a clause may wait for the player: enough for all of them, so that a shared
+engine is free once it has synthesised the clause, not once the clause was heard."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A piece of an utterance that can be said on its own."""
+    """A piece of an utterance that can be spoken on its own."""
 
     utterance: int
     text: str
     last: bool = False
-    """Whether nothing follows it; such a clause has no text."""
+    """Whether this marks the end of the utterance, without text."""
 
 
 UTTERANCES_AT_ONCE = 16
-"""How many utterances a voice that streams has at once: they are said one after the other, and only
-their text goes ahead."""
+"""How many utterances a streaming voice has open at once: they are said one after the other, and
+only their text is sent ahead."""
 
 
 @register
@@ -72,12 +72,12 @@ class ChangeVoice:
     """Changes the style of a streaming voice for the next utterances; publish it on any bridge."""
 
     style: VoiceStyle
-    """What changes; None leaves a thing as it was."""
+    """The new style; fields that are ``None`` stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextBegan:
-    """The first clause of an utterance is there, for a voice that streams."""
+    """The first clause of an utterance is ready for a streaming voice."""
 
     utterance: int
 
@@ -95,17 +95,17 @@ class Mouth:
         voice: TextToSpeech | StreamingTTS,
         fillers: SpokenFillers | None = None,
     ) -> None:
-        """Declare the routes of speaking.
+        """Declare the voice's routes.
 
         Args:
-            bridge: The bridge it works through, which is not an agent's.
+            bridge: A bridge for the voice, not an agent's.
             voice: The engine, shared by all calls.
             fillers: What to say while an answer is late; ``None`` for nothing.
         """
         self._bridge = bridge
         self._voice = voice
         self._fillers = fillers
-        self._notices: set[int] = set()  # utterances whose sound was there before
+        self._notices: set[int] = set()  # utterances whose audio was synthesised in advance
         self._began_by: dict[int, Message] = {}  # the first text of each utterance
         self._style = VoiceStyle()
         self._streamed: dict[int, StreamedText] = {}
@@ -148,7 +148,7 @@ class Mouth:
             self._ask(Clause(number, text), message)
 
     def _say_prepared(self, number: int, message: Message) -> bool:
-        """Say a notice whose sound is there; return whether it is one."""
+        """Say a notice with prepared audio; return whether it was one."""
         if self._fillers is None or not self._bridge.is_notice(message):
             return False
         text = message.event.content
@@ -167,7 +167,7 @@ class Mouth:
         """Say the words that wait for the rest of their clause; return whether there were any."""
         for number, splitter in self._splitters.items():
             if self._bridge.played_ms(number) is None or self._bridge.owed_clauses(number):
-                continue  # it is over, or it is the voice that is waited for
+                continue  # it is over, or its audio is late, not its text
             words = splitter.cut_words()
             if words:
                 self._ask(Clause(number, words), self._began_by[number])
@@ -175,14 +175,14 @@ class Mouth:
         return False
 
     def _forget_cut(self) -> None:
-        """Drop the rests of utterances that were cut: no end of their text is told."""
+        """Drop the rest of interrupted utterances, whose text never ends."""
         played = self._bridge.played_ms
         self._splitters = {n: s for n, s in self._splitters.items() if played(n) is not None}
         self._notices = {n for n in self._notices if played(n) is not None}
         self._began_by = {n: m for n, m in self._began_by.items() if n in self._splitters}
 
     def _drop(self, message: Message) -> None:
-        """Give a context back whose rest will not be heard, though its run may go on."""
+        """Close a context whose rest will not be heard, although its run may continue."""
         streamed = self._streamed.pop(message.event.utterance, None)
         if streamed is not None:
             streamed.close()
@@ -199,7 +199,7 @@ class Mouth:
         self._ask(Clause(number, "", last=True), message)
 
     def _ask(self, clause: Clause, message: Message) -> None:
-        """Put a clause in line, as output of the run whose text it is."""
+        """Queue a clause, as output of the run that wrote its text."""
         if not clause.last:
             self._bridge.owe_clauses(clause.utterance, 1)
         if not callable(getattr(self._voice, "synthesize", None)):
@@ -207,7 +207,7 @@ class Mouth:
         self._bridge.publish_for(clause, message)
 
     def _stream(self, clause: Clause, message: Message) -> None:
-        """Send a clause ahead to a voice that streams; its audio is taken when its turn comes."""
+        """Send a clause ahead to a streaming voice; its audio is read when its turn comes."""
         streamed = self._streamed.get(clause.utterance)
         if streamed is None and clause.text.strip():
             played_s = partial(self._played_s, clause.utterance)
@@ -224,7 +224,7 @@ class Mouth:
             await streamed.carry(cast(StreamingTTS, self._voice), self._style)
 
     def _played_s(self, utterance: int) -> float:
-        """Return how much of an utterance was heard; without end if it is over."""
+        """Return how much of an utterance was heard, in seconds; infinity if it is over."""
         played_ms = self._bridge.played_ms(utterance)
         return math.inf if played_ms is None else played_ms / 1000
 
@@ -237,7 +237,7 @@ class Mouth:
     async def _say(self, message: Message) -> AsyncIterator[Any]:
         clause: Clause = message.event
         if self._bridge.played_ms(clause.utterance) is None:
-            return  # cut while the clause waited, as one may be that no run has said
+            return  # interrupted while the clause waited
         if clause.last:
             streamed = self._streamed.pop(clause.utterance, None)
             if streamed is not None:
@@ -260,7 +260,7 @@ class Mouth:
             self._bridge.owe_clauses(clause.utterance, -1)
 
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
-        # One piece is kept back, so that the last one can be marked as such.
+        # One piece is held back, so that the last one can be marked.
         text, kept = clause.text, None
         async with aclosing(self._in_time(clause)) as pieces:
             async for piece in pieces:
@@ -274,14 +274,14 @@ class Mouth:
             yield self._audio(b"", text, (), clause.utterance, last=True)
 
     async def _in_time(self, clause: Clause) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield what the voice says, unless it falls silent for too long."""
+        """Yield the voice's pieces; raise if it is silent for too long."""
         with trio.CancelScope() as patience:  # one scope, opened before the voice opens any
             async with closing(self._pieces_of(clause)) as pieces:
                 if (streamed := self._streamed.get(clause.utterance)) is not None:
                     await streamed.asked()
                 patience.deadline = trio.current_time() + SILENT_S
                 async for piece in pieces:
-                    patience.deadline = math.inf  # a call that is paused takes no pieces
+                    patience.deadline = math.inf  # no deadline while a paused call takes no pieces
                     yield piece
                     patience.deadline = trio.current_time() + SILENT_S
                 patience.deadline = math.inf
@@ -296,7 +296,7 @@ class Mouth:
         return AgentAudio(sound, rate_hz, text, tuple(words), last=last, utterance=utterance)
 
     def _time(self, name: str) -> None:
-        """Tell once an answer how long the caller has waited since the end of their turn."""
+        """Publish once per answer how long the caller has waited since the end of their turn."""
         if self._user_stopped_s is not None and name not in self._timed:
             self._timed.add(name)
             self._measure(name, trio.current_time() - self._user_stopped_s)

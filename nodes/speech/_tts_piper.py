@@ -1,4 +1,4 @@
-"""Piper: natural speech on two cores, in worker processes of its own (GPL-3.0-or-later)."""
+"""Piper: natural speech on two cores, in separate worker processes (GPL-3.0-or-later)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class PiperVoice(WorkerVoice):
         Args:
             model: A Piper voice (.onnx, with its .onnx.json beside it); ``None`` means "piper-joe"
                 from the model store.
-            workers: Processes, about 300 MB each; the number of texts synthesised at once.
-            threads: Threads in each of them.
+            workers: Number of processes, about 300 MB each; so many texts are synthesised at once.
+            threads: Threads per process.
             length_scale: 1 is the speed of the recordings, 1.2 a fifth slower; ``None`` keeps the
                 voice's.
             seed: Seeds the noise that varies how a text sounds, from 0.  With a seed, the same

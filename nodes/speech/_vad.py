@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _FRAME = 512
 _CONTEXT = 64
-"""Samples of the frame before that the model sees again (Silero VAD's own wrapper, 16 kHz)."""
+"""How many samples of the previous frame the model sees again (from Silero VAD's own wrapper)."""
 
 
 class SileroModel:
@@ -70,7 +70,7 @@ class SileroVAD:
             0 to 1; above 0.5 is speech.
 
         Raises:
-            ValueError: The frame is of another length.
+            ValueError: The frame has another length.
         """
         if len(frame) != 2 * _FRAME:
             raise ValueError(f"frame has {len(frame)} bytes, it must have {2 * _FRAME}")

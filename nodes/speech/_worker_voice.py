@@ -18,33 +18,33 @@ from ._protocols import SpeechPiece
 
 _CHILD = Path(__file__).with_name("_child_voice.py")
 _LATE_S = 0.7
-"""A second caller shall hear something within 2 s: Piper takes 1 s to load and 0.2 s for a clause
-(two quiet cores)."""
+"""When a worker counts as late, in seconds, so that a second caller hears something within 2 s:
+Piper takes 1 s to load and 0.2 s for a clause (two idle cores)."""
 _CHARACTER_S = 0.035
-"""English is spoken at 14 to 15 characters a second; an engine that is not twice as fast is of no
-use.  (Piper took 0.018 s a character on two cores with a load of 17.)"""
+"""English is spoken at 14 to 15 characters a second; an engine that is not twice as fast is too
+slow. (Piper took 0.018 s per character on two cores with a load of 17.)"""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """How the workers of one engine are run."""
+    """How to run the workers of one engine."""
 
     name: str
-    """What the engine is called in logs and errors."""
+    """The engine's name in logs and errors."""
     engine: Path
     """Python file whose ``load(settings)`` returns the engine; runs in the worker only."""
     settings: Mapping[str, str | int | float | None]
-    """Handed to ``load``, as JSON."""
+    """Passed to ``load``, as JSON."""
     size: int = 1
-    """Number of processes: that many texts are synthesised at once, more wait their turn.  A text
-    that takes long lets another process start, so there may be twice as many for a while."""
+    """Number of processes; so many texts are synthesised at once, and further ones wait. A slow
+    text lets another process start, so there may be twice as many for a while."""
     start_s: float = 60.0
-    """A worker that is not ready by then is killed."""
+    """How long a worker may take to load, in seconds, before it is killed."""
     cancel_s: float = 3.0
-    """A worker that is still busy with a cancelled text by then is killed and replaced."""
+    """How long a worker may take to end a cancelled text, in seconds, before it is killed."""
     silence_s: float = 2.0
-    """A worker that gives no piece for so long, and for half the time that it takes to speak
-    the text, is killed and replaced; the rest of the text is said once more."""
+    """How long a worker may yield no piece, in seconds, in addition to half the time that it takes
+    to speak the text; then it is killed and replaced, and another one says the rest of the text."""
 
 
 class WorkerPool:
@@ -106,8 +106,8 @@ class WorkerPool:
         once, and not by the garbage collector.
 
         Raises:
-            SpeechEngineError: The engine refuses this text.
-            SpeechWorkerError: Two workers died, or the pool was closed; the pieces before are
+            SpeechEngineError: The engine failed at this text.
+            SpeechWorkerError: Two workers died, or the pool was closed; the pieces so far are
                 valid, the rest is lost.
             SpeechNotOpenError: The pool is not open.
         """
@@ -121,14 +121,14 @@ class WorkerPool:
 
 
 class WorkerVoice:
-    """A ``TextToSpeech`` whose engine works in processes of its own."""
+    """A ``TextToSpeech`` whose engine runs in worker processes."""
 
     def __init__(self) -> None:
-        """Begin without workers."""
+        """Start without workers."""
         self._pool: WorkerPool | None = None
 
     def _worker_settings(self) -> WorkerSettings:
-        """Return how the workers are run; called at each opening."""
+        """Return the settings of the workers; called at each opening."""
         raise NotImplementedError
 
     @property
@@ -158,15 +158,15 @@ class WorkerVoice:
                 self._pool = None
 
     def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the text as pieces with word times; Piper gives one for each sentence.
+        """Yield the text as pieces with word times; Piper yields one for each sentence.
 
         Args:
-            text: The text.  A sentence takes espeak-ng 5 to 10 ms; Piper has two seconds of speech
-                after 0.1 to 0.2 s, on two idle cores.
+            text: The text.  A sentence takes espeak-ng 5 to 10 ms; Piper takes 0.1 to 0.2 s for two
+                seconds of speech, on two idle cores.
 
         Raises:
             SpeechNotOpenError: Outside of `open`.
-            SpeechEngineError: The engine refuses this text.
+            SpeechEngineError: The engine failed at this text.
             SpeechWorkerError: The worker died; the next text gets a new one.
         """
         return self._open_pool().synthesize(text)
@@ -179,7 +179,7 @@ class WorkerVoice:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Raise what the pool says as an error of speech."""
+    """Translate the pool's errors into `SpeechError`."""
     try:
         yield
     except EngineLoadError as error:
