@@ -293,7 +293,7 @@ class Speaking(AnswerAudio):
             text: The text; what is said from now on replaces it.
 
         Returns:
-                Whether it was taken back, or was empty; otherwise all of it stands.
+            Whether it was taken back, or was empty; otherwise all of it stands.
         """
         unheard = []
         for utterance in reversed(turn.utterances):

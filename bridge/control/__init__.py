@@ -1,4 +1,4 @@
-"""Control over the work of a call: verbs, states, receipts, and the tools that run."""
+"""Control over the work of a call: verbs, states, receipts, and the running tools."""
 
 from .._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
 from ._answer_as_job import BackgroundTurn

@@ -1,4 +1,4 @@
-"""A turn that goes on in the background: a job of the call's, as a tool that was detached is."""
+"""A turn in the background: a job of the call, like a detached tool."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class BackgroundTurn:
         id: ``turn_`` and its number.
         name: The agent whose turn it is.
         policy: ``cancel``: its runs are cut at once; its tools end by their own policies.
-        run: ``None``, as of every job.
-        started_at_s: When the turn began, in seconds of trio's clock.
+        run: ``None``, as for every job.
+        started_at_s: When the turn started, in seconds of trio's clock.
         done: Set once all its work has ended.
         outcome: How it ended; ``None`` until then.
-        for_operator: Always false: only its tools ask for permission.
-        final: What it generated unheard; ``None`` until it is done.
+        for_operator: Always false, because only its tools ask for permission.
+        final: Its result, with the text that it generated unheard; ``None`` until it is done.
     """
 
     def __init__(self, turn: Turn, on_end: Callable[[BackgroundTurn, ToolResult], None]) -> None:
-        """Follow a turn.
+        """Track a turn.
 
         Args:
-            turn: The turn, whose runs were set aside.
+            turn: The turn; its runs were moved to the background.
             on_end: Called once with the result.
         """
         self.turn = turn
@@ -55,7 +55,7 @@ class BackgroundTurn:
 
     @property
     def is_cut(self) -> bool:
-        """Whether somebody has stopped it."""
+        """Whether it was stopped."""
         return self.turn.run is not None and self.turn.run.is_cut
 
     def interrupt(self, verb: Verb) -> StillRunning | None:
@@ -65,7 +65,7 @@ class BackgroundTurn:
             verb: Why; ``resume`` and ``background`` do nothing.
 
         Returns:
-            ``None``, as none of it goes on.
+            ``None``, because nothing of it continues.
         """
         if self.outcome is None and verb not in ("resume", "background"):
             for run in dict.fromkeys((self.turn.run, *self.turn.active)):

@@ -1,4 +1,4 @@
-"""What is said of a wrong argument: one sentence that names verb, argument and value."""
+"""Checks arguments; each error is one sentence that names the verb, the argument and the value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..text_validation import is_blank
 
 
 def check_string(verb: str, argument: str, value: object) -> None:
-    """Make sure that an argument is a string.
+    """Check that an argument is a string.
 
     Raises:
         TypeError: It is not.
@@ -20,10 +20,10 @@ def check_string(verb: str, argument: str, value: object) -> None:
 
 
 def check_event(event: object) -> None:
-    """Refuse what is no event: a class, None, and what no route could be meant for, such as a text.
+    """Check that something is an event, not a class, ``None`` or a plain value such as a string.
 
     Raises:
-        TypeError: It is one of these.
+        TypeError: It is not an event.
     """
     if isinstance(event, type):
         found = f"a class; write {event.__name__}(...)"
@@ -35,7 +35,7 @@ def check_event(event: object) -> None:
 
 
 def check_flag(verb: str, argument: str, value: object) -> None:
-    """Make sure that an argument is True or False; ``"no"`` would count as a yes.
+    """Check that an argument is a bool; ``"no"`` would count as true.
 
     Raises:
         TypeError: It is not.
@@ -45,17 +45,17 @@ def check_flag(verb: str, argument: str, value: object) -> None:
 
 
 def check_number(verb: str, argument: str, value: object, *, finite: bool = True) -> None:
-    """Make sure that an argument is a number that is not negative.
+    """Check that an argument is a number that is not negative.
 
     Args:
-        verb: Whose argument it is.
+        verb: The function that has the argument.
         argument: Its name.
-        value: What was given.
+        value: Its value.
         finite: False lets infinity pass.
 
     Raises:
-        TypeError: It is no number.
-        ValueError: It is negative, not a number, or too great.
+        TypeError: It is not a number.
+        ValueError: It is negative, NaN or infinite.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{verb}() {argument}= is a number from 0, not {value!r}")
@@ -64,7 +64,7 @@ def check_number(verb: str, argument: str, value: object, *, finite: bool = True
 
 
 def check_word(verb: str, argument: str, value: object, words: Iterable[str]) -> None:
-    """Make sure that an argument is one of some words.
+    """Check that an argument is one of some words.
 
     Raises:
         ValueError: It is not.
@@ -75,23 +75,23 @@ def check_word(verb: str, argument: str, value: object, words: Iterable[str]) ->
 
 
 def check_verb(user: str, verb: object) -> None:
-    """Make sure that something is the name of a verb.
+    """Check that something is the name of a verb.
 
     Args:
-        user: Who takes it, such as ``describe``.
-        verb: What was given.
+        user: The function that takes it, such as ``describe``.
+        verb: Its value.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not.
     """
     check_word(user, "verb", verb, VERBS)
 
 
 def check_answer(permission: object, allow: object, remember: object) -> None:
-    """Make sure that the arguments of ``respond()`` are what they are to be.
+    """Check the types of the arguments of ``respond()``.
 
     Raises:
-        TypeError: One is not.
+        TypeError: One is wrong.
     """
     check_string("respond", "permission", permission)
     check_flag("respond", "allow", allow)
@@ -99,10 +99,10 @@ def check_answer(permission: object, allow: object, remember: object) -> None:
 
 
 def check_instruction(text: object) -> None:
-    """Make sure that the text of ``redirect()`` says something.
+    """Check that the text of ``redirect()`` says something.
 
     Raises:
-        TypeError: It is no string.
+        TypeError: It is not a string.
         ValueError: It has no words.
     """
     check_string("redirect", "text", text)

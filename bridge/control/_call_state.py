@@ -1,4 +1,4 @@
-"""What a call is doing, in one word, told whenever it changes."""
+"""The state of a call, in one word, published whenever it changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 class StateKeeper:
-    """Follows a call's state, and tells each change."""
+    """Tracks a call's state, and publishes each change."""
 
     __slots__ = (
         "_tools", "context", "control", "is_closed", "listening_error", "number", "since_s",
@@ -48,10 +48,10 @@ class StateKeeper:
     control: Control
 
     def __init__(self, context: CallContext, speaking: Speaking, control: Control) -> None:
-        """Begin idle.
+        """Start in the state ``idle``.
 
         Args:
-            context: The call's; it is told each state.
+            context: The call's; gets each state.
             speaking: What is said in the call.
             control: The verbs of the call.
         """
@@ -62,7 +62,7 @@ class StateKeeper:
         self.number = 0
         self.since_s = trio.current_time()
         self.listening_error = ""
-        """Why the caller cannot be heard; empty while it can."""
+        """Why the caller cannot be heard; empty if it can."""
         self.user_speaks: bool = False
         self.is_closed: bool = False
         self._tools: list[Message] = []
@@ -100,7 +100,7 @@ class StateKeeper:
         self.context.touch_state()
 
     def update(self) -> None:
-        """Work out the state, and tell it if it has changed; an illegal step is not made."""
+        """Find the state, and publish it if it has changed; an illegal change is not made."""
         state = find(self)
         if state == self.state:
             return
@@ -119,7 +119,7 @@ class StateKeeper:
         self.context.router.publish_detached(changed, "call")
 
     def work(self) -> TurnPhase:
-        """Return what the answer that is generated is at; ``idle`` if none is.
+        """Return the phase of the answer being generated; ``idle`` for none.
 
         One of permission, input, tool, thinking and idle.
         """
@@ -138,5 +138,5 @@ class StateKeeper:
 
     @property
     def is_next(self) -> bool:
-        """Whether something waits to be heard, or a redirect for the step that it has cut."""
+        """Whether an answer waits to be heard, or a redirect waits for the step that it cut."""
         return self.speaking.is_pending or self.control.under_way == "redirect"

@@ -1,8 +1,9 @@
-"""Caps: how much one turn may take, and the meter that counts it.
+"""Caps: how much one turn may use, and the meter that counts it.
 
 Rules:
-1. What is known before it is done is asked for by ``use()``: what would pass a cap is not done.
-2. What is known only afterwards (tokens, cost) is told by ``spend()``: nothing more is done then.
+1. Amounts known in advance are requested with ``use()``, which refuses to exceed a cap.
+2. Amounts known only afterwards (tokens, cost) are reported with ``spend()``; once a cap is
+   exceeded, further requests are refused.
 3. A child counts for itself and for all its ancestors, and each of them may refuse.
 """
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 Cap = Literal["steps", "wall_s", "tool_calls", "tokens", "cost", "repeats"]
-"""What a turn can have too much of."""
+"""What a cap limits."""
 
 CAPS: tuple[Cap, ...] = get_args(Cap)
 
@@ -39,22 +40,22 @@ WARN_AT = 0.8
 """The share of a cap at which a warning is published."""
 
 _WHOLE: dict[Cap, int] = {"steps": 1, "tool_calls": 0, "tokens": 1, "repeats": 0}
-"""The caps that are whole numbers, and the least that each may be."""
+"""The caps that are whole numbers, with the minimum of each."""
 
 _CLOSE = 1e-9
-"""What sums of times are off by."""
+"""The tolerance for rounding errors in sums of times, in seconds."""
 
 T = TypeVar("T")
 
 
 class CapReachedError(BargeinError):
-    """A turn has reached one of its caps; the step that would have exceeded it was not taken.
+    """A turn reached one of its caps; the step that would have exceeded it was not taken.
 
     Attributes:
         which: The cap.
         used: How much was used before that step.
         limit: How much may be used.
-        meter: The meter that refused: the turn's, or that of a part of it.
+        meter: The meter that refused: that of the turn, or of a part of it.
     """
 
     def __init__(self, which: Cap, used: float, limit: float, meter: Meter | None = None) -> None:
@@ -70,7 +71,7 @@ class CapReachedError(BargeinError):
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How much one turn may take, its children and background work included.
+    """How much one turn may use, including its children and background work.
 
     ``None`` sets no limit.
 
@@ -89,9 +90,9 @@ class Caps:
     """Tokens, read and written, from 1: each piece of an answer counts as one until the server says
     how many it was."""
     cost: float | None = None
-    """Money, above 0, in the currency of whoever tells the cost."""
+    """Money, above 0, in the currency in which costs are reported."""
     repeats: int | None = None
-    """How often a tool may be called again with the very same arguments, from 0."""
+    """How often a tool may be called again with exactly the same arguments, from 0."""
 
     def __post_init__(self) -> None:
         for which, least in _WHOLE.items():
@@ -110,16 +111,16 @@ _NO_CAPS = Caps()
 
 
 class ActiveClock(Clock):
-    """Counts the seconds for which a run is at work; in a pause, and while it waits for a person,
-    it stands still."""
+    """Counts the seconds that a run works; it stands still in a pause, and while the run waits for
+    a person."""
 
     __slots__ = ("_scopes", "_since_s", "_spent_s", "run")
 
     def __init__(self, run: Run | None = None) -> None:
-        """Begin to count.
+        """Start to count.
 
         Args:
-            run: Whose pauses and waits for people do not count; ``None`` counts all time.
+            run: The run whose pauses and waits for people do not count; ``None`` counts all time.
         """
         self.run = run
         self._spent_s = 0.0
@@ -144,12 +145,12 @@ class ActiveClock(Clock):
         self._set_deadlines()
 
     def go_on(self) -> None:
-        """Count on."""
+        """Continue to count."""
         self._since_s = trio.current_time()
         self._set_deadlines()
 
     def close(self) -> None:
-        """Count on, whatever becomes of the run."""
+        """Continue to count, whatever happens to the run."""
         if self.run is not None:
             self.run.remove_clock(self)
             if self._since_s is None:
@@ -157,7 +158,7 @@ class ActiveClock(Clock):
 
     @contextmanager
     def limit(self, total_s: float) -> Iterator[trio.CancelScope]:
-        """Open a scope that is cancelled once the clock has counted this many seconds in all."""
+        """Open a scope that is cancelled once the clock has counted this many seconds in total."""
         scope = trio.CancelScope()
         self.arm(scope, total_s)
         try:
@@ -167,12 +168,12 @@ class ActiveClock(Clock):
             del self._scopes[scope]
 
     def arm(self, scope: trio.CancelScope, total_s: float) -> None:
-        """Cancel a scope once the clock has counted this many seconds in all."""
+        """Cancel a scope once the clock has counted this many seconds in total."""
         self._scopes[scope] = total_s
         self._set_deadlines()
 
     def disarm(self, scope: trio.CancelScope) -> None:
-        """Let a scope be, whatever the clock counts."""
+        """Stop limiting a scope."""
         del self._scopes[scope]
         scope.deadline = math.inf
 
@@ -184,7 +185,7 @@ class ActiveClock(Clock):
 
 
 class HasRouter(Protocol):
-    """A call, for whoever only publishes in it."""
+    """A call, for code that only publishes in it."""
 
     @property
     def router(self) -> Router:
@@ -196,8 +197,8 @@ class Meter:
     """Counts what one turn uses, and refuses what would exceed a cap.
 
     Attributes:
-        refused: The last refusal by it, or by one that counts it, of what it or a part of it asked
-            for; ``None`` if nothing was refused.
+        refused: The last refusal, by this meter or an ancestor, of a request by this meter or a
+            child; ``None`` if nothing was refused.
     """
 
     def __init__(
@@ -209,14 +210,14 @@ class Meter:
         *,
         parent: Meter | None = None,
     ) -> None:
-        """Begin to count.
+        """Start to count.
 
         Args:
             caps: The limits.
-            turn: The turn that is counted; ``None`` outside of any.
+            turn: The turn to count for; ``None`` for none.
             call: Where warnings are published; ``None`` publishes none.
-            clock: Counts the seconds at work; ``None`` makes one that never stands still.
-            parent: The meter that counts all of this one too.
+            clock: Counts the seconds at work; ``None`` creates one that never stands still.
+            parent: A meter that also counts everything counted here; ``None`` for none.
         """
         self.caps = caps
         self.turn = turn
@@ -238,14 +239,14 @@ class Meter:
         """Return a meter for a part of the work; what it counts also counts here.
 
         Args:
-            caps: Further limits, for that part alone.
+            caps: Further limits, only for that part.
         """
         return Meter(caps or _NO_CAPS, self.turn, None, ActiveClock(self._run), parent=self)
 
     def go_on_as_job(self, caps: Caps) -> None:
         """Count for a background job from now on, by its own limits, independent of the turn."""
         self.caps = caps
-        self.clock.close()  # it stands still no more when the turn that began it does
+        self.clock.close()  # it no longer stands still with the turn that started it
 
     def close(self) -> None:
         """End the turn: no more warnings about its time.  The counts stay."""
@@ -265,7 +266,7 @@ class Meter:
         Raises:
             CapReachedError: It would exceed the cap.
         """
-        for meter in self._lineage:  # in place, as this comes with each token
+        for meter in self._lineage:  # inlined: this runs for each token
             if getattr(meter.caps, which) is not None:
                 self._refuse_over(meter, which, meter.used(which) + amount)
         for meter in self._lineage:
@@ -274,7 +275,7 @@ class Meter:
                 meter._warn_if_due(which)
 
     def use_tool(self, name: str, arguments: Mapping[str, Any] | str) -> None:
-        """Count the call of a tool, as a step, as a call and, if it is the same again, as a repeat.
+        """Count a tool call: as a step, as a call and, if it is the same again, as a repeat.
 
         Args:
             name: The tool.
@@ -300,7 +301,7 @@ class Meter:
             meter._warn_if_due(cap)
 
     def spend(self, which: Cap, amount: float) -> None:
-        """Count something that is already done, even beyond its cap; the next ``use()`` then
+        """Count an amount that is already used, even beyond its cap; then the next ``use()``
         refuses."""
         for meter in self._lineage:
             meter._used[which] += amount
@@ -323,7 +324,7 @@ class Meter:
                     raise self._refusal(meter, one)
 
     def answers_to(self, meter: Meter | None) -> bool:
-        """Whether a meter is this one, or one whose work this one's is part of."""
+        """Whether a meter is this one or one of its ancestors."""
         return meter in self._lineage
 
     async def within(self, fn: Callable[..., Awaitable[T]], *args: Any) -> T:
@@ -402,7 +403,7 @@ class Meter:
             raise self._refusal(meter, which)
 
     def _refusal(self, meter: Meter, which: Cap) -> CapReachedError:
-        """Return a refusal, and record it: whoever has asked may keep it to themselves."""
+        """Return a refusal, and record it, because the code that asked may not report it."""
         refusal = meter._capped(which)
         for one in self._lineage:
             if one.answers_to(meter):
@@ -433,7 +434,7 @@ def _at_once(fn: Callable[..., Awaitable[T]], *args: Any) -> Awaitable[T]:
 
 
 class Steps:
-    """Awaits one thing after the other, for as long as the time at work lasts."""
+    """Awaits one step after the other until the time at work is used up."""
 
     def __init__(self, meter: Meter, timed: list[tuple[Meter, float]]) -> None:
         self._meter = meter
@@ -441,7 +442,7 @@ class Steps:
         self._scopes = ExitStack()
 
     def __enter__(self) -> Callable[..., Awaitable[Any]]:
-        """Return what awaits one step: given a function and its arguments, what that gives."""
+        """Return a function that awaits one step, given a function and its arguments."""
         for _, _, scope in self._timed:
             self._scopes.enter_context(scope)
         return self._in_time if self._timed else _at_once

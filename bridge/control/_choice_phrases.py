@@ -1,4 +1,4 @@
-"""The words by which answers to the questions of tools are understood, in one language."""
+"""The phrases that answers to tools' questions are matched with, in one language."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class AnswerPhrases:
     fillers: tuple[str, ...] = ()
     """Words around an answer that name no choice: "the", "please"."""
     ordinals: tuple[str, ...] = ()
-    """The words for first, second, third and so on; several for one place between spaces."""
+    """The words for first, second, third and so on; separate synonyms by spaces."""
     numbers: tuple[str, ...] = ()
-    """The words for one, two, three and so on; several for one number between spaces."""
+    """The words for one, two, three and so on; separate synonyms by spaces."""
     last: tuple[str, ...] = ()
-    """The words for the last of several."""
+    """The words for the last one."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -38,7 +38,7 @@ class AnswerPhrases:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as they are compared."""
+    """Return the words of a text, normalised for comparison."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("'", "").replace("\u2019", "")
     return re.findall(r"[^\W_]+", plain)
 

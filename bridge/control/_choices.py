@@ -1,8 +1,8 @@
-"""Which of the offered choices an answer names, and whether it takes the question back.
+"""Finds the choice that an answer names, or that it withdraws the question.
 
 Rules, in this order; the first that fits exactly one choice decides:
-1. The answer holds all words of the choice, side by side; of two that overlap the longer counts.
-2. The answer holds a word that only this choice has: "savings" for "Savings account".
+1. The answer contains all words of the choice, side by side; if two overlap, the longer one counts.
+2. The answer contains a word that only this choice has: "savings" for "Savings account".
 3. An ordinal: "the second one", "2nd", "last".
 4. A number alone, or after "number", "option" or "choice": "2", "option two".
 """
@@ -16,11 +16,11 @@ from ._choice_phrases import ENGLISH, AnswerPhrases, words_of
 
 
 def is_never_mind(text: str, phrases: AnswerPhrases = ENGLISH) -> bool:
-    """Whether somebody who was asked something does not want it any more.
+    """Whether an answer withdraws the question.
 
     Args:
-        text: Everything they said; "Oh, never mind, thanks." counts, "never mind the price" not.
-        phrases: Those of the language they speak.
+        text: The whole answer; "Oh, never mind, thanks." counts, "never mind the price" does not.
+        phrases: The phrases of the caller's language.
     """
     words = words_of(text)
     meant = [words_of(phrase) for phrase in phrases.never_mind]
@@ -33,10 +33,10 @@ def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases = ENG
     Args:
         text: What was said, typed or keyed.
         choices: What was offered.
-        phrases: Those of the language it is in.
+        phrases: The phrases of the answer's language.
 
     Returns:
-        None if the answer names none of them, or more than one.
+        ``None`` if the answer names none of them, or more than one.
     """
     digits = _places(phrases.numbers)
     said = [digits.get(word, word) for word in words_of(text)]
@@ -49,12 +49,12 @@ def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases = ENG
 
 
 def _places(words: Sequence[str]) -> dict[str, str]:
-    """Return the number, as digits, that each word stands for."""
+    """Return the number, in digits, that each word stands for."""
     return {word: str(n) for n, one in enumerate(words, start=1) for word in words_of(one)}
 
 
 def _named(said: list[str], offered: dict[str, list[str]]) -> list[str]:
-    """Return the choices that stand in the answer in full, but for those inside a longer one."""
+    """Return the choices contained in the answer in full, except those inside a longer one."""
     spans: list[tuple[int, int, str]] = []
     for choice, words in offered.items():
         size = len(words)
@@ -65,10 +65,10 @@ def _named(said: list[str], offered: dict[str, list[str]]) -> list[str]:
 
 
 def _hinted(said: list[str], offered: dict[str, list[str]], phrases: AnswerPhrases) -> list[str]:
-    """Return the choices of which the answer has a word that no other choice has."""
+    """Return the choices that have a word of the answer that no other choice has."""
     heard = set(said).difference(phrases.fillers)
     if _ordinal(said, phrases) is not None:
-        heard.discard("1")  # "the second one"
+        heard.discard("1")  # as in "the second one"
     return [
         choice
         for choice, words in offered.items()
@@ -78,7 +78,7 @@ def _hinted(said: list[str], offered: dict[str, list[str]], phrases: AnswerPhras
 
 
 def _place(said: list[str], count: int, phrases: AnswerPhrases) -> int | None:
-    """Return the place in the list that an answer names, from 1."""
+    """Return the position in the list that an answer names, from 1; ``None`` for none."""
     ordinal = _ordinal(said, phrases)
     if ordinal is not None:
         return count if ordinal == "last" else int(ordinal)
@@ -88,7 +88,7 @@ def _place(said: list[str], count: int, phrases: AnswerPhrases) -> int | None:
 
 
 def _ordinal(said: list[str], phrases: AnswerPhrases) -> str | None:
-    """Return the one ordinal among words, as digits or ``last``; None for none, or several."""
+    """Return the only ordinal, in digits or as ``last``; ``None`` for none or several."""
     places = _places(phrases.ordinals) | dict.fromkeys(phrases.last, "last")
     found = {places[word] for word in said if word in places}
     found |= {match[1] for word in said if (match := re.fullmatch(r"(\d{1,3})(st|nd|rd|th)", word))}

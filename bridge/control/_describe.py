@@ -1,4 +1,4 @@
-"""Says in one line what a verb would do now, worked out from what is running."""
+"""Describes in one line what a verb would do now, given the running work."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _EFFECTS: dict[Verb, str] = {
     "shutdown": "the work ends and the call is closed",
 }
 
-_CUT_TOO = "what is not interruptible is cut, too"
+_CUT_TOO = "speech that is not interruptible is cut too"
 
 _CUTS_NOTICES: dict[Verb, str] = {
     "redirect": _CUT_TOO,
     "cancel": _CUT_TOO,
-    "barge_in": "what is not interruptible is heard to its end",
+    "barge_in": "speech that is not interruptible is heard to its end",
     "emergency_stop": _CUT_TOO,
     "shutdown": _CUT_TOO,
 }
-"""What becomes of speech that no route may cut, such as a legal notice.  That it is not
-interruptible keeps the caller's voice from cutting it, which decides nothing; a verb is somebody's
-decision, and a stop that leaves the agent talking would be none.  Whoever said it sees by its
-outcome that it was not heard, and says it again."""
+"""What happens to speech that is not interruptible, such as a legal notice.  It is protected from
+the caller's voice, which is no decision.  A verb is somebody's decision, and a stop that left the
+agent talking would be none.  The code that said it sees from its outcome that it was not heard, and
+can say it again."""
 
 
 def describe(
@@ -57,10 +57,10 @@ def describe(
 
     Args:
         control: The verbs of the call.
-        speaking: What is said in it.
-        verb: The verb that might be used.
+        speaking: What is said in the call.
+        verb: The verb.
         reason: Why it would do nothing; empty if it would do something.
-        for_caller: Whether it names no tool that asks the operator.
+        for_caller: Whether to leave out the names of tools that ask the operator.
     """
     title = _TITLES[verb]
     if reason:

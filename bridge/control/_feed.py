@@ -1,4 +1,4 @@
-"""What happens in a call, for whoever watches: a snapshot first, then events, never held up."""
+"""The feed of a call for watchers: a snapshot, then events; a slow watcher delays nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..events import AgentResponse, CallState, PermissionRequested, QuestionAske
 from ._steps import StepView
 
 FEED_LIMIT = 1024
-"""How many events wait for a watcher; a slower one gets a new snapshot in place of what it missed,
-but for the ends of turns and the questions, which are kept."""
+"""How many events may wait for a watcher; a slower one gets a new snapshot in place of the missed
+ones, except for ends of turns and questions, which are kept."""
 
 _KEPT = (TurnEnded, PermissionRequested, QuestionAsked)
 
@@ -43,9 +43,9 @@ class Snapshot:
     number: int
     """The number of the last change of state."""
     since_s: float
-    """When the state began, in seconds of trio's clock."""
+    """When the state was entered, in seconds of trio's clock."""
     elapsed_s: float
-    """For how long the state has lasted."""
+    """How many seconds the state has lasted."""
     turn: int | None
     """The turn that is being worked on or said; ``None`` if there is none."""
     phase: TurnPhase
@@ -53,7 +53,7 @@ class Snapshot:
     steps: int | None
     label: str
     text: str
-    """What the turn has generated so far."""
+    """The text that the turn generated so far."""
     active_s: float
     """For how long the turn has been worked on, without pauses and waits for people's answers."""
     total_s: float
@@ -64,23 +64,23 @@ class Snapshot:
     """The steps of the turn so far, in the order in which they began."""
     tools: tuple[ToolView, ...] = ()
     backgrounded: int = 0
-    """How many jobs go on in the background."""
+    """How many jobs run in the background."""
     permissions: tuple[PermissionRequested, ...] = ()
-    """The questions whether a tool may run that wait for an answer."""
+    """The open permission questions of tools."""
     question: QuestionAsked | None = None
-    """What a tool has asked the caller; ``None`` if no answer is waited for."""
+    """The open question of a tool to the caller; ``None`` for none."""
     listening_error: str = ""
-    """The class of the error for which the caller cannot be heard; empty while it can."""
+    """The class of the error that keeps the caller from being heard; empty for none."""
 
 
 class Subscription:
-    """Everything that happens from a snapshot on; iterate it.  Leaving the loop ends nothing.
+    """A snapshot, and every event after it; iterate it.  Leaving the loop does not end it.
 
-    Text that still waits here when the answer it belongs to is cut is left out: whoever prints it
-    prints nothing of an answer that was interrupted.  ``TurnEnded`` has all that was generated.
+    Text that still waits here when its answer is cut is left out, so you print nothing of an answer
+    after its interruption.  ``TurnEnded`` has all the generated text.
 
-    Iterating it gives messages: ``event`` is the event or a snapshot, ``source`` who published it,
-    and ``at_s`` when, in seconds of trio's clock.
+    It yields messages: ``event`` is the event or a snapshot, ``source`` its publisher, and
+    ``at_s`` the time in seconds of trio's clock.
 
     Made by ``handle.subscribe()``; it is closed with its call, or by ``close()``.
     """
@@ -93,11 +93,12 @@ class Subscription:
         self._over = False
 
     def add(self, message: Message) -> None:
-        """Take in an event; never waits."""
+        """Add an event; never waits."""
         if len(self._items) >= FEED_LIMIT:
             kept = [m for m in self._items if isinstance(m.event, _KEPT)][-FEED_LIMIT // 2 :]
             self._items = deque([*kept, self._snapshot_message()])
-        if type(message.event) is not AgentResponse:  # only text may go stale; a run is let go
+        # Only text can become stale; other messages must not keep their runs alive.
+        if type(message.event) is not AgentResponse:
             message = Message(message.event, message.source, message.id, message.at_s)
         self._items.append(message)
         self._more.set()
@@ -106,7 +107,7 @@ class Subscription:
         return Message(self._snapshot(), "call", at_s=trio.current_time())
 
     def close(self) -> None:
-        """Watch no more; what waits can still be taken."""
+        """Stop watching; waiting events can still be read."""
         if not self._over:
             self._on_close(self)
         self.end()

@@ -1,4 +1,4 @@
-"""What people hold: the verbs, the input and the view of one call's agent."""
+"""The handle of one call's agent: its verbs, its input and its view."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Handle:
     """Controls the agent of a call: gives it input, stops it, watches it.
 
     Handles are cheap, equal for the same call, safe to use from any task and thread, and harmless
-    once the call is over.  Every verb acts at once on the turn under way and returns a receipt; see
+    once the call is over.  Every verb acts at once on the current turn and returns a receipt; see
     "Pause, redirect, cancel, background" in the docs.
     """
 
@@ -53,7 +53,7 @@ class Handle:
     # --- verbs ------------------------------------------------------------------------------------
 
     def pause(self) -> Receipt:
-        """Hold speech, text and whatever would follow, in place."""
+        """Hold speech, text and whatever would follow in place."""
         return self._use("pause")
 
     def resume(self, note: str = "") -> Receipt:
@@ -72,7 +72,7 @@ class Handle:
         """Drop the current step, keep what is finished, and do what the text says next.
 
         Args:
-            text: The new instruction; with nothing under way it counts as plain input.
+            text: The new instruction; with no work under way it counts as plain input.
 
         Raises:
             ValueError: The text is empty.
@@ -92,7 +92,7 @@ class Handle:
         return self._use("background")
 
     def barge_in(self) -> Receipt:
-        """Interrupt as a caller does by speaking: silence the agent, without comment."""
+        """Interrupt as a caller does by speaking: silence the agent."""
         return self._use("barge_in")
 
     def emergency_stop(self) -> Receipt:
@@ -122,15 +122,15 @@ class Handle:
     # --- talking to it --------------------------------------------------------------------------
 
     def send_input(self, text: str) -> bool:
-        """Send the agent a text as if the user had typed it; it interrupts nothing.
+        """Send the agent a text as if the user had typed it; this interrupts nothing.
 
-        Input that arrives while the agent works is answered afterwards; nothing is lost.
+        Input that arrives while the agent works is answered afterwards.
 
         Args:
             text: What the user says.
 
         Returns:
-            Whether it was accepted: false for a text without a word, and once the call is over or
+            Whether it was accepted; false for a text without words, and once the call is over or
             shutting down.
 
         Raises:
@@ -148,10 +148,10 @@ class Handle:
         return True
 
     def respond(self, permission: str, allow: bool, remember: bool = False) -> bool:
-        """Answer the question whether a tool may run.
+        """Answer a tool's permission question.
 
         Args:
-            permission: The id of the question, which is that of the tool's call.
+            permission: The id of the question, which is the id of the tool call.
             allow: Whether it may.
             remember: Whether the answer also covers later calls of the tool in this conversation.
 
@@ -167,19 +167,19 @@ class Handle:
         )
 
     def answer(self, question: str, text: str) -> bool:
-        """Answer what a tool has asked, in the caller's name.
+        """Answer a tool's question in the caller's name.
 
-        The history keeps it as the caller's words.
+        The history records the answer as the caller's words.
 
         Args:
             question: The id of the question, from ``QuestionAsked`` or the snapshot.
             text: The answer; "never mind" withdraws the question.
 
         Returns:
-            False if nothing waits for the answer any more, or the text has no word.
+            False if nothing waits for the answer any more, or the text has no words.
 
         Raises:
-            TypeError: One of them is not a string.
+            TypeError: An argument is not a string.
         """
         check_string("answer", "question", question)
         check_string("answer", "text", text)
@@ -195,7 +195,7 @@ class Handle:
             Whether it was published; false once the call is over.
 
         Raises:
-            TypeError: The event is none, but a class, ``None`` or a text.
+            TypeError: `event` is not an event; for example a class, ``None`` or a string.
         """
         check_event(event)
         return self._run(lambda: self._publish(event), lambda: False)
@@ -211,22 +211,21 @@ class Handle:
     def subscribe(self) -> Subscription:
         """Watch the call: a snapshot first, then every event as it happens, except audio.
 
-        A slow watcher delays nothing: it gets a new snapshot in place of what it missed.  Call it
+        A slow watcher delays nothing: it gets a new snapshot in place of missed events.  Call this
         only from tasks of the call's own event loop.
 
         Returns:
             An async iterator of messages.  ``message.event`` is the event or a snapshot,
-                ``message.source`` who published it, ``message.at_s`` when, in seconds of trio's
-                clock.
+            ``message.source`` its publisher, ``message.at_s`` the time in seconds of trio's clock.
         """
         return self._call.watch()
 
     def snapshot(self) -> Snapshot:
-        """Return what the call is doing at this moment."""
+        """Return what the call is doing now."""
         return self._run(self._call.snapshot, self._call.last_snapshot)
 
     def describe(self, verb: Verb) -> str:
-        """Return in one line what a verb would do now, as its receipt would show it.
+        """Return in one line what a verb would do now, as its receipt would show.
 
         Args:
             verb: The verb.
@@ -248,12 +247,12 @@ class Handle:
 
     @property
     def history(self) -> History:
-        """What was said and done so far, and what of it was heard."""
+        """What was said and done so far, and how much of it was heard."""
         return self._run(lambda: self._call.history, lambda: self._call.last_history)
 
     @property
     def jobs(self) -> tuple[BackgroundJob, ...]:
-        """The background jobs of all agents, including those that have ended, in order per
+        """The background jobs of all agents, including those that have ended, in order for each
         agent."""
         return self._run(self._all_jobs, self._all_jobs)
 
@@ -262,7 +261,7 @@ class Handle:
         return tuple(job for node in nodes for job in getattr(node, "jobs", ()))
 
     def _run(self, fn: Callable[[], T], stale: Callable[[], T]) -> T:
-        """Call a function in the call's event loop, wherever this is called from."""
+        """Call a function in the call's event loop, from any thread."""
         in_loop = trio.lowlevel.in_trio_run()
         if in_loop and trio.lowlevel.current_trio_token() is self._token:
             return fn()
@@ -273,7 +272,7 @@ class Handle:
         except trio.RunFinishedError:
             return stale()
         raise RuntimeError(
-            "this call runs in another event loop, and waiting for that one would block this one; "
+            "this call runs in another event loop, and waiting for it would block this one; "
             "use its handle in a thread: await trio.to_thread.run_sync(handle.cancel)"
         )
 

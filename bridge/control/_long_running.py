@@ -1,4 +1,4 @@
-"""Marks the turns that take long, so that whoever waits can be told."""
+"""Marks turns that take long, so that waiting people can be told."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from ..answers._answer import Turn
 
 LONG_S = 10.0
-"""After how long at work a turn counts as long; the usual patience of people who wait (Nielsen,
-"Response Times: The 3 Important Limits", 1993)."""
+"""After how many seconds at work a turn counts as long: the usual patience of people who wait
+(Nielsen, "Response Times: The 3 Important Limits", 1993)."""
 
 LOOK_S = 0.1
-"""How long at least until it is looked again whether a turn counts as long: the time of one that is
-paused, or waits for a person, stands still, however near to the mark."""
+"""The minimum of seconds until the next check: the clock of a turn that is paused, or waits for a
+person, stands still, however near to the mark it is."""
 
 _SLACK_S = 1e-6
-"""Times are sums, and a little off."""
+"""The tolerance for rounding errors in sums of times, in seconds."""
 
 
 class LongRunningMarks:
-    """The marks of one call; they cost an alarm a turn, and no task."""
+    """Marks the long turns of one call; this takes one alarm for each turn, and no task."""
 
     __slots__ = ("_router",)
 

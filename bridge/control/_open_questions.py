@@ -1,4 +1,4 @@
-"""What was asked and waits for its answer, whoever is asked and whatever about."""
+"""Open questions that wait for an answer, whoever was asked and whatever about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ A = TypeVar("A")
 
 @dataclass(slots=True)
 class OpenQuestion(Generic[Q, A]):
-    """A question, for whoever waits for its answer."""
+    """A question whose answer can be awaited."""
 
     question: Q
     _answers: list[A] = field(default_factory=list)
@@ -25,13 +25,13 @@ class OpenQuestion(Generic[Q, A]):
         return self._answers[0]
 
     def close(self, answer: A) -> None:
-        """Give the answer, once."""
+        """Set the answer; only the first one counts."""
         self._answers.append(answer)
         self._answered.set()
 
 
 class OpenQuestions(Generic[Q, A]):
-    """Questions that wait, by their ids; each gets exactly one answer."""
+    """The open questions by their ids; each gets exactly one answer."""
 
     __slots__ = ("_open",)
 
@@ -40,11 +40,11 @@ class OpenQuestions(Generic[Q, A]):
 
     @property
     def pending(self) -> tuple[Q, ...]:
-        """The questions without an answer, in the order in which they were put."""
+        """The questions without an answer, in the order in which they were asked."""
         return tuple(entry.question for entry in self._open.values())
 
     def get(self, id: str) -> Q | None:
-        """Return the open question with an id; None if there is none."""
+        """Return the open question with an id; ``None`` for none."""
         entry = self._open.get(id)
         return None if entry is None else entry.question
 
@@ -57,7 +57,7 @@ class OpenQuestions(Generic[Q, A]):
         """Answer a question, in this step.
 
         Returns:
-            The question; None if it is not open.
+            The question; ``None`` if it is not open.
         """
         entry = self._open.pop(id, None)
         if entry is None:

@@ -1,13 +1,13 @@
-"""What tools ask the caller while they run, and how each question ends.
+"""The questions that running tools ask the caller, and how each one ends.
 
 Rules:
-1. One question is open at a time; others wait in line, in the order in which they were put.
-2. What the caller says while a question is open is its answer, not a new turn: no chain of the
-   agent that asks is begun or cut by it.  It is in the history like all that a caller says.
-3. Before a word of the question is heard, a barge-in is one like any other, and a turn that the
-   caller had begun before the question is none of its answer.
+1. One question is open at a time; others are queued, in the order in which they were asked.
+2. What the caller says while a question is open is its answer, not a new turn: it neither triggers
+   nor cuts a chain of the agent that asks.  The history records it like all the caller's words.
+3. Before a word of the question is heard, a barge-in is treated like any other, and a turn that the
+   caller started before the question is not part of the answer.
 4. Every question gets exactly one outcome; whatever ends the waiting closes it in the same step.
-5. Only silence counts for its time: not what the agent or the caller says, and no pause.
+5. Only silence counts towards its timeout: not speech of the agent or the caller, and not a pause.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 KEY_GAP_S = 3.0
-"""How long after a key the next one may come, in seconds, as `#` ends an entry only where people
-know that.  Platforms for VoiceXML wait 3 to 5 s between digits by default."""
+"""How many seconds after a key the next one may come, because not everybody knows to end an entry
+with ``#``.  VoiceXML platforms wait 3 to 5 s between digits by default."""
 
 _OF_A_TURN = (UserTranscriptionReceived, UserStoppedSpeaking, TurnLikelyOver, DTMFInput)
 
@@ -62,12 +62,12 @@ class Answer:
     """The outcome of a question to the caller."""
 
     outcome: QuestionOutcome
-    """``answered``; ``interrupted``: the talk went on to something else; ``timed_out``: the caller
-    was silent; ``withdrawn``: the caller said "never mind", or the work was cancelled."""
+    """``answered``; ``interrupted``: the conversation moved on; ``timed_out``: the caller was
+    silent; ``withdrawn``: the caller said "never mind", or the work was cancelled."""
     text: str = ""
     """What the caller said, typed or keyed; empty if they did not."""
     choice: str | None = None
-    """Which of the choices that names; ``None`` for none of them, or more than one."""
+    """The choice that the text names; ``None`` if it names none, or more than one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,28 +78,28 @@ class _Question:
     text: str
     choices: tuple[str, ...]
     left_s: float | None
-    """How much silence is left until it has timed out; ``None`` for no end."""
+    """How many seconds of silence are left until its timeout; ``None`` for no limit."""
     run: Run | None
     source: str
     for_operator: bool
     turn: Turn | None = None
     utterance: Utterance | None = None
     words: list[tuple[int, str]] = field(default_factory=list)
-    """What the caller has said so far, and the messages that brought it."""
+    """What the caller has said so far, and the messages that carried it."""
     keys: str = ""
     skips_turn: bool = False
-    """Whether the caller was speaking already when it was asked."""
+    """Whether the caller was already speaking when it was asked."""
     is_noted: bool = False
     silent_since_s: float | None = None
 
     @property
     def is_heard(self) -> bool:
-        """Whether the caller has heard a word of it, or will hear no more."""
+        """Whether the caller has heard a word of it, or will not hear any more."""
         said = self.utterance
         return said is not None and (said.heard_chars > 0 or said.finished)
 
     def as_event(self) -> QuestionAsked:
-        """Return what is told of it."""
+        """Return its event."""
         return QuestionAsked(
             id=self.id,
             call=self.call_id,
@@ -110,7 +110,7 @@ class _Question:
 
     @property
     def told_name(self) -> str:
-        """The tool, as events name it: no caller is told of one that asks the operator."""
+        """The tool's name for events; empty for a tool that asks the operator."""
         return "" if self.for_operator else self.name
 
 
@@ -123,7 +123,7 @@ class Questions:
     )  # fmt: skip
 
     def __init__(self, context: CallContext, speaking: Speaking) -> None:
-        """Begin with no question.
+        """Start without questions.
 
         Args:
             context: The call's.
@@ -152,17 +152,17 @@ class Questions:
 
     @property
     def open(self) -> QuestionAsked | None:
-        """The question that waits for the caller; ``None`` if there is none."""
+        """The question that waits for the caller; ``None`` for none."""
         return None if self._asked is None else self._asked.as_event()
 
     @property
     def phrases(self) -> AnswerPhrases:
-        """The words by which answers are understood from now on; English by default.
+        """The phrases that answers are matched with from now on; English by default.
 
-        The English phrases that take a question back count besides: the page's key says them.
+        English phrases that withdraw a question always count, because the page's key sends one.
 
         Raises:
-            TypeError: What is set is no ``AnswerPhrases``.
+            TypeError: The value is not an ``AnswerPhrases``.
         """
         return self._phrases
 
@@ -174,12 +174,12 @@ class Questions:
 
     @property
     def was_heard(self) -> bool:
-        """Whether a question is open, and the caller is the next to say something."""
+        """Whether a question is open, and it is the caller's turn to speak."""
         said = None if self._asked is None else self._asked.utterance
         return said is not None and said.finished
 
     def is_waiting(self, call_id: str) -> bool:
-        """Whether the tool with this id of its call waits for an answer."""
+        """Whether the tool call with this id waits for an answer."""
         return any(question.call_id == call_id for question in self._all.pending)
 
     # --- for tools ------------------------------------------------------------------------------
@@ -201,22 +201,23 @@ class Questions:
         Cancelling this withdraws the question.
 
         Args:
-            call_id: The id of the tool's call.
+            call_id: The id of the tool call.
             name: The tool.
             text: What the agent says.
-            choices: What the answer is compared with; empty for a free answer.
-            timeout_s: Seconds of silence until it has timed out; ``None`` for no end.
+            choices: What the answer is matched with; empty for a free answer.
+            timeout_s: Seconds of silence until the timeout; ``None`` for no limit.
             run: The run that the tool works for; ``None`` for a background job, which asks nobody.
             source: The agent's bridge.
-            for_operator: Whether the tool asks the operator: then what is told does not name it.
+            for_operator: Whether the tool asks the operator; then events do not name it.
 
         Returns:
-            The answer, also one that nobody gave; while the call is paused, only once it goes on.
+            The outcome, even without an answer; if the call is paused, only once it resumes.
 
         Raises:
-            TypeError: The question is no text, the choices are no list of texts, or the time is no
-                number.
-            ValueError: Text or a choice is empty, a choice comes twice, or the time is not above 0.
+            TypeError: `text` is not a string, `choices` is not a list of strings, or `timeout_s`
+                is not a number.
+            ValueError: `text` or a choice is empty, a choice is repeated, or `timeout_s` is not
+                above 0.
         """
         check_question(text, choices, timeout_s)
         self._count += 1
@@ -229,10 +230,10 @@ class Questions:
             self._ask_next()
             answer = await entry.answer()
         finally:
-            self._close(question, Answer("withdrawn"))  # nothing to close once it is answered
+            self._close(question, Answer("withdrawn"))  # does nothing once it is answered
         if run is not None:
             await run.may_go_on()
-        await trio.lowlevel.checkpoint_if_cancelled()  # a tool that is cut learns no outcome
+        await trio.lowlevel.checkpoint_if_cancelled()  # a cut tool gets no outcome
         return answer
 
     def _ask_next(self) -> None:
@@ -245,7 +246,7 @@ class Questions:
                 self._close(question, Answer("interrupted"))
 
     def _may_ask(self, question: _Question) -> bool:
-        """Whether the agent still speaks with the caller about what the question belongs to."""
+        """Whether the question's agent still has the floor, and its turn is not over."""
         context, run = self._context, question.run
         if run is None or run.is_stale or context.ended.is_set() or context.is_closing:
             return False
@@ -255,16 +256,16 @@ class Questions:
     def _ask_aloud(self, question: _Question) -> None:
         turn = self._speaking.turn_of(question.run)
         if turn is not None:
-            self._speaking.complete_text(turn)  # the question is an utterance of its own
+            self._speaking.complete_text(turn)  # the question is a separate utterance
         said = AgentResponse(content=f"{question.text} ")
         self._asked = question
         self._router.withhold(self._withholds)
         message = self._router.publish(said, question.source, question.run)
         question.utterance = self._speaking.utterance_of(message)
         if self._asked is not question:
-            return  # a chain has closed it in this very step
+            return  # a chain closed it in this very step
         if question.utterance is None:
-            self._close(question, Answer("interrupted"))  # nobody hears it
+            self._close(question, Answer("interrupted"))  # nobody will hear it
             return
         question.turn = question.utterance.turn
         question.turn.ask_caller(trio.current_time(), on=True)
@@ -278,40 +279,40 @@ class Questions:
     # --- how questions end ----------------------------------------------------------------------
 
     def answer(self, id: str, text: str) -> bool:
-        """Answer a question in the caller's name, as if they had said it.
+        """Answer a question in the caller's name, as if the caller had spoken.
 
         Args:
             id: The id of the question.
             text: The answer.
 
         Returns:
-            False if nobody waits for it any more, or the text has no word.
+            False if nobody waits for it any more, or the text has no words.
         """
         question = self._asked
         if question is None or question.id != id or is_blank(text):
             return False
         question.skips_turn = False
-        question.words.clear()  # what was half said is in the history
+        question.words.clear()  # words said so far are already in the history
         said = UserTranscriptionReceived(content=text)
         self._router.publish_detached(said, "caller")
         self._take_words(question)
         return True
 
     def interrupt(self, call_id: str, verb: Verb) -> None:
-        """Close the questions of a tool, as a verb interrupts it, in this step."""
+        """Close the questions of a tool that a verb interrupts, in this step."""
         outcome: QuestionOutcome = "withdrawn" if verb in _WITHDRAWING else "interrupted"
         for question in self._all.pending:
             if question.call_id == call_id:
                 self._close(question, Answer(outcome))
 
     def close_unheard(self) -> None:
-        """Close the questions of agents that have lost the floor, in this step."""
+        """Close the questions of agents that lost the floor, in this step."""
         for question in self._all.pending:
             if not self._context.floor.has(question.source):
                 self._close(question, Answer("interrupted"))
 
     def close(self) -> None:
-        """Close all questions: the call is over."""
+        """Close all questions, because the call is over."""
         for question in self._all.pending:
             self._close(question, Answer("withdrawn"))
 
@@ -324,7 +325,7 @@ class Questions:
         router.forget(self)
         router.forget(question)
         if self._asked is not question:
-            return  # it stood in line, and nobody was told of it
+            return  # it was queued, and never published
         self._asked = None
         if question.turn is not None:
             question.turn.ask_caller(trio.current_time(), on=False)
@@ -340,7 +341,7 @@ class Questions:
             self._router.withhold(None)
 
     def _fall_silent(self, question: _Question) -> None:
-        """Leave out what was not said of a question that waits no more."""
+        """Drop the unsaid rest of a closed question."""
         if question.turn is not None and not (question.run is None or question.run.is_stale):
             self._speaking.leave_out_rest(question.turn)
 
@@ -351,10 +352,10 @@ class Questions:
         return self._taker(message) == source
 
     def _taker(self, message: Message) -> str | None:
-        """Return the agent that a message answers; the same for all that hear of it."""
+        """Return the agent that a message answers; the same for everybody who asks."""
         if self._taken[0] != message.id:
             if self._asked is not None:
-                self._speaking.advance()  # a word may have been heard since it was looked at
+                self._speaking.advance()  # a word may have been heard since the last update
             question = self._asked
             takes = question is not None and _takes(question, message.event)
             self._taken = (message.id, question.source if question is not None and takes else None)
@@ -364,7 +365,7 @@ class Questions:
         question, event = self._asked, message.event
         takes = question is not None and self._taker(message) is not None
         if question is None and self._taken[0] != message.id:
-            self._taken = (message.id, None)  # nor by one that is asked from here on
+            self._taken = (message.id, None)  # nor the answer to a question asked later
         if isinstance(event, UserStartedSpeaking):
             self._user_speaks = True
         elif isinstance(event, UserStoppedSpeaking | TranscriptionFailed):
@@ -386,7 +387,7 @@ class Questions:
                 self._take_key(question, button)
 
     def _note(self, question: _Question) -> None:
-        """Put down what the caller answers, in front of their words: no model sees tools ask."""
+        """Write the question before the caller's words: models do not see what tools ask."""
         if not question.is_noted:
             question.is_noted = True
             note = f"The tool {question.name} has asked the user: {question.text}"
@@ -394,18 +395,18 @@ class Questions:
 
     def _take_words(self, question: _Question) -> None:
         if not question.words:
-            return  # a sound, or keys: the question goes on waiting
+            return  # only a sound, or keys: keep waiting
         self._speaking.history.keep_said([id for id, _ in question.words])
         text = " ".join(words for _, words in question.words)
         choice = match_choice(text, question.choices, self._phrases)
         unwanted = choice is None and (
-            is_never_mind(text, self._phrases) or is_never_mind(text)  # keys of pages say it so
+            is_never_mind(text, self._phrases) or is_never_mind(text)  # the page's key is English
         )
         self._close(question, Answer("withdrawn" if unwanted else "answered", text, choice))
 
     def _take_key(self, question: _Question, button: str) -> None:
         self._fall_silent(question)
-        if 0 < len(question.choices) < 10:  # one key names each
+        if 0 < len(question.choices) < 10:  # one key for each choice
             choice = match_choice(button, question.choices, self._phrases)
             if choice is not None:
                 self._close(question, Answer("answered", button, choice))
@@ -427,7 +428,7 @@ class Questions:
     # --- time -----------------------------------------------------------------------------------
 
     def update_clock(self) -> None:
-        """Let the time of the open question go on, or stand, after something has changed."""
+        """Start or stop the timeout of the open question after something changed."""
         question = self._asked
         if question is None or question.left_s is None:
             return
@@ -451,7 +452,7 @@ class Questions:
 
 
 def _takes(question: _Question, event: object) -> bool:
-    """Whether an event belongs to the answer to the open question."""
+    """Whether an event is part of the answer to the open question."""
     if question.skips_turn:
         return False
     if isinstance(event, UserStartedSpeaking):
@@ -460,7 +461,7 @@ def _takes(question: _Question, event: object) -> bool:
 
 
 def check_question(text: object, choices: object, timeout_s: object) -> None:
-    """Make sure that something can be asked; see ``Questions.ask()``."""
+    """Check the arguments of a question; see ``Questions.ask()``."""
     check_string("ask", "question", text)
     if not str(text).strip():
         raise ValueError(f"ask() question= is something to say, not {text!r}")

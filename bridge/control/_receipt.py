@@ -1,4 +1,4 @@
-"""What a verb did: the receipt that each use of one returns."""
+"""The receipt that each use of a verb returns: what the verb did."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._running_tools import StillRunning, Work
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A tool, or a turn in the background, that an interrupt has stopped."""
+    """A tool, or a turn in the background, that an interrupt stopped."""
 
     id: str
     """The id of its call."""
@@ -24,7 +24,7 @@ class Stopped:
 
 
 class Settled:
-    """Whether everything that a verb has set in motion is over; ``await receipt.settled``.
+    """Whether everything that a verb started to stop is over; ``await receipt.settled``.
 
     Cancelling the wait is safe.
     """
@@ -41,7 +41,7 @@ class Settled:
         return self._event.wait().__await__()
 
     def set(self) -> None:
-        """Settle it; only the call's control does this."""
+        """Mark it as settled; only the call's control does this."""
         self._event.set()
 
 
@@ -58,7 +58,7 @@ class Receipt:
         stopped: The tools it stopped.
         still_running: The tools it did not stop, with their deadlines.
         returned: Input that waited behind the turn and will not be answered, in order.
-        settled: Await it to wait until everything the verb set in motion is over; true from then
+        settled: Await it to wait until everything that the verb stopped is over; true from then
             on.
     """
 
@@ -89,21 +89,21 @@ class Receipt:
         return not self.reason
 
     def aim_at(self, turn: int | None) -> None:
-        """Record the turn that it turned out to be used on."""
+        """Record the turn that it actually acted on."""
         self.turn = turn
 
     def take_over(self, weaker: Receipt) -> None:
-        """Take the place of a weaker verb under way."""
+        """Replace a weaker verb under way."""
         self.upgraded_from = weaker.verb
         if self.turn is None:
             self.turn = weaker.turn
 
     def give_back(self, inputs: Iterable[str]) -> None:
-        """Record input that waited behind the turn and is not answered."""
+        """Record queued input that will not be answered."""
         self.returned += tuple(inputs)
 
     def took(self, work: Work, still: StillRunning | None) -> None:
-        """Record what became of a tool, in place of what was recorded before."""
+        """Record what happened to a tool; replaces an earlier record of it."""
         self.stopped = tuple(one for one in self.stopped if one.id != work.id)
         self.still_running = tuple(one for one in self.still_running if one.id != work.id)
         if still is None:

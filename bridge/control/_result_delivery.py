@@ -1,8 +1,8 @@
-"""Brings the results of background jobs into the conversation, each exactly once.
+"""Delivers the results of background jobs to the conversation, each exactly once.
 
-A result waits for the next boundary: no agent works or speaks, and the user does not speak either.
-If the answer that tells it is cut before any word of it was heard, another event has it told anew,
-so that whoever acts on a result acts once.
+A result waits for the next boundary, when neither an agent works or speaks nor the user speaks.  If
+the answer that reports it is cut before a word of it was heard, a different event asks for it
+again, so that code which acts on results acts once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Telling = JobFinished | JobAnnounced
 
 
 class Delivery:
-    """The results that wait for their moment in one call."""
+    """The results that wait to be delivered in one call."""
 
     __slots__ = ("_context", "_telling", "_waiting")
 
@@ -27,29 +27,29 @@ class Delivery:
         self._context = context
         self._waiting: list[tuple[Telling, str]] = []
         self._telling: dict[int, tuple[Telling, str]] = {}
-        # The list's own length: asked whenever the state is touched, some six times a tool call.
+        # The list's own method, for speed: it runs at each change, some six times for a tool call.
         context.look_when(self._waiting.__len__, self.deliver_next)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def queue(self, event: JobFinished, source: str) -> None:
-        """Bring a result at the next boundary.
+        """Publish a result at the next boundary.
 
         Args:
             event: The result.
-            source: The agent whose routes tell it; if another has the floor by then, that one.
+            source: The agent whose routes report it, unless another has the floor by then.
         """
         self._waiting.append((event, source))
         self._context.touch_state()
 
     def bring(self, result: ToolResult, *, is_told: bool) -> None:
-        """Bring the result of a job at the next boundary.
+        """Deliver the result of a job at the next boundary.
 
         Args:
             result: The result.
-            is_told: Whether the agent that has the floor tells it by itself; of a job that somebody
-                has stopped nobody speaks, and its result only stands in the history.
+            is_told: Whether the agent with the floor reports it by itself; the result of a stopped
+                job is only written to the history.
         """
         finished = JobFinished(
             id=result.id,
@@ -63,7 +63,7 @@ class Delivery:
         self.queue(finished, (is_told and holder) or "call")
 
     def deliver_next(self) -> None:
-        """Bring the next result if this is a boundary; called when the state was worked out."""
+        """Deliver the next result if this is a boundary; called after each update of the state."""
         if self._waiting and self._context.state == "idle" and not self._telling:
             event, source = self._waiting.pop(0)
             floor = self._context.floor
@@ -71,17 +71,17 @@ class Delivery:
             self._context.router.publish_detached(event, heard)
 
     def began(self, turn: Turn, event: Telling) -> None:
-        """Record that a turn tells a result."""
+        """Record that a turn reports a result."""
         self._telling[turn.number] = (event, turn.agent)
 
     def ended(self, turn: Turn) -> None:
-        """Bring the results again that a finished turn left unheard."""
+        """Deliver the results again that a finished turn left unheard."""
         told = self._telling.pop(turn.number, None)
         if told is None:
             return
         if turn.interruption is not None and not turn.heard.strip():
             event, source = told
             fields = event.model_dump(exclude={"type"})
-            again = JobAnnounced(**fields, for_operator=event.for_operator)  # dumps leave it out
+            again = JobAnnounced(**fields, for_operator=event.for_operator)  # dumps exclude it
             self._waiting.insert(0, (again, source))
         self._context.touch_state()

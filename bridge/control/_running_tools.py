@@ -1,4 +1,4 @@
-"""The tools that run in a call, as whoever interrupts them sees them."""
+"""The running tools of a call, from the point of view of an interrupt."""
 
 from __future__ import annotations
 
@@ -25,47 +25,46 @@ class StillRunning:
     policy: PolicyKind
     deadline_s: float = math.inf
     """When it will be stopped if it has not ended by then, in seconds of trio's clock; infinite for
-    a tool that goes on as a background job."""
+    a tool that continues as a background job."""
     for_operator: bool = False
     """Whether it asks the operator; no caller of a server is told of it."""
 
 
 class Work(Protocol):
-    """A running tool; its task is in the call's nursery, in a cancel scope of its own."""
+    """A running tool; its task is in the call's nursery, in its own cancel scope."""
 
     id: str
     """The id of its call; unique within the conversation."""
     name: str
     policy: PolicyKind
     run: Run | None
-    """The run that started it; ``None`` once it goes on in the background."""
+    """The run that started it; ``None`` once it is in the background."""
     started_at_s: float | None
-    """When it began, in seconds of trio's clock; ``None`` while it waits for permission."""
+    """When it started, in seconds of trio's clock; ``None`` while it waits for permission."""
     done: trio.Event
-    """Set once it has its outcome and nothing of it is alive."""
+    """Set once it has its outcome and nothing of it runs any more."""
     outcome: ToolOutcome | None
     for_operator: bool
     """Whether it asks the operator; no caller of a server is told of it."""
 
     def interrupt(self, verb: Verb) -> StillRunning | None:
-        """Do what its policy says, in this step; never waits.
+        """Follow its policy for a verb, in this step; never waits.
 
         Args:
-            verb: Why.  ``emergency_stop`` and ``shutdown`` leave no grace period but that of a
-                commit section.  A verb that is not stronger than one before does nothing.
+            verb: The verb.  ``emergency_stop`` and ``shutdown`` leave no grace period except that
+                of a commit section.  A verb not stronger than an earlier one does nothing.
 
         Returns:
-            That it goes on, or ``None`` if its scope was cancelled or it never began.
+            Its record if it continues; ``None`` if its scope was cancelled, or it never started.
         """
         ...
 
     def to_background(self) -> bool:
-        """Continue it as a background job of the call, in the same task; return false if it
-        cannot."""
+        """Continue it as a background job of the call, in the same task; false if it cannot."""
         ...
 
     def tell_background(self) -> None:
-        """Tell it that its turn goes on in the background, and it with that."""
+        """Tell it that its turn, and so the tool, continues in the background."""
 
     def consequence(self, verb: Verb) -> str:
         """Return in a few words what ``interrupt(verb)`` would do now."""
@@ -73,21 +72,21 @@ class Work(Protocol):
 
 
 class BackgroundJob(Protocol):
-    """A tool or a turn in the background, as its node has it; a handle that stays good."""
+    """A handle of a tool or a turn in the background; it stays valid after the end."""
 
     id: str
-    """The id of the tool's call; of a turn ``turn_`` and its number."""
+    """The id of the tool call; for a turn, ``turn_`` and its number."""
     name: str
     """The name of the tool, or of the agent whose turn it is."""
 
     @property
     def status(self) -> Literal["running", "finished", "cancelled"]:
-        """``running`` until it has its result; ``cancelled`` if ``cancel()`` has ended it."""
+        """``running`` until it has its result; ``cancelled`` if ``cancel()`` ended it."""
         ...
 
     @property
     def result(self) -> ToolResult | None:
-        """What came of it; ``None`` while it runs."""
+        """Its result; ``None`` while it runs."""
         ...
 
     def describe(self) -> str:
@@ -95,7 +94,7 @@ class BackgroundJob(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Stop it, but for what its policy keeps from being cut; never waits."""
+        """Stop it, as far as its policy allows; never waits."""
 
     async def wait(self) -> ToolResult:
         """Wait for its result.  Cancelling this is safe and does not stop the job."""
@@ -108,11 +107,11 @@ class WorkRoom:
     __slots__ = ("_on_busy", "_on_change", "_works")
 
     def __init__(self, on_change: Callable[[], None], on_busy: Callable[[bool], None]) -> None:
-        """Begin with none.
+        """Start without tools.
 
         Args:
-            on_change: Called whenever a tool begins, ends or moves to the background.
-            on_busy: Called with True before the first tool begins, with False after the last.
+            on_change: Called whenever a tool starts, ends or moves to the background.
+            on_busy: Called with True before the first tool starts, and with False after the last.
         """
         self._works: dict[Work, None] = {}
         self._on_change = on_change
@@ -125,7 +124,7 @@ class WorkRoom:
         return len(self._works)
 
     def add(self, work: Work) -> None:
-        """Add a tool that begins, or asks for permission."""
+        """Add a tool that starts, or asks for permission."""
         if not self._works:
             self._on_busy(True)
         self._works[work] = None
@@ -139,11 +138,11 @@ class WorkRoom:
         self._on_change()
 
     def changed(self) -> None:
-        """Announce that something about a tool has changed."""
+        """Announce that something about a tool changed."""
         self._on_change()
 
     def of(self, run: Run) -> tuple[Work, ...]:
-        """Return the tools that a run, or a run that descends from it, has started."""
+        """Return the tools started by a run or its descendants."""
         return tuple(work for work in self._works if _descends(work.run, run))
 
     @property

@@ -1,4 +1,4 @@
-"""What a call is doing at one moment, for whoever watches."""
+"""Takes the snapshot of a call for watchers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def snapshot_at(
     """Return what a call is doing.
 
     Args:
-        now_s: The moment, in seconds of trio's clock.
-        keeper: Has the state, the answers and the verbs of the call.
-        work: The tools that run.
-        permissions: The questions whether a tool may run.
-        questions: What tools ask the caller.
+        now_s: The time, in seconds of trio's clock.
+        keeper: The state, the answers and the verbs of the call.
+        work: The running tools.
+        permissions: The permission questions of tools.
+        questions: The questions of tools to the caller.
     """
     turn = keeper.control.target()
     return Snapshot(

@@ -1,15 +1,16 @@
-"""The states of a call as one literal table: when each holds, what verbs do in it, what may follow.
+"""The states of a call in one literal table: when each applies, what verbs do, and what may follow.
 
-``find()`` names the state, ``refusal()`` says why a verb does nothing in it, ``check_step()`` lets
-another one follow, and ``diagram()`` draws the picture of the docs.
+``find()`` names the state, ``refusal()`` says why a verb does nothing in it, ``check_step()``
+checks a change of state, and ``diagram()`` draws the picture of the docs.
 
 Rules:
-1. The states are exclusive: the first row that holds is the state.
+1. The states are exclusive: the first row that applies is the state.
 2. A verb weaker than the one under way is superseded, whatever its cell says.
-3. A state follows another only if that row lists it; an illegal change is never made, and fails
-   the test in which it was to be.
-4. An agent whose voice is held by anything but the verb pause is still ``speaking``: a hold is no
-   state, as the answer goes on, and a turn that is only considered leaves no trace in the states.
+3. A state may follow another only if that row lists it; an illegal change is never made, and fails
+   the test in which it was attempted.
+4. An agent whose voice is held by anything but the verb pause is still ``speaking``: a hold is not
+   a state, because the answer continues, and a turn that is only considered leaves no trace in the
+   states.
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ class Cell(NamedTuple):
     reason: str = ""
     """Why it does nothing."""
     when: Callable[[StateKeeper], bool] = lambda _: True
-    """Whether it does something."""
+    """Whether it does something; ``None`` means always."""
 
 
 class Row(NamedTuple):
     """One state."""
 
     holds: Callable[[StateKeeper], object] | None
-    """Whether it holds; ``None``: only in its phase."""
+    """Whether it applies; ``None`` means only in its phase."""
     verbs: dict[Verb, Cell]
     then: tuple[CallState, ...]
-    """The states that may follow, by whatever happens."""
+    """The states that may follow, for whatever reason."""
     also: Callable[[StateKeeper], object] | None = None
     """What else must hold, if that does."""
     phase: TurnPhase | None = None
-    """It also holds while the answer that is generated is at this."""
+    """It also applies while the answer being generated is in this phase."""
 
 
 _IDLE = Cell(None, "nothing is running")
@@ -116,11 +117,11 @@ TABLE: dict[CallState, Row] = {
     "listening": Row(attrgetter("user_speaks"), _AT_REST, _UNHELD),
     "idle": Row(lambda now: True, _AT_REST, _UNHELD),
 }
-"""The machine; its rows are in the order in which they are looked at."""
+"""The state machine; its rows are in the order in which they are tried."""
 
 
 class IllegalStepError(BargeinError):
-    """A step that the table of states does not have; a fault of ours."""
+    """A change of state that is not in the table; a fault of bargein."""
 
     def __init__(self, state: str, to: str, verb: str = "") -> None:
         by = f" by {verb!r}" if verb else ""
@@ -131,7 +132,7 @@ class IllegalStepError(BargeinError):
 
 
 illegal_steps: deque[IllegalStepError] = deque(maxlen=16)
-"""The last that calls of this process were kept from; the pytest plug-in fails the test of each."""
+"""The last illegal changes that calls of this process tried; the pytest plug-in fails the tests."""
 
 
 def find(now: StateKeeper) -> CallState:
@@ -139,7 +140,7 @@ def find(now: StateKeeper) -> CallState:
     phase: TurnPhase | None = None
     for state, row in TABLE.items():
         if row.phase is not None:
-            phase = phase or now.work()  # worked out once, and not before a row asks for it
+            phase = phase or now.work()  # computed once, when the first row needs it
             if phase == row.phase:
                 return state
         if row.holds is not None and row.holds(now) and (row.also is None or row.also(now)):
@@ -158,7 +159,7 @@ def refusal(now: StateKeeper, verb: Verb) -> str:
 
 
 def check_step(state: CallState, to: CallState, verb: Verb | None = None) -> None:
-    """Make sure that one state may follow another.
+    """Check that one state may follow another.
 
     Args:
         state: The state before.

@@ -1,4 +1,4 @@
-"""Writes down the tools that the turns of a call use, as steps of theirs."""
+"""Records the tools that the turns of a call use, as their steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STATES: dict[ToolOutcome, StepState] = {
 
 
 class StepKeeper:
-    """Writes down the tools that a call's turns use; nodes tell of their questions to a model."""
+    """Records the tools that a call's turns use; nodes record their model calls themselves."""
 
     __slots__ = ("_context", "_tools", "_turn_of")
 

@@ -1,5 +1,4 @@
-"""The steps of a turn, one after the other, for whoever watches: what was done and how long it
-took."""
+"""The steps of a turn for watchers: what was done, and how long it took."""
 
 from __future__ import annotations
 
@@ -9,13 +8,13 @@ from typing import Literal
 import trio
 
 StepState = Literal["running", "done", "failed", "stopped", "refused", "background"]
-"""What became of a step.  ``stopped``: an interrupt has ended it, or kept it from beginning;
-``refused``: somebody said no."""
+"""How a step ended.  ``stopped``: an interrupt ended it, or kept it from starting; ``refused``:
+permission was denied."""
 
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One step of a turn: a question to the model, or a tool."""
+    """One step of a turn: a model call, or a tool."""
 
     began_at_s: float
     """In seconds of trio's clock."""
@@ -36,7 +35,7 @@ class Step:
             self.state = state
 
     def view(self, now_s: float) -> StepView:
-        """Return it as a watcher sees it at a moment."""
+        """Return it as a watcher sees it at a time."""
         ended_s = now_s if self.ended_at_s is None else self.ended_at_s
         return StepView(
             self.tool, self.id, self.state, ended_s - self.began_at_s, self.for_operator
@@ -48,33 +47,33 @@ class StepView:
     """A step, as a watcher sees it."""
 
     tool: str
-    """The tool; empty for a question to the model."""
+    """The tool; empty for a model call."""
     id: str
     """The id of the tool's call; empty for the model."""
     state: StepState
     elapsed_s: float
-    """For how long it has run, or ran."""
+    """How many seconds it ran, or has run so far."""
     for_operator: bool = False
     """Whether it asks the operator; no caller of a server is told of it."""
 
 
 class StepList(list[Step]):
-    """The steps of one turn, in the order in which they began."""
+    """The steps of one turn, in the order in which they started."""
 
     def ask_model(self) -> None:
-        """Begin the step in which the model is asked."""
+        """Start a model call."""
         self.model_answered()
         self.append(Step(trio.current_time()))
 
     def model_answered(self, state: StepState = "done") -> None:
-        """End the step in which the model was asked."""
-        for step in reversed(self):  # one question at a time is open, and it is the last one
+        """End the model call."""
+        for step in reversed(self):  # at most one model call is open, the last one
             if not step.tool:
                 step.end(state)
                 return
 
     def call_tool(self, name: str, id: str, *, for_operator: bool = False) -> Step:
-        """Begin the step of a tool."""
+        """Start the step of a tool."""
         self.model_answered()
         step = Step(trio.current_time(), name, id, for_operator=for_operator)
         self.append(step)

@@ -1,4 +1,4 @@
-"""Whether a tool may run: the question, who answers it, and what becomes of it when nobody does."""
+"""Permissions of tools: the question, who answers it, and what happens when nobody does."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 Verdict = Literal["allowed", "denied", "withdrawn"]
-"""How a question ends; ``withdrawn`` is neither yes nor no: its turn was interrupted."""
+"""How a question ends; ``withdrawn`` means that its turn was interrupted before an answer."""
 
 
 Asked = Literal["caller", "operator"]
-"""Who is asked: the caller, or who runs the agent, of whom the caller is told nothing."""
+"""Who is asked: the caller, or the operator, whom the caller never learns of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Question:
 
 
 class Permissions:
-    """The questions of one call for permission to run tools.
+    """The permission questions of one call's tools.
 
-    What is remembered holds for this conversation, and for a tool by its name.
+    A remembered answer applies to this conversation, and to a tool by its name.
     """
 
     __slots__ = ("_context", "_open", "_remembered")
@@ -60,11 +60,11 @@ class Permissions:
 
     @property
     def pending(self) -> tuple[Question, ...]:
-        """The questions that nobody has answered yet, in the order in which they were asked."""
+        """The unanswered questions, in the order in which they were asked."""
         return self._open.pending
 
     def question(self, id: str) -> Question | None:
-        """Return the open question with an id; None if there is none."""
+        """Return the open question with an id; ``None`` for none."""
         return self._open.get(id)
 
     async def ask(
@@ -77,8 +77,8 @@ class Permissions:
     ) -> Verdict:
         """Ask whether a tool may run, and wait for the answer.
 
-        Nobody is asked where an answer is remembered, except for a background job: that always
-        asks.  A run that was cut asks no further question.  Cancelling this withdraws the question.
+        A remembered answer saves the question, except for a background job, which always asks.  A
+        run that was cut asks no further question.  Cancelling this withdraws the question.
 
         Args:
             id: The id of the tool's call.
@@ -102,7 +102,7 @@ class Permissions:
         try:
             return await entry.answer()
         finally:
-            self.withdraw(id)  # nothing to withdraw once it is answered
+            self.withdraw(id)  # does nothing once it is answered
 
     def _known(self, id: str, name: str, run: Run | None) -> Verdict | None:
         if self._open.get(id) is not None:
@@ -117,14 +117,14 @@ class Permissions:
         Args:
             id: The id of the tool's call.
             allow: Whether it may run.
-            remember: Whether the answer holds for all further calls of that tool in this
+            remember: Whether the answer applies to all further calls of that tool in this
                 conversation, except by background jobs.
 
         Returns:
-            False if no such question is open: it was answered or withdrawn, or never asked.
+            False if no such question is open: it was answered, withdrawn or never asked.
 
         Raises:
-            TypeError: The id is no string, or an answer is neither True nor False.
+            TypeError: `id` is not a string, or `allow` or `remember` is not a bool.
         """
         check_answer(id, allow, remember)
         question = self._open.get(id)

@@ -1,7 +1,7 @@
-"""Does what the verbs say to the work of a call, and writes the receipts.
+"""Executes the verbs of a call, and writes their receipts.
 
-Every verb comes as an event, ``ControlRequested`` or ``EmergencyStop``, and takes effect in the
-step in which that is published.
+Every verb arrives as an event, ``ControlRequested`` or ``EmergencyStop``, and takes effect in the
+step in which the event is published.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 UNWIND_S = 1.0
-"""How long a handler waits for tools that were cut, in seconds; as for a cut run."""
+"""How many seconds a handler waits for cut tools; the same as for a cut run."""
 
 SHUTDOWN_S = 5.0
-"""How long ``shutdown()`` waits for tools by default."""
+"""How many seconds ``shutdown()`` waits for tools by default."""
 
 _STOPPING = ("cancel", "emergency_stop", "shutdown")
 _CUTTING = (*_STOPPING, "redirect", "barge_in")
@@ -52,8 +52,8 @@ class Control(Reach):
     """The verbs of one call.
 
     Attributes:
-        pause_tools: What a pause means to the tools of the turn: ``finish`` (they go on, what
-            follows them is held), ``cancel`` or ``detach``.
+        pause_tools: What a pause does to the tools of the turn: ``finish`` (they continue, and
+            what follows is held), ``cancel`` or ``detach``.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class Control(Reach):
         settle_state: Callable[[], None],
         end: Callable[[str], None],
     ) -> None:
-        """Use no verb yet.
+        """Listen for verbs.
 
         Args:
             context: The call's.
-            speaking: What is said in it.
-            questions: Which tools wait for the caller.
-            why_not: Tells why a verb would do nothing now; empty if it would do something.
-            settle_state: Has the state told as it is at this moment.
+            speaking: What is said in the call.
+            questions: The questions of tools to the caller.
+            why_not: Returns why a verb would do nothing now; empty if it would do something.
+            settle_state: Publishes the current state.
             end: Ends the call, for a reason.
         """
         super().__init__(context, speaking)
@@ -93,7 +93,7 @@ class Control(Reach):
         self._works: list[Work] = []
         self._paused: list[str] | None = None
         self._shutdown_s = SHUTDOWN_S
-        # Before the rules: what one of them cuts by the same event is a verb's to answer for.
+        # Before the rules, so that the verb's receipt covers what a rule cuts by the same event.
         context.router.observe(ControlRequested, self._requested, before_rules=True)
         context.router.observe(EmergencyStop, self._emergency, before_rules=True)
 
@@ -101,17 +101,17 @@ class Control(Reach):
 
     @property
     def is_paused(self) -> bool:
-        """Whether everything is held."""
+        """Whether a pause holds everything."""
         return self._paused is not None
 
     @property
     def is_closing(self) -> bool:
-        """Whether nothing new is taken any more."""
+        """Whether nothing new is accepted any more."""
         return self._context.is_closing
 
     @property
     def pause_tools(self) -> PauseTools:
-        """What a pause means to the tools of the turn."""
+        """What a pause does to the tools of the turn."""
         return self._pause_tools
 
     @pause_tools.setter
@@ -123,7 +123,7 @@ class Control(Reach):
 
     @property
     def is_stopping(self) -> bool:
-        """Whether work that was cancelled has not ended yet."""
+        """Whether cancelled work has not ended yet."""
         way = self._under_way
         if way is None or way.verb not in _STOPPING:
             return False
@@ -131,37 +131,37 @@ class Control(Reach):
 
     @property
     def under_way(self) -> Verb | None:
-        """The verb that is still taking effect, or that holds: ``pause``."""
+        """The verb that is still taking effect, or ``pause`` while it holds; ``None`` for none."""
         return self._under_way.verb if self._under_way is not None else None
 
     @staticmethod
     def _is_cutting(way: Receipt | None) -> bool:
-        """Whether what a verb has cut has not ended yet."""
+        """Whether the work that a verb cut has not ended yet."""
         return way is not None and not way.settled and way.verb in _CUTTING
 
     @property
     def pause_waits(self) -> bool:
-        """Whether a pause lets tools finish that have begun."""
+        """Whether a pause is waiting for running tools to finish."""
         begun = [work for work in self.works(self.target()) if self._goes_on(work)]
         return self.pause_tools == "finish" and any(work.outcome is None for work in begun)
 
     def _goes_on(self, work: Work) -> bool:
-        """Whether a tool goes on in a pause: it has begun, and does not wait for the caller."""
+        """Whether a tool continues in a pause: it has started, and does not wait for the caller."""
         return work.started_at_s is not None and not self._questions.is_waiting(work.id)
 
     # --- how a verb arrives -----------------------------------------------------------------------
 
     def use(self, verb: Verb, text: str = "", *, source: str = "handle") -> Receipt:
-        """Use a verb, now, and return its receipt.
+        """Use a verb now, and return its receipt.
 
         Args:
             verb: The verb.
-            text: The instruction of ``redirect``, the note of ``resume``.
+            text: The instruction of ``redirect``, or the note of ``resume``.
             source: Who uses it.
 
         Raises:
             ValueError: There is no such verb.
-            TypeError: The text is no string.
+            TypeError: The text is not a string.
         """
         check_verb("use", verb)
         check_string(verb, "text", text)
@@ -176,16 +176,16 @@ class Control(Reach):
             self._users -= 1
             if not self._users:
                 self._given.clear()
-        if receipt is None:  # the call is over: nothing is told any more
+        if receipt is None:  # the call is over: events have no effect any more
             receipt = self._receipt(verb, "the call is over", self.target())
         return receipt
 
     def interrupt(self, turn: Turn | None, reason: str) -> Receipt:
-        """Cut one answer, past every condition, and return the receipt; for its handle.
+        """Cut one answer, regardless of any condition, and return the receipt; for its handle.
 
         Args:
-            turn: Its turn; ``None`` for one that has not begun.
-            reason: Why nothing is to be done; empty if it is to be cut.
+            turn: Its turn; ``None`` if it has not started.
+            reason: Why there is nothing to do; empty to cut it.
         """
         if self._speaking.is_closed:
             reason = reason or "the call is over"
@@ -198,7 +198,7 @@ class Control(Reach):
         return receipt
 
     def _cut_one(self, turn: Turn, receipt: Receipt) -> None:
-        """Cut one answer on its own: no verb is under way by that, and none is taken over."""
+        """Cut only one answer; this neither starts nor takes over a verb."""
         outer = self._performing, self._runs, self._works
         self._performing, self._runs, self._works = receipt, [], []
         try:
@@ -211,7 +211,7 @@ class Control(Reach):
         self._context.touch_state()
 
     def shut_down(self, deadline_s: float, source: str = "handle") -> Receipt:
-        """Refuse what is new, cancel, and end the call once its tools are over."""
+        """Refuse new work, cancel, and end the call once its tools are over."""
         self._shutdown_s = deadline_s
         return self.use("shutdown", source=source)
 
@@ -226,14 +226,14 @@ class Control(Reach):
         if way is not None and way.verb == verb and self._same_target(way):
             receipt = way
             if verb == "redirect":
-                self._take_input(message.event.text)  # once more, in other words
+                self._take_input(message.event.text)  # a further redirect: the new text counts too
         else:
             receipt = self._receipt(verb, self._why_not(verb), self.target())
             if receipt.accepted:
                 self._perform(receipt, message)
             elif verb == "redirect" and not self.is_closing:
-                self._take_input(message.event.text)  # no words of the user's are lost
-        if self._users:  # one of them takes it
+                self._take_input(message.event.text)  # no words of the user get lost
+        if self._users:  # for the innermost caller of use()
             self._given[message.id] = receipt
         log.info(
             "verb_used",
@@ -247,7 +247,7 @@ class Control(Reach):
         )
 
     def _same_target(self, way: Receipt) -> bool:
-        """Whether a verb used once more means the work that it is taking effect on already."""
+        """Whether a repeated verb refers to the work that it is already taking effect on."""
         turn = self.target()
         return not way.settled and (turn is None or turn.number == way.turn)
 
@@ -261,7 +261,7 @@ class Control(Reach):
     # --- what a verb does -------------------------------------------------------------------------
 
     def _perform(self, receipt: Receipt, message: Message) -> None:
-        self._settle_state()  # within a publication it may not have been published yet
+        self._settle_state()  # the state may be unpublished within a publication
         before = self._under_way
         if before is not None and receipt.verb != "resume":
             receipt.take_over(before)
@@ -284,18 +284,18 @@ class Control(Reach):
         self._context.touch_state()
 
     def _keep_unsettled(self, receipt: Receipt) -> None:
-        """Have a receipt settled at the end of the call at the latest."""
+        """Settle a receipt at the end of the call at the latest."""
         self._unsettled = [one for one in self._unsettled if not one.settled]
         self._unsettled.append(receipt)
 
     def _take_over(self, before: Receipt | None) -> None:
-        """Answer for what a weaker verb has cut and what has not ended, too."""
+        """Take responsibility for unfinished work that a weaker verb cut."""
         cuts = self._is_cutting(before)
         self._runs = list(self._runs) if cuts else []
         self._works = list(self._works) if cuts else []
 
     def _upgrade_record(self, receipt: Receipt) -> None:
-        """Let the record of a turn that was cut name the stronger verb: one a turn."""
+        """Name the stronger verb in the record of a cut turn, which has only one record."""
         history = self._speaking.history
         self._speaking.upgrade(receipt.turn, receipt.verb)
         for entry in history.entries:
@@ -319,7 +319,7 @@ class Control(Reach):
                 self._interrupt(work, "cancel")
             elif self.pause_tools == "detach":
                 work.to_background()
-            if self._goes_on(work):  # what has not begun, or waits, is held
+            if self._goes_on(work):  # tools that have not started, or wait, are held
                 self._works.append(work)
         self._router.nursery.start_soon(self._settle, receipt, [], self._works)
 
@@ -346,7 +346,7 @@ class Control(Reach):
         receipt.settled.set()
 
     def _release(self) -> None:
-        """Let everything go on that a pause has held."""
+        """Continue everything that a pause held."""
         sources, self._paused = self._paused, None
         self._context.pause(on=False)
         self._speaking.release("pause")
@@ -362,7 +362,7 @@ class Control(Reach):
             self._interrupt(turn, receipt.verb)
 
     def _return_input(self, receipt: Receipt, sources: Iterable[str]) -> None:
-        """Give back what the user said for turns of some agents that will not begin now."""
+        """Return the user's words whose turns will not start now to the receipt."""
         router = self._router
         waiting = [each.id for source in sources for each in router.waiting(source)]
         if waiting:
@@ -424,7 +424,7 @@ class Control(Reach):
         self._release()
 
     def run_cut(self, run: Run) -> None:
-        """Interrupt the tools of a run that is cut, in the same step; called by the call."""
+        """Interrupt the tools of a cut run, in the same step; called by the call."""
         verb: Verb = "barge_in"
         if self._performing is not None:
             verb = as_told(self._performing.verb)
@@ -433,14 +433,14 @@ class Control(Reach):
             self._interrupt(work, verb)
 
     async def cut_tools_end(self, run: Run) -> None:
-        """Wait a moment until the tools that were cut with a run have their outcomes."""
+        """Wait, for a bounded time, until the tools cut with a run have their outcomes."""
         with trio.move_on_after(UNWIND_S):
             for work in self._context.work.of(run):
-                if work.interrupt("barge_in") is None:  # it was told so, or more, before
+                if work.interrupt("barge_in") is None:  # done before, by this or a stronger verb
                     await work.done.wait()
 
     def move_run(self, run: Run) -> None:
-        """Move the turn of a run to the background, as its token was asked; called by the call."""
+        """Move the turn of a run to the background, as its token requested; called by the call."""
         turn = self._speaking.turn_of(run)
         if turn is not None and turn is self.target():
             self.use("background", source="token")
@@ -452,10 +452,10 @@ class Control(Reach):
             if work not in self._works:
                 self._works.append(work)
 
-    # --- how it settles ---------------------------------------------------------------------------
+    # --- settling ---------------------------------------------------------------------------------
 
     async def _settle(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
-        """Wait until everything that a verb has stopped is over, then say so."""
+        """Wait until all the work that a verb stopped is over, then settle its receipt."""
         await stopped_work_ended(receipt, runs, works)
         receipt.settled.set()
         if self._under_way is receipt and receipt.verb != "pause":
@@ -465,7 +465,7 @@ class Control(Reach):
     # --- the end ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Settle every receipt: the call is over."""
+        """Settle every receipt, because the call is over."""
         self._context.close()
         for receipt in self._unsettled:
             receipt.settled.set()
@@ -481,5 +481,5 @@ class Control(Reach):
 
 
 def as_told(verb: Verb) -> Verb:
-    """Return what tools are told: in a shutdown they may take their time until its deadline."""
+    """Return the verb for tools; in a shutdown they have until its deadline, as in a cancel."""
     return "cancel" if verb == "shutdown" else verb

@@ -1,4 +1,4 @@
-"""Settling: a verb has taken effect once all the work that it stopped is over."""
+"""Settling: a verb has settled once all the work that it stopped is over."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ._running_tools import Work
 log = structlog.get_logger()
 
 LAST_S = 10.0
-"""How long past its last deadline a tool is waited for before a verb counts as settled anyway."""
+"""How many seconds after a tool's last deadline a verb counts as settled anyway."""
 
 
 async def stopped_work_ended(receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
-    """Wait until everything that a verb has stopped is over, by its last deadline.
+    """Wait until everything that a verb stopped is over, at most until its last deadline.
 
-    Tools that moved to the background are not waited for.  Cancelling this is safe.
+    It does not wait for tools that moved to the background.  Cancelling this is safe.
 
     Args:
         receipt: The verb's.
-        runs: The runs that it has cut.
-        works: The tools that it has interrupted, or that a pause lets finish.
+        runs: The runs that it cut.
+        works: The tools that it interrupted, or that a pause lets finish.
     """
     for run in runs:
         await run.finished()
@@ -45,7 +45,7 @@ async def stopped_work_ended(receipt: Receipt, runs: list[Run], works: list[Work
 
 
 async def settle_with(weaker: Receipt, stronger: Receipt) -> None:
-    """Settle the receipt of a verb together with that of a stronger one, which took over its work.
+    """Settle the receipt of a verb together with that of the stronger verb that took over its work.
 
     Args:
         weaker: The receipt of the verb that came first.

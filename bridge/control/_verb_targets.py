@@ -1,4 +1,4 @@
-"""What the verbs of a call would act on, at this moment: its turn, its tools, its jobs."""
+"""Finds what the verbs of a call would act on now: its turn, its tools, its jobs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class Reach:
-    """Finds what a verb would reach if it were used now; changes nothing."""
+    """Finds what a verb would affect if it were used now; changes nothing."""
 
     def __init__(self, context: CallContext, speaking: Speaking) -> None:
         self._context = context
         self._speaking = speaking
 
     def target(self) -> Turn | None:
-        """Return the turn that a verb would be used on now."""
+        """Return the turn that a verb would affect now; ``None`` for none."""
         return self._speaking.newest_turn_of(self._context.floor.heard)
 
     def works(self, turn: Turn | None) -> tuple[Work, ...]:
-        """Return the tools that run for a turn."""
+        """Return the running tools of a turn."""
         runs = () if turn is None else ({turn.run, *turn.active} - {None})
         found: dict[Work, None] = {}
         for run in runs:
@@ -38,7 +38,7 @@ class Reach:
         return tuple(found)
 
     def reach(self, verb: Verb) -> tuple[Work, ...]:
-        """Return the tools that a verb would stop, or let finish, if it were used now."""
+        """Return the tools that a verb would stop, or let finish, now."""
         if verb in ("emergency_stop", "shutdown"):
             return tuple(self._context.work)
         aside = self._turns_aside() if verb == "cancel" else []
@@ -47,7 +47,7 @@ class Reach:
         return tuple(dict.fromkeys((*tools, *self._left(), *aside)))
 
     def _left(self) -> list[Work]:
-        """Return the tools in their grace, of turns that a verb or a rule of a route has cut."""
+        """Return the tools in their grace period, of turns that a verb or a rule cut."""
         return [
             work
             for work in self._context.work
@@ -56,29 +56,29 @@ class Reach:
 
     @property
     def can_move(self) -> bool:
-        """Whether there is a turn that is still generated."""
+        """Whether there is a turn that is still being generated."""
         turn = self.target()
         return turn is not None and turn.outcome is None
 
     @property
     def has_work(self) -> bool:
-        """Whether anything is at work: tools, turns in the background, runs of any agent."""
+        """Whether anything runs: tools, turns in the background, runs of any agent."""
         return len(self._context.work) > 0 or bool(self._uncut_runs(self._context.floor.is_agent))
 
     @property
     def has_leftovers(self) -> bool:
-        """Whether a cancel with no turn under way has something to end."""
+        """Whether a cancel without a current turn has something to end."""
         return bool(self._left() or self._turns_aside())
 
     def _turns_aside(self) -> list[BackgroundTurn]:
-        """Return the turns in the background that a cancel means: all, with none in front."""
+        """Return the background turns that a cancel would end: all, if there is no current turn."""
         if self.target() is not None:
             return []
         return [work for work in self._context.work if isinstance(work, BackgroundTurn)]
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether a barge-in would cut anything: not all of it is protected."""
+        """Whether a barge-in would cut anything that is not protected."""
         runs = self._uncut_runs(self._context.floor.has)
         return not runs or any(not run.is_protected for run in runs)
 

@@ -1,10 +1,9 @@
-"""How an entry of a history is written down: one JSON object, typed and versioned.
+"""Encodes an entry of a history as one JSON object, typed and versioned.
 
-Times are written as Unix seconds, since trio's clock begins anew with each process.
+Times are written as Unix seconds, because trio's clock starts anew with each process.
 
-An agent's answer grows with each piece of its text.  What a piece adds is a record of its own, so
-that a token costs the same however long the answer is; the entry is written whole when it changes
-in any other way.
+An agent's answer grows with each piece of its text.  Each piece is written as a separate addition,
+so that a token costs the same however long the answer is; any other change writes the whole entry.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ._errors import ConversationError
 log = structlog.get_logger()
 
 VERSION = 1
-"""Of the records.  A reader refuses a higher one; fields that it does not know it leaves out."""
+"""The version of the records.  A reader rejects a higher one, and ignores unknown fields."""
 
 _adapter: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Discriminator("role")])
 
@@ -32,7 +31,7 @@ def to_record(entry: Entry, unix_s: float) -> str:
     """Return an entry of a history as JSON, for a store of your own.
 
     Args:
-        entry: The entry.  Values that are not JSON are written as their ``repr()``.
+        entry: The entry.  Values that JSON lacks are written as their ``repr()``.
         unix_s: The Unix time at which trio's clock stood at 0.
 
     Raises:
@@ -48,14 +47,14 @@ def to_record(entry: Entry, unix_s: float) -> str:
 def from_record(data: str, unix_s: float) -> Entry | None:
     """Return the entry of a JSON record; ``None`` for an incomplete record.
 
-    A result or an interruption that cannot be read is left out, and the rest is kept.
+    A result or an interruption that cannot be read is dropped; the rest is kept.
 
     Args:
         data: The JSON.
         unix_s: As for ``to_record``.
 
     Raises:
-        ConversationError: A newer version has written it.
+        ConversationError: A newer version wrote it.
     """
     try:
         plain = json.loads(data)
@@ -67,7 +66,7 @@ def from_record(data: str, unix_s: float) -> Entry | None:
     version = plain.pop("v", VERSION)
     if not isinstance(version, int) or version > VERSION:
         raise ConversationError(
-            f"a record has the version {version!r}, and this program reads up to {VERSION}; "
+            f"a record has the version {version!r}, but this program reads only up to {VERSION}; "
             "use the version of bargein that wrote it, or a newer one"
         )
     entry = _validated(plain)
@@ -75,10 +74,10 @@ def from_record(data: str, unix_s: float) -> Entry | None:
 
 
 def to_addition(before: AgentEntry, entry: AgentEntry) -> str | None:
-    """Return what an answer has grown by as JSON; ``None`` if it has changed in any other way.
+    """Return what was added to an answer as JSON; ``None`` if it changed in any other way.
 
     Args:
-        before: The entry as it was written last, additions included.
+        before: The entry as last written, including additions.
         entry: The entry now.
     """
     same = (
@@ -96,11 +95,11 @@ def to_addition(before: AgentEntry, entry: AgentEntry) -> str | None:
 def with_additions(entry: Entry, additions: Iterable[str]) -> Entry:
     """Return an answer as it was when the last addition was written.
 
-    Half an addition is left out, and with it those behind it.
+    An incomplete addition is dropped, with all later ones.
 
     Args:
-        entry: What was written whole; only an agent's entry has additions.
-        additions: What was written since, in order.
+        entry: The entry as last written whole; only an agent's entry has additions.
+        additions: The additions since then, in order.
     """
     if not isinstance(entry, AgentEntry):
         return entry
@@ -120,7 +119,7 @@ def with_additions(entry: Entry, additions: Iterable[str]) -> Entry:
 
 
 def _is_same_cut(before: InterruptionRecord | None, now: InterruptionRecord | None) -> bool:
-    """Whether two records differ in nothing but the text, which is the entry's own."""
+    """Whether two records differ only in their text, which the entry has too."""
     if before is None or now is None:
         return before is now
     return replace(now, generated=before.generated, heard=before.heard) == before

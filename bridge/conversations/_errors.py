@@ -1,4 +1,4 @@
-"""What goes wrong with conversations.
+"""Errors of conversations.
 
 ConversationError
 └── ConversationBusyError
@@ -19,6 +19,6 @@ class ConversationBusyError(ConversationError):
     def __init__(self, conversation: str) -> None:
         super().__init__(
             f"the conversation {conversation!r} is open in another call; "
-            "end that call first, or take another conversation id"
+            "end that call first, or use another conversation id"
         )
         self.conversation = conversation

@@ -1,4 +1,4 @@
-"""Who has a conversation: a lock on an open file, gone with its process."""
+"""Locks a conversation with a lock on an open file, which ends with its process."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ else:
 
 
 class ConversationLock:
-    """The lock on one conversation of a database, held from its making until ``release()``."""
+    """The lock on one conversation of a database, from its creation until ``release()``."""
 
     def __init__(self, database: Path, conversation: str) -> None:
         """Take the lock; never waits.
 
         Args:
-            database: The file of the database; the locks lie in a folder beside it.
+            database: The file of the database; the locks are in a folder beside it.
             conversation: The conversation.
 
         Raises:
-            BlockingIOError: Somebody has it, in this process or in another one.
-            OSError: The file of the lock cannot be made.
+            BlockingIOError: It is locked already, in this process or another.
+            OSError: The lock file cannot be created.
         """
         folder = database.with_name(database.name + "-locks")
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -52,7 +52,7 @@ class ConversationLock:
             except BaseException:
                 os.close(descriptor)
                 raise
-            os.close(descriptor)  # whoever had it before has removed this very file meanwhile
+            os.close(descriptor)  # the previous holder has removed this file meanwhile
 
     def _is_current(self, descriptor: int) -> bool:
         try:
@@ -61,7 +61,7 @@ class ConversationLock:
             return False
 
     def release(self) -> None:
-        """Let the conversation go, and remove the file."""
+        """Release the lock, and remove its file."""
         if sys.platform != "win32":  # an open file cannot be removed there
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)

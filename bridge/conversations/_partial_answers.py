@@ -1,4 +1,4 @@
-"""Answers that grow: which of them lie in the file in pieces, and what is to be added to them."""
+"""Growing answers: which of them are stored in pieces, and what to add next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._entry_records import to_addition
 
 
 class GrowingAnswers:
-    """What the file has of the answers of one call, by their place in the history."""
+    """The stored form of one call's answers, by their index in the history."""
 
     def __init__(self) -> None:
         self._written: dict[int, AgentEntry] = {}
@@ -17,7 +17,7 @@ class GrowingAnswers:
 
     @property
     def in_pieces(self) -> dict[int, Entry]:
-        """The answers with additions in the file, as they are there."""
+        """The answers stored with additions, as stored."""
         return {index: self._written[index] for index in self._additions}
 
     def has_additions(self, index: int) -> bool:
@@ -28,11 +28,11 @@ class GrowingAnswers:
         """Return what a change adds to an answer.
 
         Args:
-            index: The place of the entry in the history.
+            index: The index of the entry in the history.
             entry: The entry now.
 
         Returns:
-            The number of the addition, from 1, and its record; ``None`` where the entry is to be
+            The number of the addition, from 1, and its record; ``None`` if the entry must be
             written whole.
         """
         before = self._written.get(index)
@@ -42,13 +42,13 @@ class GrowingAnswers:
         return None if record is None else (self._additions.get(index, 0) + 1, record)
 
     def added(self, index: int, entry: Entry, additions: int) -> None:
-        """Keep in mind that the file has an answer with so many additions."""
+        """Record that the file has an answer with this many additions."""
         if isinstance(entry, AgentEntry):
             self._written[index] = entry
             self._additions[index] = additions
 
     def written(self, entries: Mapping[int, Entry]) -> None:
-        """Keep in mind that the file has these entries whole."""
+        """Record that the file has these entries whole."""
         for index, entry in entries.items():
             self._additions.pop(index, None)
             if isinstance(entry, AgentEntry):

@@ -28,7 +28,7 @@ class Conversation(Protocol):
 
     @property
     def id(self) -> str:
-        """Names it in its store."""
+        """Its name in the store."""
         ...
 
     @property
@@ -39,8 +39,8 @@ class Conversation(Protocol):
 
     @property
     def on_trouble(self) -> Callable[[str], None] | None:
-        """Called with a text for people when entries cannot be saved: once each time this starts,
-        and at once if it had already started."""
+        """Called with a text for people when entries cannot be saved: once for each series of
+        failures, and at once if one has already started."""
 
     @on_trouble.setter
     def on_trouble(self, told: Callable[[str], None] | None, /) -> None: ...
@@ -51,7 +51,7 @@ class Conversation(Protocol):
         Entries that cannot be saved now are kept and saved later, in order.
 
         Args:
-            index: Its place in the history; an entry written there before is overwritten.
+            index: Its index in the history; an earlier entry there is overwritten.
             entry: The entry.
         """
 
@@ -63,7 +63,7 @@ class Conversations(Protocol):
         """Open a conversation, a new one if there is none; leaving the block closes it.
 
         Args:
-            id: Names it.
+            id: Its name.
 
         Raises:
             ConversationBusyError: It is open already.
@@ -76,10 +76,10 @@ class Conversations(Protocol):
         ...
 
     async def delete(self, id: str) -> None:
-        """Forget a conversation for ever; one that does not exist is no error.
+        """Delete a conversation for good; it is no error if it does not exist.
 
         Args:
-            id: Names it.
+            id: Its name.
 
         Raises:
             ConversationBusyError: It is open.

@@ -1,10 +1,10 @@
-"""What stands between a call and its store: a store that raises costs the call no turn.
+"""Protects a call from its store: a store that raises costs the call no turn.
 
 Rules:
-1. Trouble is told once, until everything that was kept is written.
-2. What the store raised for is kept, the newest form of each entry, and tried again: with the next
-   entry that it takes, by a timer, and once more when the call ends.
-3. An entry that alone cannot be written holds up no other.
+1. A series of failures is reported once, until every kept entry is written.
+2. Entries for which the store raised are kept, each in its newest form, and retried: with the next
+   entry that the store accepts, by a timer, and once more when the call ends.
+3. A single entry that cannot be written does not block the others.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 MAX_KEPT = 10_000
-"""How many entries are kept that cannot be written: some 5 MB, a day of talk."""
+"""How many unwritten entries are kept: some 5 MB, a day of talk."""
 
 FIRST_RETRY_S = 0.5
 MAX_RETRY_S = 30.0
-"""How long the timer waits between two tries: from the first, twice as long each time, to this."""
+"""The first and the longest delay between two attempts, in seconds; it doubles each time."""
 
 SAVE_ENTRIES = 100
-"""How many kept entries are written in one step of the event loop: at 0.1 ms each, 10 ms."""
+"""How many kept entries are written in one step of the event loop: 10 ms, at 0.1 ms each."""
 
 CLOSE_S = 2.0
-"""How long the last try may take when a call ends, in seconds."""
+"""How many seconds the last attempt may take when a call ends."""
 
 CallAt = Callable[[object, float, Callable[[], None]], None]
 """Calls a plain function at a time: ``Router.call_at``."""
 
 
 class SafeWriter:
-    """Writes the entries of a call; keeps those that its store raised for, and tries them again."""
+    """Writes the entries of a call; keeps those for which its store raised, and retries them."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -53,11 +53,11 @@ class SafeWriter:
         self._wait_s = FIRST_RETRY_S
 
     def follow(self, call_at: CallAt, on_trouble: Callable[[str], None]) -> None:
-        """Begin to serve a call: try again by its timer, and tell it of trouble.
+        """Start to serve a call: retry by its timer, and report trouble to it.
 
         Args:
-            call_at: The call's timer; it rings no more once the call is over.
-            on_trouble: Told in words, once for each time this begins, that entries cannot be saved.
+            call_at: The call's timer; it stops once the call is over.
+            on_trouble: Called with a text for people, once for each series of failures.
         """
         self._tell = on_trouble
         self._call_at = call_at
@@ -70,8 +70,8 @@ class SafeWriter:
         """Write an entry now, or keep it; never raises.
 
         Args:
-            index: Its place in the history.
-            entry: The entry; one more than ``MAX_KEPT`` that cannot be written is lost, and logged.
+            index: Its index in the history.
+            entry: The entry; beyond ``MAX_KEPT`` unwritten entries it is lost, and logged.
         """
         if self._try(index, entry):
             if self._trouble:
@@ -82,9 +82,9 @@ class SafeWriter:
             log.error("conversation_entry_lost", index=index, kept=len(self._kept))
 
     async def close(self) -> None:
-        """Try everything once more; what cannot be written now is lost, and logged.
+        """Try everything once more; entries that still cannot be written are lost, and logged.
 
-        Other calls go on meanwhile.  When cancelled, what was not tried yet is lost.
+        Other calls continue meanwhile.  Cancelling this loses what was not tried yet.
         """
         try:
             for index in sorted(self._kept):
@@ -100,11 +100,10 @@ class SafeWriter:
                 )
 
     def _save(self, takes: bool = False) -> None:
-        """Try some of what was kept, in order.
+        """Try some of the kept entries, in order.
 
         Args:
-            takes: Whether the store is known to take entries, so that one which it refuses is
-                passed over.
+            takes: Whether the store is known to accept entries, so that one it rejects is skipped.
         """
         for index in sorted(self._kept)[:SAVE_ENTRIES]:
             if self._try(index, self._kept[index]):
@@ -132,7 +131,7 @@ class SafeWriter:
         try:
             with CONTAINED:
                 self._conversation.write(index, entry)
-        except Exception as error:  # noqa: BLE001 - foreign code: told, and the call goes on
+        except Exception as error:  # noqa: BLE001 - foreign code: reported, and the call continues
             self._begin_trouble(error)
             return False
         self._kept.pop(index, None)
@@ -143,7 +142,7 @@ class SafeWriter:
             return
         self._trouble = (
             f"the conversation {self._conversation.id!r} cannot be saved ({type(error).__name__}); "
-            "it goes on, and saving is tried again"
+            "it continues, and saving is retried"
         )
         log.error("conversation_trouble", pii_conversation=self._conversation.id, exc_info=error)
         self._try_later()

@@ -1,4 +1,4 @@
-"""One open conversation: it writes at once, and what cannot be written it keeps and tries again."""
+"""One open conversation: it writes at once, and keeps and retries what cannot be written."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ log = structlog.get_logger()
 
 FIRST_RETRY_S = 0.01
 MAX_RETRY_S = 5.0
-"""How long the writer waits between two tries: from the first, twice as long each time, to this."""
+"""The first and the longest delay between two attempts, in seconds; it doubles each time."""
 BUSY_S = 1.0
-"""How long others may write before it is called a trouble; their writes take milliseconds."""
+"""How many seconds others may block writes before that is reported; writes take milliseconds."""
 MAX_KEPT = 10_000
-"""How many entries are kept that cannot be written: some 5 MB, a day of talk."""
+"""How many unwritten entries are kept: some 5 MB, a day of talk."""
 SAVE_ROWS = 200
-"""How many entries are written in one step of the event loop, some 2 ms."""
+"""How many entries are written in one step of the event loop: some 2 ms."""
 
 
 class ReadEntry(NamedTuple):
@@ -39,7 +39,7 @@ class ReadEntry(NamedTuple):
     """Its number there."""
     entry: Entry
     additions: int
-    """How many additions to it lie there; they are in `entry` already."""
+    """How many additions the file has for it; ``entry`` contains them already."""
 
 
 class SqliteConversation:
@@ -48,9 +48,9 @@ class SqliteConversation:
     Made by ``SqliteConversations.open_conversation()``.
 
     Attributes:
-        id: Names it.
-        entries: What it held, repaired; times are in seconds of trio's clock.
-        lock: Held while it is open; ``None`` where the disk does not let it be taken.
+        id: Its name in the store.
+        entries: Its entries when it was opened, repaired; times are in seconds of trio's clock.
+        lock: Held while it is open; ``None`` if the disk does not support it.
         trio_began_s: The Unix time at which trio's clock stood at 0.
     """
 
@@ -81,7 +81,7 @@ class SqliteConversation:
 
     @property
     def on_trouble(self) -> Callable[[str], None] | None:
-        """Told in words that entries cannot be saved, once for each time this begins."""
+        """Called with a text for people when entries cannot be saved; once for each series."""
         return self._on_trouble
 
     @on_trouble.setter
@@ -93,13 +93,13 @@ class SqliteConversation:
     def write(self, index: int, entry: Entry) -> None:
         """Save an entry before returning, or keep it until it can be saved.
 
-        Of an answer that has grown, what was added is saved, which takes as long however long the
-        answer is; it is written whole with the next entry that is new, and when the conversation
+        For a growing answer only the addition is saved, which takes the same time however long the
+        answer is; the answer is written whole with the next new entry, and when the conversation
         closes.
 
         Args:
-            index: Its place in the history.
-            entry: The entry; one that comes after the conversation was closed is lost, and logged.
+            index: Its index in the history.
+            entry: The entry; after the conversation was closed it is lost, and logged.
         """
         if self._is_closed:
             log.error("conversation_entry_lost", pii_conversation=self.id, index=index, closed=True)
@@ -112,10 +112,10 @@ class SqliteConversation:
     # --- for the store ----------------------------------------------------------------------------
 
     async def attach(self) -> None:
-        """Lock and read the conversation; where the disk does not let it, tell and go on without.
+        """Lock and read the conversation; if the disk fails, report that and continue without.
 
         Raises:
-            ConversationError: It is open elsewhere, or of a newer version.
+            ConversationError: It is open elsewhere, or written by a newer version.
         """
         try:
             await self._attach(self)
@@ -127,22 +127,22 @@ class SqliteConversation:
         """Lock it for this process, unless it is locked already.
 
         Args:
-            take_lock: Locks the conversation of an id.
+            take_lock: Locks the conversation with an id.
         """
         if self.lock is None:
             self.lock = take_lock(self.id)
 
     def take_in(self, rows: Sequence[ReadEntry], last: int) -> None:
-        """Take in what is in the file.
+        """Load the entries of the file.
 
         Args:
-            rows: The entries that could be read, in order.
-            last: The highest number in the file, -1 for none.
+            rows: The readable entries, in order.
+            last: The highest number in the file; -1 for none.
         """
         self._next = last + 1
         self._is_attached = True
         if self._trouble:
-            return  # the call has begun without them: what it says is added behind them
+            return  # the call started without them: its entries are added after them
         self._numbers = [row.number for row in rows]
         for index, row in enumerate(rows):
             if row.additions:
@@ -153,7 +153,7 @@ class SqliteConversation:
                 self._kept[index] = entry
 
     async def tend(self) -> None:
-        """Save what was kept, and call for checkpoints, until cancelled."""
+        """Save kept entries, and make checkpoints, until cancelled."""
         while True:
             await self._woken.wait()
             self._woken = trio.Event()
@@ -162,7 +162,7 @@ class SqliteConversation:
                 await self._checkpoint()
 
     def close(self) -> None:
-        """Save what is left; what cannot be saved now is lost, and logged."""
+        """Save what is left; entries that cannot be saved now are lost, and logged."""
         self._is_closed = True
         try:
             if self._is_attached:
@@ -178,7 +178,7 @@ class SqliteConversation:
         if self.lock is not None:
             self.lock.release()
 
-    # --- how ------------------------------------------------------------------------------------
+    # --- implementation -------------------------------------------------------------------------
 
     async def _save_kept(self) -> None:
         wait_s, began_s = FIRST_RETRY_S, trio.current_time()
@@ -225,11 +225,11 @@ class SqliteConversation:
                 self._database.add(self.id, (self._number(index), *addition))
                 self._answers.added(index, entry, addition[0])
         except sqlite3.Error:
-            return False  # the task that tends to the conversation tells of it, if it lasts
+            return False  # tend() reports it if it lasts
         return True
 
     def _write(self, entries: Mapping[int, Entry], *, touch: bool) -> None:
-        """Write entries whole, and with the first of a new one all that lies in pieces."""
+        """Write entries whole; a new entry also writes whole all that are stored in pieces."""
         if any(index >= len(self._numbers) for index in entries):
             entries = {**self._answers.in_pieces, **entries}
         records = self._records(entries)
@@ -245,13 +245,13 @@ class SqliteConversation:
             try:
                 with CONTAINED:
                     records[index] = to_record(entry, self.trio_began_s)
-            except Exception as error:  # noqa: BLE001  # arguments of tools are anything; the call goes on
+            except Exception as error:  # noqa: BLE001  # tool arguments can be anything; the call continues
                 log.error("conversation_entry_unwritable", index=index, error=type(error).__name__)
                 self._kept.pop(index, None)
         return records
 
     def _number(self, index: int) -> int:
-        """Return the number that an entry has in the file; half records there keep theirs."""
+        """Return the number of an entry in the file; unreadable records there keep theirs."""
         while len(self._numbers) <= index:
             self._numbers.append(self._next)
             self._next += 1
@@ -273,8 +273,8 @@ class SqliteConversation:
             return
         doing = "saved" if self._is_attached else "loaded and saved"
         self._trouble = (
-            f"the conversation {self.id!r} cannot be {doing} ({error}); it goes on, and saving is "
-            "tried again"
+            f"the conversation {self.id!r} cannot be {doing} ({error}); it continues, and saving "
+            "is retried"
         )
         log.error("conversation_trouble", pii_conversation=self.id, error=str(error))
         if self._on_trouble is not None:

@@ -1,14 +1,15 @@
-"""The file that keeps conversations: SQLite in WAL mode, with one connection that writes.
+"""The file that stores conversations: SQLite in WAL mode, with one connection that writes.
 
 Rules:
-1. A write that has returned is with the operating system: killing the process loses nothing.  Only
-   a power cut may lose the last ones (``synchronous=NORMAL``); the file stays sound even then.
-2. What is written is moved from the log into the database, and synced, by ``checkpoint()``, which
-   is called in a thread.  A write on the event loop waits for the disk only where it is the first
-   after a checkpoint: it begins the log anew, which SQLite syncs once.
-3. It waits at most `LOCK_WAIT_S` for another process that is writing.
-4. An entry is its record in `entries` and, behind that, its additions.  Writing its record anew
-   removes the additions in the same transaction, so a reader never sees old ones behind a new one.
+1. A write that has returned is with the operating system, so killing the process loses nothing.
+   Only a power cut may lose the last writes (``synchronous=NORMAL``); the file stays valid even
+   then.
+2. ``checkpoint()``, called in a thread, moves writes from the log into the database and syncs them.
+   A write on the event loop waits for the disk only if it is the first after a checkpoint: it
+   restarts the log, which SQLite syncs once.
+3. A write waits at most ``LOCK_WAIT_S`` for another process that is writing.
+4. An entry is its record in ``entries`` followed by its additions.  Rewriting its record removes
+   the additions in the same transaction, so a reader never sees old additions after a new record.
 """
 
 from __future__ import annotations
@@ -27,23 +28,24 @@ Row = tuple[int, str]
 """The number of an entry within its conversation, and its record."""
 
 Addition = tuple[int, int, str]
-"""The number of an entry, that of one of its additions, from 1, and the record of the addition."""
+"""The number of an entry, the number of one of its additions, from 1, and the addition's record."""
 
 LOCK_WAIT_S = 0.005
-"""How long a write may hold up the event loop for another process: a quarter of an audio frame."""
+"""How many seconds a write may block the event loop for another process: a quarter of an audio
+frame."""
 OPEN_WAIT_S = 2.0
-"""How long opening, listing and deleting wait for others; they run in a thread."""
+"""How many seconds opening, listing and deleting wait for others; they run in a thread."""
 CHECKPOINT_ROWS = 2000
-"""How many writes make a checkpoint due: some 16 MB of log, and minutes of ten calls."""
+"""After how many writes a checkpoint is due: some 16 MB of log, and minutes of ten calls."""
 MAX_LOG_PAGES = 16_384
-"""How long the log may be, in pages of 4 kB.  Where so much is written that it never rests, it is
-begun anew while writes wait for the disk, or are kept."""
+"""How long the log may be, in pages of 4 kB.  If writes never pause, the log is restarted at this
+size while they wait for the disk or are kept."""
 MODE = 0o600
-"""Of the files: what people said is for the user who runs the agent."""
+"""The mode of the files: what people said is only for the user who runs the agent."""
 SCHEMA = 2
-"""Of the file.  Format 1 had no additions; such a file is taken as it is, and becomes format 2."""
+"""The format of the file.  Format 1 had no additions; such a file becomes format 2 as it is."""
 
-# The tables and columns keep the names that files of format 1 have.
+# The names of tables and columns are those of format 1.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS threads (
     id TEXT PRIMARY KEY, created_s REAL NOT NULL, changed_s REAL NOT NULL
@@ -80,7 +82,7 @@ FROM threads ORDER BY changed_s DESC, id
 class Database:
     """The connection of one process; its methods block.
 
-    Only what is said to run beside writes may run in a thread while the event loop writes.
+    Only methods documented to run beside writes may run in a thread while the event loop writes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,15 +97,15 @@ class Database:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for a checkpoint."""
+        """Whether a checkpoint is due."""
         return self._rows >= CHECKPOINT_ROWS
 
     def open(self) -> None:
         """Open the file, a new one if there is none.
 
         Raises:
-            sqlite3.Error: It cannot be opened, or written to.
-            ConversationError: A newer version has made it.
+            sqlite3.Error: It cannot be opened or written to.
+            ConversationError: A newer version created it.
         """
         _keep_private(self._path)
         connection = self._connect()
@@ -127,15 +129,15 @@ class Database:
         self._connection = connection
 
     def close(self) -> None:
-        """Close the file; moves what is in the log into the database."""
+        """Close the file; this moves the log into the database."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
     def load(self, conversation: str) -> tuple[list[Row], list[Addition]]:
-        """Return a conversation's records and the additions to them, in order; runs beside writes.
+        """Return a conversation's records and their additions, in order; runs beside writes.
 
-        The conversation must be locked: two reads see one state only while nobody writes to it.
+        The conversation must be locked, so that both reads see the same state.
 
         Raises:
             sqlite3.Error: They cannot be read.
@@ -157,7 +159,7 @@ class Database:
         Args:
             conversation: Its name.
             rows: The records.
-            merged: The numbers of those among them whose additions are removed.
+            merged: The numbers of the records whose additions are removed.
             touch: Whether to list the conversation, as changed now.
 
         Raises:
@@ -184,10 +186,10 @@ class Database:
         self._rows += 1
 
     def checkpoint(self) -> None:
-        """Move what was written from the log into the database; runs beside writes.
+        """Move writes from the log into the database; runs beside writes.
 
         Raises:
-            sqlite3.Error: It cannot now; nothing is lost.
+            sqlite3.Error: That is impossible now; nothing is lost.
         """
         self._rows = 0
         with closing(self._connect()) as connection:
@@ -208,7 +210,7 @@ class Database:
             return [ConversationInfo(*row) for row in connection.execute(_LIST)]
 
     def delete(self, conversation: str) -> None:
-        """Delete a conversation of a file that exists; needs no ``open()``, and runs beside writes.
+        """Delete a conversation from an existing file; needs no ``open()``, and runs beside writes.
 
         Raises:
             sqlite3.Error: It cannot be deleted now.
@@ -226,16 +228,16 @@ class Database:
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
-        # Opened in a thread, used on the event loop: never by two at a time.
+        # Opened in a thread and used on the event loop, but never by both at a time.
         return sqlite3.connect(
             self._path, timeout=OPEN_WAIT_S, isolation_level=None, check_same_thread=False
         )
 
 
 def _keep_private(path: Path) -> None:
-    """Make a file for this user alone, or one of an older version so.
+    """Create a file for this user only, or restrict one that an older version created.
 
-    The log and the index beside it get the mode of the database from SQLite.
+    SQLite gives the log and the index beside it the mode of the database.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, MODE))
@@ -243,7 +245,7 @@ def _keep_private(path: Path) -> None:
             if one.exists() and one.stat().st_mode & ~MODE & 0o777:
                 one.chmod(MODE)
     except OSError:
-        return  # SQLite says what is wrong, or the file is another user's who shares it
+        return  # SQLite will say what is wrong, or another user owns the file and shares it
 
 
 def _write_all(

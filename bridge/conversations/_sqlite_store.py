@@ -1,4 +1,4 @@
-"""The store of conversations that is used by default: a SQLite file."""
+"""The default store of conversations: a SQLite file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._sqlite_conversation import ReadEntry, SqliteConversation
 from ._sqlite_file import Database
 
 CLOSE_S = 5.0
-"""How long closing a conversation may take: one more try to save what is left, and a last sync."""
+"""How many seconds closing a conversation may take: one more attempt to save, and a last sync."""
 
 MAX_ID_CHARS = 256
 
@@ -32,7 +32,7 @@ class SqliteConversations:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Make a store.
+        """Configure a store.
 
         Args:
             path: The file, created with the first conversation.  Its log (``-wal``, ``-shm``) and a
@@ -47,15 +47,15 @@ class SqliteConversations:
     async def open_conversation(self, id: str) -> AsyncIterator[SqliteConversation]:
         """Open a conversation, a new one if there is none; leaving the block closes it.
 
-        If the file cannot be opened or read, the call goes on: the conversation starts empty,
-        reports the problem, and writes what was said once it can.
+        If the file cannot be opened or read, the call continues: the conversation starts empty,
+        reports the problem, and saves what was said once it can.
 
         Args:
-            id: Names it, 1 to 256 characters.
+            id: Its name, 1 to 256 characters.
 
         Raises:
             ConversationBusyError: It is already open, in this process or another.
-            ConversationError: A newer version has written it.
+            ConversationError: A newer version wrote it.
             ValueError: The id is empty, too long or not a string.
         """
         _check(id)
@@ -86,10 +86,10 @@ class SqliteConversations:
             raise ConversationError(f"{str(self._path)!r} cannot be read: {error}") from error
 
     async def delete(self, id: str) -> None:
-        """Forget a conversation for ever; one that does not exist is no error.
+        """Delete a conversation for good; it is no error if it does not exist.
 
         Args:
-            id: Names it.
+            id: Its name.
 
         Raises:
             ConversationBusyError: It is open in a call.
@@ -106,7 +106,7 @@ class SqliteConversations:
     def __repr__(self) -> str:
         return f"SqliteConversations({str(self._path)!r})"
 
-    # --- how ------------------------------------------------------------------------------------
+    # --- implementation -------------------------------------------------------------------------
 
     def _delete(self, id: str) -> None:
         if not self._path.exists():
@@ -172,5 +172,5 @@ def _is_text(id: str) -> bool:
 
 
 def _trio_began_s() -> float:
-    # Wall time ties the clocks of processes together; it is read once a call.
+    # Wall-clock time relates the clocks of processes; it is read once for each call.
     return time.time() - trio.current_time()

@@ -1,4 +1,4 @@
-"""The history of a call: what was said as it was heard, and how a model is told of it."""
+"""The history of a call: what was said, as it was heard, and its rendering for models."""
 
 from ._entries import AgentEntry as AgentEntry
 from ._entries import Entry as Entry

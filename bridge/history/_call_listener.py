@@ -1,4 +1,4 @@
-"""Writes into the history of a call what it hears: the user's words, tools, jobs and errors."""
+"""Writes the events of a call to its history: the user's words, tools, jobs and errors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class HistoryListener:
-    """Follows one call; what its agents say is written by whoever knows how far it was heard."""
+    """Listens to one call; agents' words are written elsewhere, with how far they were heard."""
 
     __slots__ = ("_history", "_speaking", "_work")
 
     def __init__(self, context: CallContext, speaking: Speaking) -> None:
-        """Follow a call.
+        """Listen to a call.
 
         Args:
             context: The call's.
@@ -38,7 +38,7 @@ class HistoryListener:
             self._history.add_user(message.event.content, message.id)
 
     def _remember_tool(self, message: Message) -> None:
-        history = self._speaking.history  # the text said so far is written first
+        history = self._speaking.history  # reading it writes the text said so far first
         if isinstance(message.event, ToolCall):
             turn = self._speaking.turn_of(message.run or self._run_of_tool(message.event.id))
             turn = turn or self._speaking.turn_cut_by_itself(message)
@@ -53,5 +53,5 @@ class HistoryListener:
         self._history.add_job(message.event, message.id)
 
     def _remember_error(self, message: Message) -> None:
-        if message.event.route:  # what fails in no chain may be the writing of the history itself
+        if message.event.route:  # a failure outside of chains may be that of writing the history
             self._history.add_fault(message.event.message)

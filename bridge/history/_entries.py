@@ -1,4 +1,4 @@
-"""What a history is made of: immutable entries, and the record of a turn that was cut."""
+"""The entries of a history, all immutable, and the record of a turn that was cut."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .._verbs import ToolOutcome, TurnPhase, Verb
 from ..events import HeardBasis, JobFinished, ToolCall, ToolResult
 
 Directive = Literal["ask", "continue", ""]
-"""What a model is told to do after a cut: ask what to do instead; go on with the new instruction;
-or nothing."""
+"""What a model is told to do after a cut: ask what to do instead, continue with the new
+instruction, or nothing."""
 
 ToolMark = Literal["called", "began", "committing"]
-"""How far a tool without a result has got, as far as is known: its body has not begun; it has; it
-is inside its effect."""
+"""How far a tool without a result has got, as far as known: its body has not started, has started,
+or is inside its effect."""
 
 _DIRECTIVES: dict[Verb, Directive] = {
     "cancel": "ask",
@@ -24,46 +24,46 @@ _DIRECTIVES: dict[Verb, Directive] = {
 
 
 def directive_of(verb: Verb) -> Directive:
-    """Return what a model is told to do after a turn was cut by a verb."""
+    """Return what a model is told to do after a verb cut a turn."""
     return _DIRECTIVES.get(verb, "")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRecord:
-    """A tool of a turn that was cut, and what became of it."""
+    """A tool of a cut turn, with its outcome."""
 
     id: str
     """The id of its call."""
     name: str
     outcome: ToolOutcome | None
-    """``None`` while it goes on."""
+    """``None`` while it runs."""
     ran_s: float
-    """Seconds from its start to its end; 0 for a tool that never began, or goes on."""
+    """Seconds from its start to its end; 0 for a tool that never started, or still runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptionRecord:
-    """That a turn was cut: when, by what, what was under way, and how much of it was heard."""
+    """The cut of a turn: when, by what, what was under way, and how much of it was heard."""
 
     turn: int
     verb: Verb
     by: str
     """Who published the event that cut the turn."""
     cause: str
-    """The alias of that event, or the reason in words where no event cut it."""
+    """The alias of that event, or the reason in words if no event cut it."""
     phase: TurnPhase
-    """What the turn was at."""
+    """What the turn was doing."""
     at_s: float
-    """When it was first cut, in seconds of trio's clock; a stronger verb later does not move it."""
+    """When it was first cut, in seconds of trio's clock; a stronger verb does not change it."""
     elapsed_s: float
     """Seconds from the start of the turn to the cut."""
     generated: str
     heard: str
     basis: HeardBasis
     step: int = 0
-    """The step the turn was at, from 1; 0 before the first."""
+    """The number of the turn's step, from 1; 0 before the first."""
     tools: tuple[ToolRecord, ...] = ()
-    """Its tools in the order of their calls; the history fills them in."""
+    """Its tools, in the order of their calls; the history sets them."""
     directive: Directive = ""
 
 
@@ -75,7 +75,7 @@ class UserEntry:
     content: str
     role: Literal["user"] = "user"
     is_returned: bool = False
-    """Whether it was given back, unanswered, by a cancel: no model is told of it."""
+    """Whether a cancel returned it unanswered; then models do not see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,12 @@ class AgentEntry:
     """The name of the bridge."""
     generated: str = ""
     heard: str = ""
-    """What the caller heard of it; always a prefix of `generated`."""
+    """How much of it the caller heard; always a prefix of ``generated``."""
     interruption: InterruptionRecord | None = None
     role: Literal["agent"] = "agent"
     is_notice: bool = False
-    """Whether it tells that the caller has to wait, or that something failed: the caller hears it,
-    and no model is told that it answered so."""
+    """Whether it tells the caller to wait, or that something failed: the caller hears it, but
+    models do not see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,12 @@ class NoteEntry:
     content: str
     role: Literal["note"] = "note"
     kind: Literal["developer", "control", "fault"] = "developer"
-    """``control``: a verb left it, and it may quote the user.  ``fault``: something of ours failed;
-    it is for people, and no model is told of it."""
+    """``control``: written by a verb; it may quote the user.  ``fault``: a failure of the app or a
+    provider; it is for people, and models do not see it."""
 
 
 def moved_note(turn: int) -> str:
-    """Return the note, of the kind ``control``, that a turn goes on in the background."""
+    """Return the note, of kind ``control``, that a turn continues in the background."""
     return f"turn {turn} was moved to the background"
 
 
@@ -123,22 +123,22 @@ class ToolEntry:
     result: ToolResult | None = None
     role: Literal["tool"] = "tool"
     turn: int = 0
-    """The turn that called it; 0 where that is not known."""
+    """The turn that called it; 0 if unknown."""
     said_chars: int = 0
     """How many characters its turn had generated when it was called."""
     mark: ToolMark = "called"
     together: bool = False
-    """Whether it was called along with the tool before it, in one step."""
+    """Whether it was called together with the previous tool, in one step."""
 
     @property
     def outcome(self) -> ToolOutcome | None:
-        """What became of it; ``None`` while it has no result."""
+        """Its outcome; ``None`` while it has no result."""
         return None if self.result is None else self.result.outcome
 
 
 @dataclass(frozen=True, slots=True)
 class JobEntry:
-    """The result of a tool that went on in the background."""
+    """The result of a tool that continued in the background."""
 
     at_s: float
     job: JobFinished
@@ -168,5 +168,5 @@ def as_plain(entry: Entry) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    # What dataclasses.asdict does, without copying; it takes ten times as long.
+    # Like dataclasses.asdict() without copying, and ten times as fast.
     return {name: getattr(value, name) for name in value.__slots__}

@@ -1,4 +1,4 @@
-"""What was said in a call: the user's words as they were, the agent's as they were heard."""
+"""What was said in a call: the user's words as said, the agent's as heard."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _MARKS: dict[ToolMark, int] = {"called": 0, "began": 1, "committing": 2}
 
 
 _MAX_WAITING = 256
-"""How many of the user's last words may still be given back: a chain keeps fewer waiting."""
+"""How many of the user's last entries may still be returned unanswered: a chain queues fewer."""
 
 
 class History:
-    """The memory of a call, ordered by when things began.
+    """The memory of a call, ordered by when things started.
 
-    Entries are immutable: a change puts a new entry in the place of the old one.
+    Entries are immutable: a change replaces the old entry with a new one.
 
     Attributes:
-        note_tag: A random tag of this history that marks notes for a model, so that a caller cannot
+        note_tag: A random tag that marks this history's notes for a model, so that a caller cannot
             forge one.
         on_change: Called with the index and the new entry in the step of each change, before any
             event reports it; must not raise.  ``None`` calls nothing.
@@ -48,7 +48,7 @@ class History:
     )  # fmt: skip
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        """Make a history.
+        """Create a history.
 
         Args:
             entries: The entries of an earlier call of the same conversation; they are repaired, see
@@ -65,15 +65,14 @@ class History:
             self._ids[entry.call.id] = None
             if entry.result is None:
                 self._unsettled[entry.call.id] = None
-        self._seen: dict[int, None] = {}  # mostly none of both, and an empty set takes 0.2 kB
+        self._seen: dict[int, None] = {}  # dicts: usually empty, and an empty set takes 0.2 kB
         self._said: list[tuple[int, int]] = []
         self._loaded = len(self._entries)
         self.note_tag = secrets.token_hex(6)
         self.on_change: Callable[[int, Entry], None] | None = None
 
     def tag_notes_by(self, note_tag: str) -> None:
-        """Mark notes for a model with the tag of another history, whose entries are rendered
-        here."""
+        """Use the note tag of another history, because its entries are rendered here."""
         self.note_tag = note_tag
 
     @property
@@ -115,8 +114,8 @@ class History:
         """Add what the user said.
 
         Args:
-            content: The words; only white space, or marks without width, adds nothing.
-            message: The number of the message that brought them; a second call with the same number
+            content: The words; a blank text adds nothing.
+            message: The number of the message that carried them; a second call with the same number
                 adds nothing.
         """
         if self._is_new(message) and not is_blank(content):
@@ -129,8 +128,8 @@ class History:
 
         Args:
             after: The number of the last message that was answered.
-            until: The number of the last one that waited for its answer; it may be the words
-                themselves.
+            until: The number of the last message that waited for its answer; it may carry the words
+                itself.
         """
         texts: list[str] = []
         for message, index in self._said:
@@ -141,7 +140,7 @@ class History:
         return texts
 
     def keep_said(self, messages: Iterable[int]) -> None:
-        """Exclude the words of these messages from ``give_back()``: they have been dealt with.
+        """Exclude the words of these messages from ``give_back()``, because they were handled.
 
         Args:
             messages: Their numbers.
@@ -154,11 +153,11 @@ class History:
         self._add(NoteEntry(trio.current_time(), content))
 
     def add_fault(self, content: str) -> None:
-        """Add a failure on our side, which no model is shown."""
+        """Add a failure of the app or a provider, which models do not see."""
         self._add(NoteEntry(trio.current_time(), content, kind="fault"))
 
     def add_moved(self, turn: int) -> None:
-        """Add that a turn continues in the background; its result arrives as a job's."""
+        """Add that a turn continues in the background; its result arrives as that of a job."""
         self._add(NoteEntry(trio.current_time(), moved_note(turn), kind="control"))
 
     def add_resumed(self, step: int, note: str) -> None:
@@ -182,18 +181,18 @@ class History:
         basis: HeardBasis,
         is_notice: bool = False,
     ) -> None:
-        """Record what an agent has generated in a turn so far, and what was heard of it."""
+        """Record what an agent generated in a turn so far, and how much of it was heard."""
         self._set_agent(turn, agent, generated, heard, basis, None, is_notice)
 
     def set_interruption(self, record: InterruptionRecord, agent: str) -> None:
         """Record that a turn was cut.
 
-        There is one record per turn.  A stronger verb takes over the record but keeps when and
+        There is one record for each turn.  A stronger verb takes over the record but keeps when and
         where the turn was first cut; a weaker verb only updates what was heard.  Any verb replaces
         the record of a pause.
 
         Args:
-            record: The record; its tools are filled in now, and updated as they end.
+            record: The record; its tools are set now, and updated as they end.
             agent: The name of the turn's bridge.
         """
         heard = (record.generated, record.heard, record.basis)
@@ -224,7 +223,7 @@ class History:
         if record is not None:
             tools = self._tool_records(turn)
             record = replace(record, generated=generated, heard=heard, basis=basis, tools=tools)
-        # Made anew, not by replace(), which is slower: this comes with each piece of an answer.
+        # Not by replace(), which is slower: this runs for each piece of an answer.
         said = (entry.agent, generated, heard, record)
         self._replace(index, AgentEntry(entry.at_s, turn, *said, is_notice=entry.is_notice))
 
@@ -236,8 +235,9 @@ class History:
         Args:
             call: The call.  If its id was used before, it is kept under a new id; its result still
                 arrives under the published one.
-            message: The number of the message that brought it; the same number adds nothing twice.
-            turn: The turn that called it; 0 where that is not known.
+            message: The number of the message that carried it; a second call with the same number
+                adds nothing.
+            turn: The turn that called it; 0 if unknown.
         """
         if not self._is_new(message):
             return
@@ -256,13 +256,13 @@ class History:
         self._add(entry)
 
     def mark_tool(self, id: str, mark: ToolMark) -> None:
-        """Record how far a tool has got, before it takes that step.
+        """Record the next step of a tool, before it takes it.
 
-        If the process dies later, the mark remains: a tool that had begun is then read as
+        If the process dies later, the mark remains: a tool that had started is then read as
         ``effect_unknown``.
 
         Args:
-            id: The id its call was published with; an unknown one does nothing.
+            id: The published id of its call; an unknown one does nothing.
             mark: ``began`` before its body, ``committing`` before its effect; marks only rise.
         """
         for index in self._calls.get(id, [])[-1:]:
@@ -303,7 +303,7 @@ class History:
         """Return all entries as plain data."""
         return [as_plain(entry) for entry in self._entries]
 
-    # --- how ------------------------------------------------------------------------------------
+    # --- implementation -------------------------------------------------------------------------
 
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
@@ -325,7 +325,7 @@ class History:
         return unique
 
     def _id_of_job(self, id: str) -> str:
-        """Return the id that the call of a job has here."""
+        """Return the id of a job's call in this history."""
         back = {entry.job.id for entry in self._entries if isinstance(entry, JobEntry)}
         calls = (self._entries[index] for index in self._calls.get(id, ()))
         away = (
@@ -336,9 +336,9 @@ class History:
         return next((kept for kept in away if kept not in back), id)
 
     def _is_together(self, turn: int) -> bool:
-        """Whether a call made now is of the same step as the one before it.
+        """Whether a call made now belongs to the same step as the previous call.
 
-        A model has seen the results of its earlier steps before it calls again.
+        A model gets all results of a step before it calls again.
         """
         last = self._entries[-1] if len(self._entries) > self._loaded else None
         return isinstance(last, ToolEntry) and last.turn == turn and last.result is None
@@ -371,7 +371,7 @@ class History:
 
 
 def tool_record(entry: ToolEntry) -> ToolRecord:
-    """Return what the record of a cut turn says of one of its tools."""
+    """Return the record of a tool, for the record of a cut turn."""
     ran_s = 0.0 if entry.result is None else entry.result.ran_s
     return ToolRecord(entry.call.id, entry.call.name, entry.outcome, ran_s)
 
@@ -379,7 +379,7 @@ def tool_record(entry: ToolEntry) -> ToolRecord:
 def merged_records(
     old: InterruptionRecord | None, new: InterruptionRecord | None
 ) -> InterruptionRecord | None:
-    """Return the one record of a turn that was cut twice."""
+    """Merge the two records of a turn that was cut twice."""
     if old is None or new is None or old.verb == "pause":
         return new or old
     if STRENGTH[new.verb] <= STRENGTH[old.verb]:

@@ -1,4 +1,4 @@
-"""What a model is told of a turn that was cut, and of a tool that left no words of its own."""
+"""What a model reads about a turn that was cut, and about a tool without a result text."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ OUTCOME_WORDS: dict[ToolOutcome, str] = {
         "neither yes nor no."
     ),
 }
-"""Said where a tool's result brings no words."""
+"""Used if a tool's result has no text."""
 
 _QUOTED_CHARS = 300
-"""How much of the user's words a marker repeats at most; they stand in full beside it."""
+"""How many characters of the user's words a marker repeats; the full text is next to it."""
 
 
 def pending_words(entry: ToolEntry) -> str:
-    """Return what a model is told of a tool that has no result yet."""
+    """Return what a model reads about a tool that has no result yet."""
     if entry.mark == "called":
         return "It has not begun yet; its result will come later. Do not call it again."
     return "It is still running; its result will come later. Do not call it again."
 
 
 def marker_text(record: InterruptionRecord, was: str, now: str) -> str:
-    """Return what a model is told of a turn that was cut; empty for nothing.
+    """Return what a model reads about a turn that was cut; empty for nothing.
 
-    A barge-in is silent, for what was heard tells it all; so is a pause.
+    A barge-in adds no text, because the heard text says it all; nor does a pause.
 
     Args:
         record: The record of the turn.
-        was: What the user had asked for.
-        now: What the user said next; empty if nothing yet.
+        was: What the user asked for before.
+        now: What the user said next; empty for nothing yet.
     """
     if record.verb in ("barge_in", "pause", "resume"):
         return ""

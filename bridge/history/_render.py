@@ -1,10 +1,10 @@
-"""How a language model is told of a conversation: as it was heard, and with every call answered.
+"""Renders a conversation for a language model: as it was heard, and with every call answered.
 
-Each turn of an agent stands in one piece, where it began: its text up to a tool call, the calls of
-that step together, then their results, and so on.  What neither side said stands on the user's
-side, in a tag that names a random word; look-alikes of the tag in what people and tools say are
-made harmless, so nobody can forge one.  The system prompt is the only system message: templates of
-open models (Qwen's from 3.5 on) refuse a chat with another one further down.
+Each turn of an agent is one block, placed where it started: its text up to a tool call, the calls
+of that step together, then their results, and so on.  Notes are put on the user's side, in a tag
+with a random word; look-alikes of the tag in what people and tools say are defused, so nobody can
+forge one.  The system prompt is the only system message: templates of open models (Qwen's from 3.5
+on) reject a chat with another one further down.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _LOOKS_LIKE_A_FENCE = (
     rf"{_GAP}[e\uff45]"
     rf"{_GAP}[-_\u2010-\u2015\u2212\uff0d]"
 )
-"""The beginning of a tag, also in full-width characters and with invisible ones between.  It is
-text, which `re` compiles when it first needs it: that takes 8 ms, too much of an import."""
+"""The start of a tag, also in full-width characters and with invisible ones in between.  A string,
+which ``re`` compiles on first use: that takes 8 ms, too long for an import."""
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
-"""What both kinds of API take as the id of a call: Anthropic's characters, OpenAI's length."""
+"""The call ids that both kinds of API accept: Anthropic's characters, OpenAI's length."""
 _NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message on the user's side: the user's words, or a note of ours in its tag."""
+    """A message on the user's side: the user's words, or a note in its tag."""
 
     text: str
 
@@ -78,12 +78,12 @@ def as_chat(
 
     Args:
         entries: What was said and done.
-        system_prompt: What the model is told first; empty for nothing.
+        system_prompt: The system message; empty for none.
         note_tag: The word in the tag of notes, ``History.note_tag``.
-        turn: The turn that is being answered: its text stands as it was generated; 0 for none.
+        turn: The turn being answered, whose text is shown as generated; 0 for none.
 
     Returns:
-        Messages that are valid whatever the entries are: every call has one result right behind.
+        Messages that are valid whatever the entries are: every call is followed by its one result.
     """
     chat: list[ChatMessage] = []
     if system_prompt:
@@ -115,16 +115,16 @@ def _step_as_chat(step: Step) -> Iterator[ChatMessage]:
 def as_anthropic(
     entries: Iterable[Entry], system_prompt: str = "", *, note_tag: str, turn: int = 0
 ) -> tuple[str, list[ChatMessage]]:
-    """Return a conversation as Anthropic's messages API takes it.
+    """Return a conversation for Anthropic's messages API.
 
     Args:
         entries: What was said and done.
-        system_prompt: What the model is told first.
+        system_prompt: The system prompt.
         note_tag: The word in the tag of notes, ``History.note_tag``.
-        turn: The turn that is being answered, as in ``as_chat``.
+        turn: The turn being answered, as in ``as_chat``.
 
     Returns:
-        The system prompt, and messages of alternating roles, the user's first.
+        The system prompt, and messages of alternating roles, starting with the user's.
     """
     messages: list[ChatMessage] = []
     for piece in _Rendering(entries, note_tag, turn).pieces():
@@ -163,11 +163,11 @@ def _result_block(call: Called) -> dict[str, Any]:
 
 
 def last_messages(chat: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
-    """Return at most the last messages of a chat without parting a result from its call.
+    """Return the last messages of a chat without separating a result from its call.
 
     Args:
         chat: Messages as ``as_chat`` returns them.
-        count: How many at most, at least 1.
+        count: The maximum number of messages, at least 1.
     """
     kept = list(chat[-count:])
     while kept and kept[0]["role"] == "tool":
@@ -176,14 +176,14 @@ def last_messages(chat: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
 
 
 def tagged(text: str, note_tag: str) -> str:
-    """Return a note of ours, set off from what people say; `text` is harmless already."""
+    """Return a note in its tag; ``text`` must be harmless already."""
     return f"<note-{note_tag}>\n{text}\n</note-{note_tag}>"
 
 
 def harmless(text: str, note_tag: str) -> str:
-    """Return a text of others' in which nothing can be taken for a tag.
+    """Return a foreign text in which nothing can be mistaken for a tag.
 
-    What cannot be sent as UTF-8 becomes a question mark.
+    Characters that cannot be encoded as UTF-8 become question marks.
     """
     text = text.encode("utf-8", "replace").decode()
     text = re.sub(_LOOKS_LIKE_A_FENCE, "(note ", text)
@@ -191,7 +191,7 @@ def harmless(text: str, note_tag: str) -> str:
 
 
 def _is_told(entry: Entry) -> bool:
-    """Whether a model is told of an entry."""
+    """Whether a model sees an entry."""
     match entry:
         case UserEntry(is_returned=True) | NoteEntry(kind="fault") | AgentEntry(is_notice=True):
             return False
@@ -199,7 +199,7 @@ def _is_told(entry: Entry) -> bool:
 
 
 class _Rendering:
-    """Makes the messages of one conversation."""
+    """Builds the messages of one conversation."""
 
     def __init__(self, entries: Iterable[Entry], note_tag: str, turn: int) -> None:
         self._entries = tuple(e for e in entries if _is_told(e))
@@ -220,11 +220,11 @@ class _Rendering:
                 case UserEntry(content=text) if text.strip():
                     yield Said(self._clean(text))
                 case NoteEntry(kind="control", content=text) if text == moved_note(self._turn):
-                    pass  # the model of that turn has its task, and would answer this instead
+                    pass  # the model has its task already, and would answer this instead
                 case NoteEntry(content=text) if text.strip():
                     yield self._note(self._clean(text))
                 case UserEntry() | NoteEntry():
-                    pass  # providers refuse an empty text
+                    pass  # providers reject an empty text
                 case JobEntry():
                     yield self._job(entry)
                 case _:
@@ -245,7 +245,7 @@ class _Rendering:
         return self._note(f"{about} ({job.outcome}):\n{text}")
 
     def _called_together(self, index: int) -> list[int]:
-        """Return the calls of one step of a turn that nobody knows."""
+        """Return the calls of one step whose turn is unknown."""
         found = [index]
         for later in range(index + 1, len(self._entries)):
             entry = self._entries[later]
@@ -255,7 +255,7 @@ class _Rendering:
         return found
 
     def _answer(self, mine: list[int]) -> Iterator[Said | Step]:
-        """Yield what one turn said and called, then that it was cut."""
+        """Yield the texts and calls of one turn, then the marker of its cut."""
         entries = [self._entries[index] for index in mine]
         agents = [entry for entry in entries if isinstance(entry, AgentEntry)]
         text = "".join(self._text_of(entry) for entry in agents)
@@ -297,7 +297,7 @@ class _Rendering:
             yield self._note(self._clean(text))
 
     def _words_before(self, index: int) -> str:
-        """Return what the user had said when a turn began."""
+        """Return what the user had said when a turn started."""
         words: list[str] = []
         for entry in reversed(self._entries[:index]):
             if isinstance(entry, UserEntry):
@@ -322,7 +322,7 @@ def _steps(tools: Iterable[ToolEntry]) -> list[list[ToolEntry]]:
 
 
 def _json_object(arguments: Mapping[str, Any]) -> str:
-    """Return arguments as strict JSON; what JSON has no words for stands as Python writes it."""
+    """Return arguments as strict JSON; values that JSON lacks are written as by Python."""
     try:
         return json.dumps(arguments, allow_nan=False, default=repr)
     except (TypeError, ValueError, RecursionError):

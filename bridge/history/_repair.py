@@ -1,14 +1,15 @@
-"""Repair: what was written by a process that died is made a valid history.
+"""Repair: makes the history valid that a killed process left behind.
 
-Rules, each of which leaves a sound history as it is, so that repairing twice is repairing once:
-1. A call without a result gets one: ``effect_unknown`` if its body had begun, else ``not_started``.
-2. A call or a turn that went to the background and never came back gets the result of a job that
-   was lost: it ended with the process that worked on it.
+Each rule leaves a valid history unchanged, so repairing is idempotent:
+1. A call without a result gets one: ``effect_unknown`` if its body had started, else
+   ``not_started``.
+2. A call or a turn in the background without a result gets that of a lost job, because it ended
+   with its process.
 3. What was heard is a prefix of what was generated, in the entry and in its record.
-4. No two calls have one id; a result has the id and the name of its call.
-5. A turn has one record, on its first entry that has one, of the strongest verb; it belongs to that
+4. No two calls share an id; a result has the id and the name of its call.
+5. A turn has one record, of the strongest verb, on its first entry that has one; it belongs to that
    turn and lists the turn's tools.
-Entries are never dropped and never change places; lost jobs are added at the end.
+Entries are never dropped or reordered; lost jobs are added at the end.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ _LOST_TURN = (
     "The work ended with the process that did it, and no result will come. It may have partially "
     "executed; verify before retrying."
 )
-"""What a model is told of a turn in the background that was lost."""
+"""What a model reads about a lost turn in the background."""
 
 
 def repair(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return the entries of a history that no process is writing, made valid; idempotent.
+    """Repair the entries of a history that no process is writing; idempotent.
 
     Args:
         entries: What was read, in order.
@@ -136,7 +137,7 @@ def _lost_jobs(entries: list[Entry]) -> list[Entry]:
 
 
 def _turns_moved(entries: list[Entry]) -> dict[int, str]:
-    """Return the turns that went to the background, and the agent of each."""
+    """Return the turns that were moved to the background, each with its agent."""
     notes = {e.content for e in entries if isinstance(e, NoteEntry) and e.kind == "control"}
     agents = {e.turn: e.agent for e in entries if isinstance(e, AgentEntry)}
     turns = sorted(int(note.split()[1]) for note in notes if _MOVED.fullmatch(note))

@@ -69,8 +69,8 @@ class Segment:
             heard: The result of ``heard_length()``.
 
         Returns:
-                At most the end of the next word; 0 if unknown, infinite if it ends with audio that
-                still grows.
+            At most the end of the next word; 0 if unknown, infinite if it ends with audio that
+            still grows.
         """
         if self.words:
             return quiet_until_s(self.words, inside_s, self.duration_ms / 1000) - CLOSE_S

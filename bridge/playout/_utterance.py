@@ -273,7 +273,7 @@ class Utterance(PlayedPosition):
             chars: How many characters are said by then; ``None`` counts them.
 
         Returns:
-                At most ``position_ms``; equal to it if nothing is left to be heard.
+            At most ``position_ms``; equal to it if nothing is left to be heard.
         """
         chars = self._chars_at(position_ms) if chars is None else chars
         heard = self.generated[:chars].rstrip()

@@ -99,7 +99,7 @@ def heard_length(
         ends: The result of ``word_ends(text)``; ``None`` computes it.
 
     Returns:
-            0 to ``len(text)``, at the end of a word; all of the text if all the audio was played.
+        0 to ``len(text)``, at the end of a word; all of the text if all the audio was played.
     """
     if duration_s <= 0 or played_s <= 0:
         return 0

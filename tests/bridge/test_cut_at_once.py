@@ -49,7 +49,7 @@ async def test_whoever_looks_in_the_same_step_finds_the_cut(autojump_clock):
         answer = call.answer
         call.publish(UserStartedSpeaking())
         assert answer is not None
-        assert "by others" in answer.interrupt().reason
+        assert "something else" in answer.interrupt().reason
         assert [cut.heard for cut in call.history.interruptions] == ["One two "]
         assert call.history.interruptions[0].phase == "text"
         assert call.state == call.snapshot().state == "listening"

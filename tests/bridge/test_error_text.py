@@ -196,9 +196,9 @@ async def test_each_error_of_a_group_is_told(autojump_clock):
     ("status", "code", "check"),
     [
         (401, "invalid_api_key", "check api_key="),
-        (403, "", "what account and key are allowed"),
+        (403, "", "the permissions of the account and the key"),
         (404, "model_not_found", "check the model's name and base_url="),
-        (429, "rate_limit_exceeded", "check the rate limits"),
+        (429, "rate_limit_exceeded", "check the account's rate limits"),
         (429, "insufficient_quota", "check its billing"),
         (500, "", "check its status page"),
         (503, "", "check its status page"),

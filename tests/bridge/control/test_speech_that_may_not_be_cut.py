@@ -12,7 +12,7 @@ from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaki
 from bargein.testing import Caller, open_call
 
 NOTICE = "This call is recorded."
-CUT_TOO = "what is not interruptible is cut, too"
+CUT_TOO = "speech that is not interruptible is cut too"
 
 
 class Clerk:
@@ -60,7 +60,7 @@ async def test_a_barge_in_leaves_a_notice_alone_and_says_so_before(autojump_cloc
         await caller.at(1.0)
         notice = caller.call.say(NOTICE, interruptible=False)
         line = caller.call.handle.describe("barge_in")
-        assert line.endswith("; what is not interruptible is heard to its end.")
+        assert line.endswith("; speech that is not interruptible is heard to its end.")
         assert caller.call.handle.barge_in().accepted
         await caller.at(1.5)
         line = "Barge in: nothing would happen; what is being said is not interruptible."

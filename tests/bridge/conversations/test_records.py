@@ -108,6 +108,6 @@ def test_newer_records_are_refused():
     plain = json.loads(to_record(ENTRIES[0], 0.0))
     assert from_record(json.dumps({**plain, "mood": "good"}), 0.0) == ENTRIES[0]
     with pytest.raises(
-        ConversationError, match="has the version 2, and this program reads up to 1"
+        ConversationError, match="has the version 2, but this program reads only up to 1"
     ):
         from_record(json.dumps({**plain, "v": 2}), 0.0)
