@@ -13,20 +13,19 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     anthropic assemblyai cartesia deepgram elevenlabs accept address and argument as attempt
-    audio base batched body bpe cancellation canvas capture captured cell chinese click clock
-    closeup closing color connect connection content core database deadline decision decorator
-    default demo detector download duplicate editor english error espeak eval everywhere
-    execution extra failure feature field file flow french function generator german greeting
-    guard hearing hello http ignored incoming input japanese json keeper key keyboard label
-    late latency launch layout limit listener listening local lock log long main measure merge
-    microphone multi name number observer open openai option order output packed parser partial
-    pausable per picture piper plain player plugin position process python reconnecting
-    recorded recorder recording refusal rehearse remote repeated reply report resample resource
-    result resumable row runner running safe say schema scope screen script scripted serve
-    server service session setting shared signal signature signed similarity simulated single
-    slash socket sound source spanish sqlite start status stdio store stream table target task
-    terminal testing time traceback transfer type typed validation value view warning whole
-    wire work writer
+    audio base batched body bpe cancellation canvas capture captured chinese click clock
+    closeup color connect connection content core deadline decision decorator default demo
+    detector download duplicate editor english error espeak eval everywhere execution extra
+    failure field file french function generator german guard hearing hello http ignored input
+    japanese json keeper keyboard label late latency launch layout listener listening local
+    lock long main measure merge microphone multi name number observer open openai option order
+    output packed parser partial pausable per picture piper plain player plugin position
+    process python reconnecting recorded recorder recording refusal rehearse remote repeated
+    reply report resample resource result resumable row runner running safe say schema scope
+    screen script scripted serve server service session setting shared signal signature signed
+    similarity simulated single slash socket source spanish sqlite start status stdio store
+    table target task terminal testing time traceback transfer type typed validation value view
+    warning whole wire writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 
@@ -71,6 +70,20 @@ def test_a_module_is_named_in_words_that_are_explained(module: str) -> None:
     known = explained() | set(words(PLAIN)) | set(words(BETTER_WANTED))
     unknown = set(words(Path(module).name)) - known
     assert not unknown, f"explain {sorted(unknown)} in docs/glossary.md, or rename {module}"
+
+
+def test_plain_words_are_in_use_and_not_explained() -> None:
+    """The plain words are those that a module's name has and the glossary does not explain."""
+    used = {word for module in modules() for word in words(Path(module).name)}
+    assert set(words(PLAIN)) - used == set()
+    assert set(words(PLAIN)) & explained() == set()
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_module_is_not_named_for_what_any_module_has(module: str) -> None:
+    """No module is named only ``types``, ``utils`` or the like."""
+    says_nothing = {"base", "common", "data", "helper", "misc", "type", "util"}
+    assert set(words(Path(module).name)) - says_nothing, f"say what {module} has"
 
 
 def test_a_term_stands_in_the_glossary_once() -> None:
