@@ -18,9 +18,9 @@ from ._call import Call as Call
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
-from ._circuits import Circuit as Circuit
-from ._circuits import ProviderKind as ProviderKind
 from ._open_agent import open_agent as open_agent
+from ._provider_circuits import Circuit as Circuit
+from ._provider_circuits import ProviderKind as ProviderKind
 from ._shared_failures import record_fault as record_fault
 from ._speech_protocol import Speech as Speech
 from ._stage_budgets import Budgets as Budgets

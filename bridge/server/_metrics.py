@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import final, get_args
 
-from .._circuits import circuits
+from .._provider_circuits import circuits
 from ..events import AnswerStage
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
