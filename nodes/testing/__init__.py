@@ -8,7 +8,7 @@ from __future__ import annotations
 from ._refusals import anthropic_problems, chat_problems, request_problems
 from ._request import CalledTool, ModelRequest
 from ._script import Piece, Reply, ScriptedCall, ScriptError, calls, words
-from ._scripted import ScriptedModel
+from ._scripted_model import ScriptedModel
 from .checks import (
     CheckOptions,
     CheckReport,
