@@ -23,9 +23,9 @@ PLAIN = """
     process python reconnecting recorded recorder recording refusal rehearse remote repeated
     reply report resample resource result resumable row runner running safe say schema scope
     screen script scripted serve server service session setting shared signal signature signed
-    similarity simulated single slash socket source spanish sqlite start status stdio store
-    table target task terminal testing time traceback transfer type typed validation value view
-    warning whole wire writer
+    similarity simulated single slash socket source spanish spoken sqlite start status stdio
+    store table target task terminal testing time traceback transfer type typed validation
+    value view warning whole wire writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

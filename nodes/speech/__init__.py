@@ -3,9 +3,6 @@
 from ._backchannel import BackchannelDetector as BackchannelDetector
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
-from ._context_text import FollowedContext as FollowedContext
-from ._context_text import SpokenText as SpokenText
-from ._context_text import open_followed_context as open_followed_context
 from ._ear import Ear as Ear
 from ._ear import SilenceOnly as SilenceOnly
 from ._echo_detector import EchoDetector as EchoDetector
@@ -32,6 +29,9 @@ from ._protocols import VoiceActivity as VoiceActivity
 from ._resample import EvenResampler as EvenResampler
 from ._resample import Resampler as Resampler
 from ._resample import resample as resample
+from ._spoken_text import FollowedContext as FollowedContext
+from ._spoken_text import SpokenText as SpokenText
+from ._spoken_text import open_followed_context as open_followed_context
 from ._streaming_ear import StreamingEar as StreamingEar
 from ._streaming_protocols import EarFact as EarFact
 from ._streaming_protocols import EarRestarted as EarRestarted
