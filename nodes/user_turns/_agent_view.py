@@ -1,8 +1,8 @@
-"""What turn taking knows of the agent at the moment in which it decides."""
+"""The agent's side of a call, as turn taking sees it when it decides."""
 
-# A view that looks when it is asked has properties where a given one has values; as neither is
-# written, one stands for the other.
-# pyright: reportIncompatibleVariableOverride=false, reportIncompatibleMethodOverride=false
+# A live view has properties where a given one has fields. Since neither is ever assigned, one can
+# replace the other. pyright: reportIncompatibleVariableOverride=false,
+# reportIncompatibleMethodOverride=false
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class AgentView:
     is_at_work: bool = False
     """Whether it is working on an answer, or one waits to be heard."""
     may_be_cut: bool = True
-    """Whether what is heard may be cut by the caller's voice."""
+    """Whether the caller's voice may interrupt the current speech."""
     saying: str = ""
     """What it says around now."""
     first_sound_s: float = math.inf
-    """When its first sound of the call was heard, on trio's clock; infinite before."""
+    """When its first audio of the call was heard, by trio's clock; infinity before."""
     first_message: bool = False
-    """Whether the first thing it says in this call is not over yet."""
+    """Whether it is still saying its first speech of the call."""
     state: str = "idle"
     """The state of the call."""
     agent: str = ""
@@ -52,21 +52,21 @@ class AgentView:
 
 
 class LiveView(AgentView):
-    """The agent's side of a call; each attribute is as it was when it was first asked for.
+    """The agent's side of a call; each attribute is computed when it is first read.
 
-    Made anew for each fact, and asked within that step only.
+    A new one is made for each fact, and read only within that step.
     """
 
     _agent: AgentStatus
     _is_first: bool
 
     def __init__(self, agent: AgentStatus, first_sound_s: float, *, is_first: bool) -> None:
-        """Look at the agent.
+        """Keep what the attributes are computed from.
 
         Args:
-            agent: The agent, as its call knows it.
-            first_sound_s: When its first sound of the call was heard; infinite before.
-            is_first: Whether the first thing it says in this call is not over yet.
+            agent: The status of the agent in its call.
+            first_sound_s: When its first audio of the call was heard; infinity before.
+            is_first: Whether it has not finished its first speech of the call.
         """
         object.__setattr__(self, "first_sound_s", first_sound_s)
         self.__dict__["_agent"] = agent
@@ -89,12 +89,12 @@ class LiveView(AgentView):
 
     @cached_property
     def first_message(self) -> bool:
-        """Whether the first thing it says in this call is not over yet."""
+        """Whether it is still saying its first speech of the call."""
         return self._is_first and not self.is_idle
 
     @cached_property
     def may_be_cut(self) -> bool:
-        """Whether what is heard may be cut by the caller's voice."""
+        """Whether the caller's voice may interrupt the current speech."""
         return not self.is_audible or self._agent.may_be_cut_by(UserStartedSpeaking)
 
     @cached_property

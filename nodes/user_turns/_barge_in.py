@@ -1,29 +1,29 @@
-"""When a barge-in is real: the strategy that is asked while the agent speaks or works.
+"""The barge-in strategy: decides what is a real interruption while the agent speaks or works.
 
-The rules, in the order in which they are tried; the first that knows an answer gives it:
+The rules in the order in which they are tried; the first one with an answer decides:
 
-1. ``echo``: words that the agent is just saying are its own.
-2. ``interruption_phrases``: "stop" is an interruption, whatever else is said, unless the recogniser
+1. ``echo``: words that the agent is saying are its own.
+2. ``interruption_phrases``: "stop" is an interruption whatever else is said, unless the recogniser
    thinks that nobody spoke.
-3. ``acknowledgements``: words of assent alone are none.
-4. ``misheard_words``: a few words of what is surely a hum, or an echo, are what a recogniser makes
-   of it; but for numbers, "no", and a word that it is sure of.
-5. ``hint_words``: words of a short sound that all stand in the recogniser's hint are what it reads
-   into a cough, unless it is as sure without the hint that somebody spoke.
-6. ``min_confidence``: words of a short sound that the recogniser itself is unsure of are what it
-   makes of a cough.
+3. ``acknowledgements``: a backchannel alone is not an interruption.
+4. ``misheard_words``: a few words from what is surely a hum or an echo are misheard, except for
+   numbers, "no", and a word that the recogniser is sure of.
+5. ``hint_words``: if all words of a short sound are in the recogniser's hint, it reads them into a
+   cough, unless it is as sure without the hint that somebody spoke.
+6. ``min_confidence``: words of a short sound with a low confidence are misheard from a cough.
 7. ``noises``: what a recogniser writes for a laugh, a cough or a sneeze ("ha ha", "C-", "But...")
-   is no word.
-8. ``min_words``: enough other words are one; fewer are kept for later.
-9. ``words``: a sound without words was none.
-10. ``hint``: what the sound itself tells is enough to let the agent go on for now.
-11. ``min_duration_s``, ``acknowledgement_lasts_s``: a voice that lasts is an interruption before
-   any word is known.
+   is not a word.
+8. ``min_words``: enough other words are an interruption; fewer are kept for later.
+9. ``words``: a sound without words was not an interruption.
+10. ``hint``: the classification of the sound is enough to let the agent go on for now.
+11. ``min_duration_s``, ``acknowledgement_lasts_s``: a voice that lasts is an interruption even
+    before words are known.
 12. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
     for now.
 
-Words that were heard when the voice stopped are tentative: if they are nothing, the agent goes on,
-else it is held for a breath; they never interrupt, and a voice that goes on makes them worthless.
+Words that were recognised when the voice stopped are tentative: if they are nothing, the agent goes
+on, otherwise it is held for the length of a breath. They never interrupt, and they are void if the
+voice goes on.
 
 In ``hint_words`` the hint is the recogniser's, a list of words that callers are likely to use; in
 ``hint`` it is a ``VoiceHint``.
@@ -61,10 +61,10 @@ class BargeIn(Protocol):
     """Decides whether a sound of the caller interrupts an agent that speaks or works."""
 
     def judge(self, sound: Sound, settings: TurnSettings) -> Verdict:
-        """Return what is to be made of a sound.
+        """Return a verdict on a sound.
 
-        It is called whenever there is news of the sound, and at the time that the last verdict
-        named.  It must keep no state: it serves many calls, and may be called more than once for
+        It is called whenever more is known of the sound, and at the time that the last verdict
+        named. It must not keep state: it serves many calls, and may be called more than once for
         the same moment.
 
         Args:
@@ -76,10 +76,10 @@ class BargeIn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HoldThenDecide:
-    """Holds the agent's speech at the first voice, and then finds out what the voice is."""
+    """Holds the agent's speech at the first voice, then finds out what the voice is."""
 
     def judge(self, sound: Sound, settings: TurnSettings) -> Verdict:
-        """Return what the first rule that knows says.
+        """Return the verdict of the first rule that has one.
 
         Args:
             sound: What was heard so far.
@@ -97,10 +97,10 @@ class HoldThenDecide:
 
 
 def _for_now(verdict: Verdict, sound: Sound, settings: TurnSettings) -> Verdict:
-    """Return a verdict that something still to come may change, with the time to ask again.
+    """Return a verdict that is not final, with the time to ask again.
 
-    What lets the agent go on for now does not outlast a voice that goes on; only words that the
-    agent is saying itself are no voice.
+    A verdict that lets the agent go on for now yields to a voice that lasts, unless the words are
+    the agent's own.
     """
     if verdict.decision != "echo" or verdict.rule == "hint":
         lasting = _duration(sound, settings)
@@ -110,9 +110,9 @@ def _for_now(verdict: Verdict, sound: Sound, settings: TurnSettings) -> Verdict:
 
 
 def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """Tentative words tell at once whether it was nothing.
+    """Return a verdict from tentative words, which show at once whether the sound was nothing.
 
-    If it goes on after all, they tell nothing.
+    If the voice goes on after all, they show nothing.
     """
     if sound.words_are_old or sound.is_voiced or may_go_on(sound, settings):
         return None
@@ -122,7 +122,7 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
             return None
         unsure = verdict is not None and verdict.rule == "min_confidence"
         if unsure and (sound.confidence or 0.0) >= settings.min_confidence:
-            return None  # with the silence behind them the recogniser may be surer
+            return None  # with the silence after it the recogniser may be surer
         if verdict is not None:
             later_s = _next_look_s(sound, settings)
             return replace(verdict, decision="silence", final=False, look_in_s=later_s)
@@ -184,9 +184,9 @@ def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
 
 
 def _is_sure_word(sound: Sound, settings: TurnSettings) -> bool:
-    """Whether words outweigh the sound of assent: recognisers make no number of a hum.
+    """Whether words outweigh the sound of a backchannel: recognisers never hear a number in a hum.
 
-    Of half an "uh-huh" they do, so these are the words of the whole sound.
+    They may in half an "uh-huh", so only words of the whole sound count.
     """
     if not sound.words_known:
         return False
@@ -216,13 +216,13 @@ def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
     if hint is None or hint.kind == "speech" or hint.probability < settings.hint_above:
         return None
     if sound.text and hint.kind != "acknowledgement":
-        return None  # words are no noise
+        return None  # words are not noise
     values = {"probability": round(hint.probability, 3), "hint_above": settings.hint_above}
     return Verdict(hint.kind, "hint", values, final=False)
 
 
 def _duration(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """A voice that lasts; sound alone does not count at first, nor if it seems to be none."""
+    """Return an interruption for a voice that lasts, unless it is too early or seems no voice."""
     found = duration_that_counts(sound, settings)
     if found is None or not sound.lasts(found[1]) or _warms_for_s(sound, settings) > CLOSE_S:
         return None
@@ -232,14 +232,14 @@ def _duration(sound: Sound, settings: TurnSettings) -> Verdict | None:
 
 
 def _warms_for_s(sound: Sound, settings: TurnSettings) -> float:
-    """For how long sound alone did not count yet when the voice was last heard."""
+    """Return for how many more seconds sound alone did not count when the voice was last heard."""
     if math.isinf(sound.agent.first_sound_s):
         return 0.0
     return sound.agent.first_sound_s + settings.echo_warm_up_s - (sound.now_s - sound.silent_s)
 
 
 def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, float] | None:
-    """Return the setting that says for how long this sound has to last, and how long; None: never.
+    """Return the setting that says how long this sound has to last, and its value; None for never.
 
     Args:
         sound: What was heard so far.
@@ -252,11 +252,11 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     if sound.seems("echo", settings.hint_above) and not text:
         return None
     if sound.seems("noise", settings.hint_above) and not _has_words(sound, settings):
-        return None  # what is said for so long comes as words
+        return None  # speech of that length has words
     if text and _nobody_spoke(sound, settings):
         return None
     if text and settings.phrases.is_noise(text):
-        return None  # people laugh for seconds; what they say behind it comes as words
+        return None  # people laugh for seconds; speech after that has words
     assent = hint is not None and sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
     assent = assent or (bool(text) and settings.phrases.is_acknowledgement(text))
     if assent and settings.acknowledgement_lasts_s > least_s:
@@ -265,16 +265,16 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
 
 
 def _nobody_spoke(sound: Sound, settings: TurnSettings) -> bool:
-    """Whether the recogniser takes the sound, as far as it was heard, for none of speech."""
+    """Whether the recogniser takes the sound so far for something other than speech."""
     if sound.words_tentative or sound.words_are_old or sound.confidence is None:
         return False
     return sound.confidence < min(NOBODY_SPOKE, settings.min_confidence)
 
 
 def _unsure(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """Words that the recogniser is unsure of are noise, once the voice has stopped or nobody spoke.
+    """Return noise for uncertain words, once the voice has stopped or nobody spoke.
 
-    A voice that goes on is held for longer: either it stops, or it interrupts by lasting.
+    A continuing voice is held for longer: either it stops, or it interrupts by lasting.
     """
     verdict = unsure_words(sound, settings)
     goes_on = sound.is_voiced and duration_that_counts(sound, settings) is not None
@@ -282,13 +282,14 @@ def _unsure(sound: Sound, settings: TurnSettings) -> Verdict | None:
 
 
 def _has_words(sound: Sound, settings: TurnSettings) -> bool:
-    """Whether there are words of it that could be said in earnest."""
+    """Whether it has words that may be meant."""
     is_assent = settings.phrases.is_acknowledgement(sound.text)
     return bool(sound.text) and not is_assent and unsure_words(sound, settings) is None
 
 
 def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """What seems assent, or does not interrupt by lasting, must not hold the agent for long."""
+    """Return a verdict for a sound that may hold the agent only briefly, once it has held it so
+    long."""
     kind = _short_hold(sound, settings)
     if not kind or not sound.held_s or settings.longest_hold_s - sound.held_s > CLOSE_S:
         return None
@@ -297,9 +298,9 @@ def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:
 
 
 def _short_hold(sound: Sound, settings: TurnSettings) -> Literal["", "acknowledgement", "unclear"]:
-    """Return what makes the hold a short one; empty if nothing does.
+    """Return why the hold has to be short; empty if it does not.
 
-    That a voice has just stopped does not: a gap behind the first syllable is no end.
+    That a voice has just stopped is no reason: a gap after the first syllable is not its end.
     """
     if may_go_on(sound, settings):
         return ""
@@ -318,7 +319,7 @@ def _fell_silent(sound: Sound, settings: TurnSettings) -> Verdict | None:
 
 
 def _timeout(sound: Sound, settings: TurnSettings) -> tuple[str, float]:
-    """Return after how many seconds of silence it is over; words that may go on take a breath."""
+    """Return the setting for the silence that ends it, and its value; words allow for a breath."""
     is_gap = sound.words_tentative and not sound.words_are_old
     says_something = is_gap and _has_words(sound, settings)
     if says_something or may_go_on(sound, settings):
@@ -327,25 +328,25 @@ def _timeout(sound: Sound, settings: TurnSettings) -> tuple[str, float]:
 
 
 def timeout(hint: Hint | None, voiced_s: float, settings: TurnSettings) -> tuple[str, float]:
-    """Return after how many seconds of silence a sound is over, and the setting that says so.
+    """Return the setting for the silence after which a sound is over, and its value in seconds.
 
     Args:
-        hint: The newest hint at what it is.
-        voiced_s: For how long it was heard.
+        hint: The newest hint about the sound.
+        voiced_s: How long the sound was heard.
         settings: As they are at this moment.
     """
     usual = "false_interruption_timeout_s", settings.false_interruption_timeout_s
     breathes = is_surely_speech(hint) or _is_long_for_a_word(hint, voiced_s, settings)
     if not breathes or settings.speech_timeout_s <= usual[1]:
-        return usual  # who waits long for any sound waits no less for speech
+        return usual  # a long wait for any sound is no shorter for speech
     return "speech_timeout_s", settings.speech_timeout_s
 
 
 def _is_long_for_a_word(hint: Hint | None, voiced_s: float, settings: TurnSettings) -> bool:
-    """Whether its length tells that a sound of which no hint says anything else is speech.
+    """Whether a sound is speech by its length, if no hint says otherwise.
 
-    The hold for it is longer by then than one that passes for a pause of the agent's, so little is
-    lost by waiting for the words, and going on would be talking over the caller.
+    By then the hold is longer than a natural pause of the agent, so waiting for the words loses
+    little, while going on would talk over the caller.
     """
     if hint is not None and hint.kind != "speech" and hint.probability >= LIKELY:
         return False
@@ -353,16 +354,16 @@ def _is_long_for_a_word(hint: Hint | None, voiced_s: float, settings: TurnSettin
 
 
 def is_surely_speech(hint: Hint | None) -> bool:
-    """Return whether the sound itself tells that its words will not be assent.
+    """Return whether the sound itself shows that its words will not be a backchannel.
 
     Args:
-        hint: The newest hint at what it is.
+        hint: The newest hint about the sound.
     """
     return hint is not None and hint.kind == "speech" and hint.probability >= SURE
 
 
 def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
-    """In how many seconds a rule that knows nothing yet may know something."""
+    """Return in how many seconds an undecided rule may be able to decide."""
     looks = []
     counts = duration_that_counts(sound, settings)
     if sound.is_voiced and counts is not None:
@@ -375,22 +376,23 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
 
 
 LIKELY = 0.5
-"""From this probability on a hint at an acknowledgement is more likely right than wrong: the sound
-may then last longer, and holds the agent's speech for `longest_hold_s` at most."""
+"""From this probability on, a hint of a backchannel is more likely right than wrong: the sound may
+then last longer, and holds the agent's speech for at most `longest_hold_s`."""
 
 FASTEST_WORDS_S = 8.0
-"""Words a second that nobody says; auctioneers reach 6.  Recognisers fill a hum with more."""
+"""More words a second than anybody says; auctioneers reach 6. Recognisers hear more in a hum."""
 
 SURE = 0.9
-"""From this probability on a hint at an acknowledgement, or an echo, outweighs a few words that say
-otherwise: of "mm-hmm" Whisper makes "Emma." and "And Amazon".  One at speech is as sure."""
+"""From this probability on, a hint of a backchannel or an echo outweighs a few words that say
+otherwise: Whisper turns "mm-hmm" into "Emma." and "And Amazon". A hint of speech is as sure."""
 
 LONGER_S = 0.1
-"""By how much more than `longest_hold_s` a sound lasts that is longer than most short words."""
+"""How much longer than `longest_hold_s` a sound lasts that is longer than most short words, in
+seconds."""
 
 SCRAP_S = 0.4
-"""A single word of a sound that is shorter needs only `hint_above`: of a quick "uh-huh" recognisers
-make any short word, and of what callers say to interrupt few words are so short."""
+"""A hint from `hint_above` on outweighs a single word in a shorter sound, in seconds: recognisers
+turn a quick "uh-huh" into any short word, and few words that interrupt are so short."""
 
 Misheard = Literal["acknowledgement", "echo"]
 
@@ -406,7 +408,7 @@ _WORD_RULES: tuple[Rule, ...] = (
     written_as_noise,
     _enough_words,
 )
-"""They know nothing of a sound without words."""
+"""These rules need words."""
 
 _SOUND_RULES: tuple[Rule, ...] = (
     no_words,

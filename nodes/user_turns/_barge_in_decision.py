@@ -14,7 +14,7 @@ from ._undecided_sound import OVERRUN, UndecidedSound
 
 
 def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:
-    """Decide as much about a sound as can be decided now."""
+    """Decide what can be decided about a sound now."""
     if not undecided.agent_was_busy and not state.view.is_idle:
         undecided.note_agent("")
     _bound_voice(state, undecided)
@@ -30,7 +30,7 @@ def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:
         # At the latest then nothing more is known of it.
         state.look_at(undecided.voice.sign_s + state.settings.words_within_s)
     if state.undecided is undecided:
-        state.said_around(undecided)  # it may fall silent before the words are known
+        state.said_around(undecided)  # the agent may fall silent before the words are known
 
 
 def _sound(state: TurnTakingState, undecided: UndecidedSound) -> Sound:
@@ -64,7 +64,7 @@ def _sound(state: TurnTakingState, undecided: UndecidedSound) -> Sound:
 
 
 def _bound_voice(state: TurnTakingState, undecided: UndecidedSound) -> None:
-    """Let a voice that never stops count as stopped."""
+    """Count a voice that never stops as stopped."""
     voice, settings = undecided.voice, state.settings
     if not voice.is_on:
         return
@@ -82,7 +82,7 @@ def _bound_voice(state: TurnTakingState, undecided: UndecidedSound) -> None:
 
 
 def blocking_rule(state: TurnTakingState) -> str:
-    """Return the rule by which the caller's voice interrupts nothing now; empty for none."""
+    """Return the rule that keeps the caller's voice from interrupting now; empty for none."""
     view, mute = state.view, state.settings.mute
     if view.is_idle:
         return ""
@@ -94,7 +94,7 @@ def blocking_rule(state: TurnTakingState) -> str:
 
 
 def _mute(state: TurnTakingState, undecided: UndecidedSound) -> None:
-    """Find out whether the sound may interrupt; words of a time when it must not stay kept."""
+    """Find out whether the sound may interrupt; words from a time when it must not are kept."""
     rule = blocking_rule(state)
     is_now = undecided.voice.is_on or not undecided.voice.was_heard
     if rule and is_now and undecided.blocked not in (rule, OVERRUN):
@@ -136,7 +136,7 @@ def _look_at_start(state: TurnTakingState, undecided: UndecidedSound, sound: Sou
 
 
 def _is_answer(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> bool:
-    """Whether words that began while the agent was busy are an answer; else they are dropped."""
+    """Whether words that began while the agent was busy are an answer; if not, they are dropped."""
     verdict = _judge(state, sound)
     if verdict.decision == "echo" or not sound.text:
         drop(state, undecided, verdict)
@@ -191,7 +191,7 @@ def _look_at_barge_in(state: TurnTakingState, undecided: UndecidedSound, sound: 
 
 
 def _awaits_more(verdict: Verdict) -> bool:
-    """Whether a strategy waits for more of a sound, even if its words so far are known."""
+    """Whether a strategy waits for more of a sound even though its words so far are known."""
     return verdict.decision == "undecided" and verdict.look_in_s < math.inf
 
 

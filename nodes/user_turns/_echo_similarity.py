@@ -1,4 +1,4 @@
-"""Tells the agent's own words, heard by the caller's microphone, from words of the caller."""
+"""Distinguishes the agent's own words in the caller's microphone from the caller's words."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from difflib import SequenceMatcher
 from ._phrases import words_of
 
 SHORTEST_RUN = 4
-"""So many characters in a row have to be the same to count: fewer are the same by chance in most
-pairs of sentences."""
+"""How many characters in a row have to match to count: fewer match by chance in most pairs of
+sentences."""
 
 
 def similarity(heard: str, saying: str) -> float:
-    """Return which share of what was heard is being said, in that order, 0 to 1.
+    """Return the share of heard words that the agent is saying, in that order, 0 to 1.
 
-    By words or by characters, whichever is more: recognisers split the words of an echo in other
-    places ("ware house").
+    Compares words and characters, and the higher share counts: recognisers split the words of an
+    echo in other places ("ware house").
 
     Args:
         heard: A transcript of the microphone.

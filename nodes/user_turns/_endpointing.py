@@ -1,6 +1,6 @@
-"""When a turn of the caller ends: strategies that say how long a silence has to last.
+"""Endpointing strategies, which say how long a silence has to last to end the caller's turn.
 
-A strategy is asked at every pause, and again when more is known of it.  The turn ends when the
+A strategy is asked at every pause, and again when more is known about it.  The turn ends when the
 silence has lasted that long and the words are known.
 """
 
@@ -20,7 +20,7 @@ class Pause:
     """What is known of a silence in a turn."""
 
     score: float | None = None
-    """How complete the turn sounds to an end-of-turn model, 0 to 1; None if none has told."""
+    """How complete the turn sounds to an end-of-turn model, 0 to 1; ``None`` without a score."""
     is_over: bool = False
     """Whether an ear with turns of its own has decided that the turn is over."""
     text: str = ""
@@ -28,19 +28,19 @@ class Pause:
     turn_s: float = 0.0
     """How long the turn had lasted when this silence began, in seconds; 0 if no voice was heard."""
     earlier_s: tuple[float, ...] = ()
-    """The silences of this caller that turned out not to be an end, in seconds, oldest first."""
+    """This caller's silences that did not end a turn, in seconds, oldest first."""
     earlier_in_turn_s: tuple[float, ...] = ()
-    """Those of this turn."""
+    """The silences of this turn, in the same way."""
     unfinished: bool = False
-    """Whether the words end where no sentence does: "I would like a"."""
+    """Whether the words cannot end a sentence: "I would like a"."""
     spelling: bool = False
-    """Whether the words so far are figures or letters, of which more may come: "four nine"."""
+    """Whether the words so far are digits or letters, which may continue: "four nine"."""
     wants_noun: bool = False
-    """Whether the last word wants a noun behind it, though some sentences end so: "a large"."""
+    """Whether the last words usually need a noun, although some sentences end so: "a large"."""
     lacks_stop: bool = False
-    """Whether the words begin as a sentence is written, but end without its full stop."""
+    """Whether the words begin like a written sentence, but end without a full stop."""
     is_answer: bool = False
-    """Whether the words are nothing but an answer: "yes", "okay", "no"."""
+    """Whether the words are only an answer: "yes", "okay", "no"."""
 
 
 @runtime_checkable
@@ -61,8 +61,8 @@ class FixedEndpointing:
     """Ends the turn after any silence of a fixed length."""
 
     silence_s: float = 0.7
-    """In seconds, from 0.  Between the 0.2 s after which people usually answer one another and the
-    second at which they ask whether somebody is there."""
+    """The silence in seconds, from 0. The default lies between the 0.2 s after which people usually
+    answer and the second after which they ask whether somebody is there."""
 
     def __post_init__(self) -> None:
         """Check the number."""
@@ -79,11 +79,11 @@ class FixedEndpointing:
 
 @dataclass(frozen=True, slots=True)
 class EarEndpointing:
-    """The ear ends the turn, as those of vendors do that detect turns themselves."""
+    """Lets the ear end the turn, for ears that detect turns themselves."""
 
     longest_s: float = 6.0
-    """The silence in seconds that ends a turn though the ear has not said so: above the vendors'
-    own timeouts (5 and 5.6 s)."""
+    """The silence in seconds that ends a turn without the ear: above the vendors' own timeouts (5
+    and 5.6 s)."""
 
     def __post_init__(self) -> None:
         """Check the number."""
@@ -158,13 +158,13 @@ class DynamicEndpointing:
     """Learns how long this caller pauses, and waits slightly longer."""
 
     min_s: float = 0.4
-    """The shortest wait, in seconds; what callers without pauses get."""
+    """The shortest wait, in seconds; callers without pauses get it."""
     max_s: float = 1.2
     """The longest wait, in seconds."""
     margin: float = 1.3
-    """How many times the caller's usual pause is waited for."""
+    """The wait as a multiple of the caller's usual pause."""
     weight: float = 0.4
-    """How much the newest pause counts against all before it, above 0 and up to 1."""
+    """The weight of the newest pause against all earlier ones, above 0 and up to 1."""
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -183,7 +183,7 @@ class DynamicEndpointing:
         _check_margin("DynamicEndpointing", self.margin)
 
     def wait_s(self, pause: Pause) -> float:
-        """Return the caller's usual pause and the margin, within the bounds.
+        """Return the caller's usual pause times the margin, within the bounds.
 
         Args:
             pause: The pause; it learns from `earlier_s`, and waits longest in mid-sentence.
@@ -202,25 +202,25 @@ class ModelEndpointing:
     """Combines an end-of-turn model, which hears whether the turn sounds complete, with its words.
 
     The model judges intonation, and errs most often on the first words of a sentence.  Words that
-    cannot end a sentence ("I would like a") outweigh it, and so do digits, each of which sounds
-    complete.  A caller who has paused to think before in this turn or call gets more time, as most
-    do it again.
+    cannot end a sentence ("I would like a") outweigh it, and so do digits, since each digit sounds
+    complete.  A caller who has paused to think before in this turn or call gets more time, because
+    most do it again.
     """
 
     longest_pause_s: float = 1.3
-    """Silence in seconds that ends a turn which the model is sure is not complete.  People who read
-    pause for 0.9 to 1.2 s within sentences of which it has said so."""
+    """Silence in seconds that ends a turn which the model is sure is incomplete. People who read
+    aloud pause for 0.9 to 1.2 s within such sentences."""
     unscored_pause_s: float = 1.0
-    """The same for a turn about which the model says nothing, if it is not longer: where silence
-    begins to feel like a lost line."""
+    """The same for a turn without a score, if it is not longer: from then on silence feels like a
+    lost line."""
     complete_above: float = 0.5
-    """A turn is complete from this probability on.  The threshold of Smart Turn's authors."""
+    """From this probability on, a turn is complete: the threshold of Smart Turn's authors."""
     shortest_pause_s: float = 0.5
     """Silence in seconds that ends a turn which sounds complete, or is too short to tell.  Of 50
     beginnings of people's orders, cut at a pause, 58 % sound complete."""
     surely_above: float = 0.94
-    """From this probability on a turn is surely complete: of 50 whole orders 82 % were, and of
-    those beginnings 26 %."""
+    """From this probability on, a turn is surely complete: 82 % of 50 whole orders were, and 26 %
+    of those beginnings."""
     sure_pause_s: float = 0.32
     """Silence in seconds that ends a turn which is surely complete, or nothing but an answer that
     sounds complete."""
@@ -229,19 +229,19 @@ class ModelEndpointing:
     and an adjective ("a large"), one that is too short to tell, and one that has gone on for long.
     People who say a number in groups pause for 0.4 to 0.7 s."""
     rhythm: float = 1.5
-    """How many times the longest pause between figures is waited for, from the third on."""
+    """The wait as a multiple of the longest pause between digits, from the third pause on."""
     short_turn_s: float = 0.8
-    """Of less speech than this, in seconds, the melody says little: each first word of 14 numbers
-    sounded complete, most of them with 0.9 and more."""
+    """Below this length, in seconds, intonation says little: the first word of each of 14 numbers
+    sounded complete, most with 0.9 or more."""
     long_turn_s: float = 3.65
-    """From this length on, in seconds, a turn of ten and more words is a long one: who tells
-    something pauses between sentences that each sound complete."""
+    """From this length on, in seconds, a turn of ten or more words is long: people who tell a story
+    pause between sentences that each sound complete."""
     unfinished_pause_s: float = 1.5
-    """Silence in seconds that ends a turn in mid-sentence.  People who look for a word mostly find
-    it within a second and a half; a caller who gave up waits no longer than that."""
+    """Silence in seconds that ends a turn in mid-sentence.  People mostly find a missing word
+    within a second and a half, and a caller who gave up waits no longer than that."""
     margin: float = 1.3
-    """How many times the longest pause of this turn is waited for, up to `unfinished_pause_s`; and
-    how many times the usual pause of this call, up to `spelling_pause_s`."""
+    """The wait as a multiple of the longest pause of this turn, up to `unfinished_pause_s`, and of
+    the usual pause of this call, up to `spelling_pause_s`."""
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -298,7 +298,7 @@ class ModelEndpointing:
         return max(waits, key=lambda wait: wait[0])
 
     def _by_sound(self, pause: Pause) -> tuple[float, str]:
-        """Return the wait that the model calls for, or what counts where its melody says little."""
+        """Return the wait that the model calls for, or another one if intonation says little."""
         if pause.score is None:
             return min(self.unscored_pause_s, self.longest_pause_s), "no score"
         if pause.spelling:
@@ -316,7 +316,7 @@ class ModelEndpointing:
         return self.shortest_pause_s + spread_s * missing, "sound"
 
     def _between_figures(self, pause: Pause) -> tuple[float, str]:
-        """Return how long figures are waited for: their caller's rhythm, where it is known."""
+        """Return the wait after digits: the caller's rhythm if it is known."""
         gaps_s = [pause_s for pause_s in pause.earlier_in_turn_s if pause_s >= REAL_PAUSE_S]
         if len(gaps_s) < RHYTHM_PAUSES:
             return self.spelling_pause_s, "spelling"
@@ -325,18 +325,18 @@ class ModelEndpointing:
 
 
 LONG_TURN_WORDS = 10
-"""What is longer, but has fewer words, is not told by one voice: noise began it or goes on in it,
-or the caller is one who pauses, which is waited for anyway."""
+"""A long turn has at least so many words. With fewer words, noise is part of it, or the caller
+makes pauses, which extend the wait anyway."""
 
 RHYTHM_PAUSES = 3
-"""Pauses between figures that show a rhythm."""
+"""How many pauses between digits show a rhythm."""
 
 REAL_PAUSE_S = 0.25
-"""A shorter gap is a closure, or a breath."""
+"""A shorter gap, in seconds, is a closure or a breath."""
 
 
 def _usual_s(earlier_s: Sequence[float]) -> float:
-    """Return the median of a caller's pauses; 0 before there are two, as one tells little."""
+    """Return the median of a caller's pauses; 0 before there are two."""
     real = [pause_s for pause_s in earlier_s if pause_s >= REAL_PAUSE_S]
     return median(real) if len(real) > 1 else 0.0
 

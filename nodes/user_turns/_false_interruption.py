@@ -1,4 +1,4 @@
-"""Lets the agent go on after a false interruption: a sound that held it, and does not interrupt."""
+"""Lets the agent go on after a false interruption: a sound that held it but does not interrupt."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ._undecided_sound import OVERRUN, UndecidedSound
 def conclude(
     state: TurnTakingState, undecided: UndecidedSound, sound: Sound, verdict: Verdict
 ) -> None:
-    """Decide on a sound that does not interrupt: nothing, or words that are kept for later."""
+    """Decide that a sound does not interrupt: it was nothing, or its words are kept for later."""
     answer_s = undecided.voice.since_s + state.settings.answer_within_s
     is_assent = verdict.decision == "acknowledgement" and not sound.is_voiced
     if is_assent and state.now_s < answer_s - CLOSE_S:
         if not undecided.let_go:
             let_go(state, undecided, verdict)
-        state.look_at(answer_s)  # the agent may be about to fall silent: then it is an answer
+        state.look_at(answer_s)  # if the agent is about to fall silent, it is an answer
         return
     if verdict.decision in ("acknowledgement", "echo", "noise") or not sound.text:
         drop(state, undecided, verdict)
@@ -26,7 +26,7 @@ def conclude(
 
 
 def let_go(state: TurnTakingState, undecided: UndecidedSound, verdict: Verdict) -> None:
-    """Let the agent go on for now; what is still to come may make it an interruption."""
+    """Let the agent go on for now; the sound may still become an interruption."""
     if undecided.let_agent_go_on(verdict.decision):
         state.decide("barge_in", verdict.decision, verdict.rule, {**verdict.values, "final": False})
     state.release(undecided)

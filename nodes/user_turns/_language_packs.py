@@ -1,15 +1,15 @@
-"""What people say to show that they listen, to make somebody stop, and before they stop to think.
+"""Language packs: backchannels, interruption phrases, and words that leave a sentence unfinished.
 
-An acknowledgement keeps the other one talking; an interruption phrase wants silence.  Words that
-can be either ("no", "but") are in neither list: their number decides.  Each list holds
-the words of the language's everyday speech and the spellings that recognisers give them.
+An acknowledgement keeps the other person talking; an interruption phrase asks for silence. Words
+that can be either ("no", "but") are in neither list: their number decides. Each list holds words of
+everyday speech in the spellings of recognisers.
 
-A sentence is unfinished behind an article, a conjunction, a filler, or a verb that needs more.
-Left out are words that end sentences as well: prefixes of German verbs ("Ich rufe an"), answers
+A sentence is unfinished after an article, a conjunction, a filler, or a verb that needs an object.
+The lists leave out words that also end sentences: prefixes of German verbs ("Ich rufe an"), answers
 such as "Yes, it is".
 
-Short answers and noises are heard alike by a detector of sounds, and are as short: their text tells
-them apart.
+Short answers and noises sound alike to a classifier and are equally short: their text tells them
+apart.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class LanguagePack:
     """
 
     name: str
-    """How settings name it: a tag of BCP 47, such as ``"en"``."""
+    """Its name in settings: a BCP 47 tag, such as ``"en"``."""
     acknowledgements: tuple[str, ...]
-    """Words that alone, repeated or combined, never interrupt."""
+    """Words that never interrupt, alone, repeated or combined."""
     interruptions: tuple[str, ...]
     """Words that interrupt wherever they stand."""
     unfinished: tuple[str, ...] = ()
-    """Words with which no sentence ends: what ends with one goes on."""
+    """Words that cannot end a sentence."""
     unfinished_statements: tuple[str, ...] = ()
     """The same for sentences without a question word: "I come from" goes on, "Where are you from?"
     does not."""
@@ -40,12 +40,12 @@ class LanguagePack:
     numbers: tuple[str, ...] = ()
     """The words of numbers; figures ("2") are known in every language."""
     articles: tuple[str, ...] = ()
-    """Words behind which an adjective may stand: "a", "two"."""
+    """Words that may precede an adjective: "a", "two"."""
     adjectives: tuple[str, ...] = ()
-    """Adjectives that want a noun behind them if an article stands before them: "a large"."""
+    """Adjectives that need a noun after an article: "a large"."""
     short_answers: tuple[str, ...] = ()
-    """Short words that callers say alone and mean: "no", "next".  They count although their sound
-    resembles assent, and so do numbers."""
+    """Short words that callers say on their own and mean: "no", "next". They count although they
+    sound like backchannels, and so do numbers."""
     noises: tuple[str, ...] = ()
     """What recognisers write for a laugh, a cough or a sneeze: "ha", "ugh"."""
 
@@ -77,11 +77,11 @@ _PHRASES = (
 
 
 def check_phrases(what: str, phrases: object) -> None:
-    """Raise when something is no tuple of phrases.
+    """Raise if a value is not a tuple of phrases.
 
     Args:
-        what: Names it in the error.
-        phrases: What was given.
+        what: Its name in the error.
+        phrases: The value.
     """
     if not isinstance(phrases, tuple) or not all(isinstance(p, str) for p in phrases):
         raise TypeError(f"{what} is a tuple of strings, not {phrases!r}")

@@ -1,6 +1,6 @@
-"""Tells when nobody says anything, so that an agent may ask, or say that it takes a while.
+"""Decides when a silence is announced, so that an agent may ask, or say that it takes a while.
 
-Like the core it decides and does nothing: times and views in, events out.
+Like the core it only decides: times and views in, events out.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ._settings import TurnSettings
 from ._sound_view import CLOSE_S
 
 AT_WORK = ("thinking", "tool")
-"""The states in which the agent makes the caller wait; in the others it waits, too."""
+"""The states in which the caller waits for the agent; in the others the agent waits too."""
 
 
 @dataclass(slots=True)
 class _Silence:
-    """A silence that is told each time it has lasted a further `after_s`."""
+    """A silence that is announced each time it has lasted a further `after_s`."""
 
     since_s: float | None = None
     """When it began; None while there is none."""
@@ -33,7 +33,7 @@ class _Silence:
     """When it is to be told next; infinite for never."""
 
     def follow(self, now_s: float, is_silent: bool, after_s: float | None, times: int) -> bool:
-        """Follow whether it lasts; return whether it is to be announced now."""
+        """Update whether the silence lasts; return whether to announce it now."""
         self.look_at_s = math.inf
         if not is_silent:
             self.since_s, self.told = None, 0
@@ -47,7 +47,7 @@ class _Silence:
             self.told += 1
             self.count += 1
         if self.count < times:
-            # One that was due several times, as nobody looked, is told once.
+            # A silence that was due several times without a step is announced once.
             self.look_at_s = max(self._due_s(after_s), now_s + after_s if due else now_s)
         return due
 
@@ -55,7 +55,7 @@ class _Silence:
         return (self.since_s or 0.0) + after_s * (self.told + 1)
 
     def lasts_s(self, now_s: float) -> float:
-        """Return for how long it has lasted."""
+        """Return how long it has lasted."""
         return 0.0 if self.since_s is None else now_s - self.since_s
 
 
@@ -68,7 +68,7 @@ class Nudges:
 
     @property
     def look_at_s(self) -> float:
-        """When to look again at the latest; infinite for never."""
+        """The latest time of the next step; infinity for never."""
         return min(self._user.look_at_s, self._agent.look_at_s)
 
     def user_is_there(self) -> None:
@@ -78,7 +78,7 @@ class Nudges:
     def due(
         self, now_s: float, view: AgentView, settings: TurnSettings, *, user_speaks: bool
     ) -> list[Event]:
-        """Return the nudges that are due, each behind its decision.
+        """Return the nudges that are due, each after its decision.
 
         Args:
             now_s: This moment.

@@ -1,4 +1,4 @@
-"""Checks of numbers that people give, with an error that names what was given."""
+"""Checks numbers from users, with an error that shows the value."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 
 
 def check_seconds(what: str, value: object, *, optional: bool = False, above: float = -1.0) -> None:
-    """Raise when a value is no time in seconds.
+    """Raise if a value is not a time in seconds.
 
     Args:
-        what: Names it in the error.
-        value: What was given.
-        optional: Whether None is a value.
-        above: What it has to be above; by default 0 is fine.
+        what: Its name in the error.
+        value: The value.
+        optional: Whether ``None`` is allowed.
+        above: The bound that it must exceed; by default 0 is allowed.
 
     Raises:
-        TypeError: It is no number.
-        ValueError: It is negative, infinite, or no number at all.
+        TypeError: It is not a number.
+        ValueError: It is negative, infinite or NaN.
     """
     if value is None and optional:
         return
@@ -29,14 +29,14 @@ def check_seconds(what: str, value: object, *, optional: bool = False, above: fl
 
 
 def check_share(what: str, value: object) -> None:
-    """Raise when a value is no number from 0 to 1.
+    """Raise if a value is not a number from 0 to 1.
 
     Args:
-        what: Names it in the error.
-        value: What was given.
+        what: Its name in the error.
+        value: The value.
 
     Raises:
-        TypeError: It is no number.
+        TypeError: It is not a number.
         ValueError: It is out of bounds.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -46,15 +46,15 @@ def check_share(what: str, value: object) -> None:
 
 
 def check_count(what: str, value: object, least: int = 1) -> None:
-    """Raise when a value is no whole number, or too small.
+    """Raise if a value is not an integer, or too small.
 
     Args:
-        what: Names it in the error.
-        value: What was given.
-        least: The smallest that is allowed.
+        what: Its name in the error.
+        value: The value.
+        least: The smallest allowed value.
 
     Raises:
-        TypeError: It is no whole number.
+        TypeError: It is not an integer.
         ValueError: It is too small.
     """
     if isinstance(value, bool) or not isinstance(value, int):

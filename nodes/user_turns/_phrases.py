@@ -1,15 +1,14 @@
-"""Finds out whether words are an acknowledgement alone, ask for silence, are no words, or just are
-words.
+"""Finds out whether a text is only an acknowledgement, asks for silence, is a noise, or is words.
 
 Rules:
 1. Text is compared without letter case, accents and punctuation, as whole words.
-2. A script that is written without spaces has no words to compare: there a phrase counts wherever
-   its characters stand.
-3. Text is acknowledgement alone if acknowledgements cover all of it, in any order and number.
-4. Text is a noise if words for laughs and coughs, letters that break off, or what repeats a letter
-   or a syllable three times cover all of it, but for acknowledgements.
-5. A sentence is unfinished if it ends with a phrase with which none ends, or as recognisers write
-   what breaks off: with an ellipsis, a dash or a comma.
+2. In a script without spaces there are no words to compare, so a phrase counts wherever its
+   characters occur.
+3. A text is only an acknowledgement if acknowledgements cover all of it, in any order and number.
+4. A text is a noise if words for laughs and coughs, letters that break off, or triple letters or
+   syllables cover all of it, and it is not an acknowledgement.
+5. A sentence is unfinished if it ends with a phrase that cannot end one, or with an ellipsis, a
+   dash or a comma, as recognisers write speech that breaks off.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ _UNSPACED = re.compile(
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
 _MARKS_KEPT = "\u3099\u309a"
-"""The voicing marks of kana are no accents: without them these are other sounds."""
+"""The voicing marks of kana, which are not accents: without them these are other sounds."""
 
 _NO_WORD = re.compile(r"[^\W\d]*([^\W\d])\1\1[^\W\d]*|([^\W\d]{2,3})\2\2+[^\W\d]?")
-"""A letter or a syllable three times in a row: "ssss", "ehhh", "hahaha"; no language we know writes
-a word so."""
+"""A letter or a syllable three times in a row: "ssss", "ehhh", "hahaha"; no language we know has
+such words."""
 
 _STUTTER = re.compile(r"[^\W\d](?:-[^\W\d])*(?:-|\.\.\.|\u2026)", re.IGNORECASE)
 """Letters that break off, as Whisper writes a cough: "C-", "T-T-T-"."""
 
 _BREAKS_OFF = ("...", "\u2026", "-", "\u2013", "\u2014", ",", "\u3001", "\uff0c")
-"""How a transcript ends of a sentence that breaks off: three points, dashes, commas."""
+"""How recognisers end a sentence that breaks off: three dots, dashes, commas."""
 
 
 _STOPS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
@@ -51,14 +50,14 @@ _STOPS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
 def normalized(text: str) -> str:
     """Return text in lower case, without accents and punctuation, with single spaces.
 
-    Characters of scripts without spaces stand apart, so that each counts as a word.
+    Characters of scripts without spaces are separated, so that each counts as a word.
 
     Args:
         text: Any text.
     """
-    # An apostrophe joins what it stands in: "that's" is one word.
+    # An apostrophe does not split a word: "that's" is one word.
     text = text.replace("'", "").replace("\N{RIGHT SINGLE QUOTATION MARK}", "")
-    if text.isascii():  # most is, and has neither accents nor scripts without spaces
+    if text.isascii():  # the usual case, without accents and scripts without spaces
         return " ".join(_ASCII_WORD.findall(text.lower()))
     parts = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(c for c in parts if c in _MARKS_KEPT or not unicodedata.combining(c))
@@ -74,10 +73,10 @@ def _is_letter(char: str) -> bool:
 
 @lru_cache(maxsize=64)
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text, normalised; a character each where there are no spaces.
+    """Return the normalised words of a text; single characters for scripts without spaces.
 
     Args:
-        text: Any text; each rule asks for the words of the same few.
+        text: Any text; results are cached, because each rule asks for the same few texts.
     """
     return tuple(normalized(text).split())
 
@@ -107,10 +106,10 @@ class Phrases:
             unfinished_statements: Words with which none ends that has no question word.
             question_words: The question words.
             short_answers: Short words that callers say alone and mean.
-            noises: What recognisers write for sounds that are no words.
+            noises: What recognisers write for sounds without words.
             numbers: The words of numbers.
-            articles: Words behind which an adjective may stand.
-            adjectives: Words that want a noun behind them if an article stands before them.
+            articles: Words that may precede an adjective.
+            adjectives: Words that need a noun after an article.
         """
         self._acknowledgements = _Known(acknowledgements)
         self._interruptions = _Known(interruptions)
@@ -134,13 +133,13 @@ class Phrases:
         interruptions: tuple[str, ...] = (),
         unfinished: tuple[str, ...] = (),
     ) -> Phrases:
-        """Return the phrases of packs, and further ones; it takes milliseconds the first time.
+        """Return the phrases of packs and further ones; the first call takes milliseconds.
 
         Args:
             packs: Language packs.
             acknowledgements: Further acknowledgements.
             interruptions: Further interruption phrases.
-            unfinished: Further words with which no sentence ends.
+            unfinished: Further words that cannot end a sentence.
         """
         return cls(
             [*acknowledgements, *(p for pack in packs for p in pack.acknowledgements)],
@@ -156,7 +155,7 @@ class Phrases:
         )
 
     def is_acknowledgement(self, text: str) -> bool:
-        """Whether acknowledgements are all that a text says; no words are none.
+        """Whether a text consists only of acknowledgements; false without words.
 
         Args:
             text: What was heard.
@@ -165,7 +164,7 @@ class Phrases:
         return bool(words) and self._acknowledgements.cover(words)[-1]
 
     def may_become_acknowledgement(self, text: str) -> bool:
-        """Whether a text that goes on may turn out an acknowledgement alone ("I" of "I see").
+        """Whether a text may still become only an acknowledgement ("I" of "I see").
 
         Args:
             text: What was heard so far.
@@ -179,7 +178,8 @@ class Phrases:
         )
 
     def is_short_answer(self, text: str) -> bool:
-        """Whether a text is nothing but numbers, "no", and other words that are said alone.
+        """Whether a text consists only of numbers, "no", and other words that are said on their
+        own.
 
         Args:
             text: What was heard.
@@ -188,7 +188,7 @@ class Phrases:
         return bool(words_of(text)) and self._short_answers.cover(words)[-1]
 
     def is_answer(self, text: str) -> bool:
-        """Whether a text is nothing but assent, or a short answer that is no number.
+        """Whether a text consists only of acknowledgements and short answers other than numbers.
 
         Args:
             text: What was heard.
@@ -197,16 +197,16 @@ class Phrases:
         return bool(words) and self._answers.cover(words)[-1]
 
     def is_spelling(self, text: str) -> bool:
-        """Whether a text ends with figures or letters of which more may come.
+        """Whether a text ends with digits or letters that may continue.
 
-        The last word alone tells it only where it is the whole text: "a table for four" is over.
+        A single last word counts only if it is the whole text: "a table for four" is over.
 
         Args:
             text: What was heard so far.
         """
         words = words_of(text)
         if any(map(_UNSPACED.match, words)):
-            return all(map(self._is_spelt, words))  # its characters are no letters
+            return all(map(self._is_spelt, words))  # its characters are not letters
         return bool(words) and all(map(self._is_spelt, words[-2:]))
 
     def _is_spelt(self, word: str) -> bool:
@@ -224,8 +224,8 @@ class Phrases:
     def lacks_stop(self, text: str) -> bool:
         """Whether a text begins with a capital letter, but ends without a full stop.
 
-        A recogniser that writes sentences leaves the stop off where it heard that more comes.  One
-        that writes lower case alone writes no stops either, so its texts lack none.
+        A recogniser that writes sentences leaves out the full stop if it hears that more comes. A
+        recogniser that writes only lower case writes no stops either, so its texts lack none.
 
         Args:
             text: What was heard so far.
@@ -247,7 +247,7 @@ class Phrases:
         return is_noise and not self.is_acknowledgement(text)
 
     def asks_to_stop(self, text: str) -> bool:
-        """Whether an interruption phrase stands anywhere in a text.
+        """Whether a text contains an interruption phrase.
 
         Args:
             text: What was heard.
@@ -255,7 +255,7 @@ class Phrases:
         return self._interruptions.stand_in(words_of(text))
 
     def is_unfinished(self, text: str) -> bool:
-        """Whether a text ends where no sentence does, so that more is to come.
+        """Whether a text ends where a sentence cannot, so that more is to come.
 
         Args:
             text: What was heard so far.
@@ -271,7 +271,7 @@ class Phrases:
 
 @final
 class _Known:
-    """Phrases that are looked up in texts, in a time that does not grow with their number.
+    """An index of phrases; a look-up does not take longer with more phrases.
 
     Attributes:
         phrases: The words of each.
@@ -285,11 +285,11 @@ class _Known:
         return map(" ".join, self.phrases)
 
     def end(self, words: Sequence[str]) -> bool:
-        """Return whether one of them ends the words."""
+        """Return whether the words end with one of the phrases."""
         return any(tuple(words[-length:]) in self.phrases for length in self._lengths)
 
     def stand_in(self, words: Sequence[str]) -> bool:
-        """Return whether one of them stands anywhere in the words."""
+        """Return whether the words contain one of the phrases."""
         return any(self.end(words[:to]) for to in range(1, len(words) + 1))
 
     def cover(self, words: Sequence[str]) -> list[bool]:

@@ -1,4 +1,4 @@
-"""Everything about turns that can be set, with the default and why it is the default."""
+"""The settings of turn taking, with their defaults and the reasons for them."""
 
 from __future__ import annotations
 
@@ -22,61 +22,61 @@ MuteRule = Literal["first_message", "tool"]
 class TurnSettings:
     """When the caller's turn begins and ends, and what interrupts the agent.
 
-    Times are in seconds.  A wrong value raises when the settings are made.
+    Times are in seconds.  A wrong value raises when the settings are created.
     """
 
     # --- what interrupts -----------------------------------------------------------------------
 
     min_duration_s: float | None = 0.8
-    """A voice that lasts this long interrupts before any word is known; None: only words do.  Most
-    acknowledgements are shorter, and many laughs and coughs; what is meant to interrupt is longer.
-    The agent is held meanwhile, so that the caller notices no wait, and words that are known
+    """A voice that lasts this long interrupts before any word is known; ``None`` lets only words
+    interrupt. Most acknowledgements, and many laughs and coughs, are shorter; real interruptions
+    are longer. The agent is held meanwhile, so the caller notices no wait, and known words
     interrupt at once."""
     acknowledgement_lasts_s: float = 0.9
     """As `min_duration_s`, for a sound that seems to be an acknowledgement: a slow "mm-hmm" takes
     up to 0.75 s in the voices we measured."""
     min_words: int = 1
-    """So many words interrupt, if they are no acknowledgement; characters where a script has no
-    spaces.  Fewer are kept, and answered once the agent is done."""
+    """How many words interrupt if they are not an acknowledgement; characters in scripts without
+    spaces. Fewer are kept, and answered once the agent is done."""
     languages: tuple[str | LanguagePack, ...] = ("en",)
-    """Whose acknowledgements, interruption phrases and unfinished sentences count: names of packs
-    (``en, de, fr, es, zh, ja``) or packs of your own.  English, as the recogniser of `LocalSpeech`
-    hears English; words of one language are other words in another, so name only those that are
-    spoken."""
+    """The languages whose acknowledgements, interruption phrases and unfinished sentences count:
+    names of packs (``en, de, fr, es, zh, ja``) or packs of your own. The default is English, the
+    language of `LocalSpeech`'s recogniser. The same word can mean something else in another
+    language, so name only the languages that callers speak."""
     acknowledgements: tuple[str, ...] = ()
-    """Further words that alone never interrupt."""
+    """Further words that never interrupt on their own."""
     interruption_phrases: tuple[str, ...] = ()
     """Further words that always interrupt."""
     misheard_words: int = 3
-    """Up to so many words of a sound that is surely an acknowledgement or an echo, and short, are
-    one, whatever the recogniser makes of it; an interruption phrase still interrupts, and so do
-    numbers, "no" and words of which the recogniser is sure (0.8), if it seems no echo.  0: its
-    words always count."""
+    """Up to so many words from a short sound that is surely an acknowledgement or an echo are
+    ignored as misheard. An interruption phrase still interrupts, and so do numbers, "no" and words
+    of which the recogniser is sure (0.8), unless the sound seems to be an echo. With 0, words
+    always count."""
     false_interruption_timeout_s: float = 0.15
-    """Silence after which a sound that was too short lets the agent go on.  A recogniser that is
-    asked when the voice stops has told by then whether there are words: it takes 0.1 s."""
+    """Silence after which the agent goes on if the sound was too short. A recogniser that starts
+    when the voice stops, and takes 0.1 s, knows by then whether there are words."""
     speech_timeout_s: float = 0.6
     """The same, if it is longer, for a sound that is surely speech by a hint, or has lasted for
-    more than 0.35 s and seems nothing else: "Wait, …" takes a breath.  Words end the wait; they are
-    known 0.45 s after the voice stopped.  A breath of 0.4 s takes up to 0.5 s for a voice detector
-    that has windows of 32 ms and tells starts and stops after 64.  One short word of assent in 60
-    seems to be speech."""
+    more than 0.35 s and seems nothing else: people breathe after "Wait, …". Words end the wait;
+    they are known 0.45 s after the voice stopped. A breath of 0.4 s seems up to 0.5 s long to a
+    voice detector with windows of 32 ms that reports starts and stops after 64 ms. One short
+    acknowledgement in 60 seems to be speech."""
     min_confidence: float = 0.5
-    """Words of a short sound that the recogniser is less sure of interrupt nothing: of a cough
-    Whisper makes "Mocha, mocha" with 0.3 to 0.4.  A single word needs 0.65, but for numbers, "no",
-    and words of the recogniser's hint.  An interruption phrase interrupts from 0.4 on,
-    and a voice that lasts does; words without a confidence are sure.  0: all words count."""
+    """Words of a short sound with a lower confidence do not interrupt: Whisper turns a cough into
+    "Mocha, mocha" with 0.3 to 0.4. A single word needs 0.65, except for numbers, "no", and words of
+    the recogniser's hint. An interruption phrase interrupts from 0.4 on, and so does a voice that
+    lasts; words without a confidence count as sure. With 0, all words count."""
     longest_hold_s: float = 0.25
-    """For how long a sound holds the agent's speech at most that is more likely an acknowledgement
-    than not, or does not interrupt by lasting: with the way to the player the gap stays below
-    0.3 s, and a longer one is heard as a fault."""
+    """The longest hold for a sound that is more likely an acknowledgement than not, or cannot
+    interrupt by lasting. With the latency to the player the gap stays below 0.3 s; a longer gap
+    sounds like a fault."""
     hint_above: float = 0.7
-    """From this probability on a hint at what a sound is lets the agent go on."""
+    """From this probability on, a hint about a sound lets the agent go on."""
     answer_within_s: float = 0.5
-    """An acknowledgement that ends this shortly before the agent falls silent is an answer to what
-    it said: "Shall I book it?" "Okay."  Twice the time in which people usually answer."""
+    """An acknowledgement that ends at most this long before the agent falls silent is an answer:
+    "Shall I book it?" "Okay." The default is twice the time in which people usually answer."""
     barge_in: BargeIn = field(default_factory=HoldThenDecide)
-    """Decides by these settings; may be one of your own."""
+    """The strategy that decides by these settings; you can pass your own."""
 
     # --- when nothing interrupts ---------------------------------------------------------------
 
@@ -85,14 +85,14 @@ class TurnSettings:
     first speech of the call is over), ``tool`` (while a tool runs).  What is said then is kept, and
     answered once the agent is done."""
     echo_warm_up_s: float = 1.0
-    """For how long after the agent's first sound of the call sound alone does not interrupt: an
-    echo canceller has to hear the loudspeaker before it can do its work."""
+    """How long after the agent's first audio of the call sound alone does not interrupt: an echo
+    canceller has to hear the loudspeaker first."""
     echo_similarity: float = 0.8
-    """From this share on of its words, in order, being what the agent is saying, a transcript is
-    the agent's echo: recognisers get about one word in five of an echo wrong."""
+    """A transcript is the agent's echo if at least this share of its words, in order, is what the
+    agent is saying: recognisers get about one word in five of an echo wrong."""
     echo_min_words: int = 3
-    """Fewer words are an echo only if the sound seems to be one, too: callers repeat single words
-    of what they hear."""
+    """Fewer words are an echo only if they also sound like one: callers repeat single words that
+    they hear."""
 
     # --- when turns begin and end --------------------------------------------------------------
 
@@ -101,34 +101,33 @@ class TurnSettings:
     endpointing: Endpointing = field(default_factory=ModelEndpointing)
     """Decides which silence ends a turn."""
     unfinished_phrases: tuple[str, ...] = ()
-    """Further words with which no sentence of a caller ends: "my order number is"."""
+    """Further words that cannot end a caller's sentence: "my order number is"."""
     longest_turn_s: float | None = 60.0
-    """A turn that lasts longer is ended by force; None: never.  A minute holds 150 words; what goes
-    on for longer is mostly no caller but a radio."""
+    """A turn that lasts longer is ended by force; ``None`` for never. A minute holds 150 words; a
+    longer one is mostly a radio, not a caller."""
 
     # --- when something is missing -------------------------------------------------------------
 
     words_within_s: float = 5.0
-    """For how long words are waited for after a voice has stopped.  Recognisers take 0.2 to 2 s;
-    one that gives nothing must not hang the call."""
+    """How long to wait for words after a voice has stopped. Recognisers take 0.2 to 2 s; one that
+    returns nothing must not hang the call."""
     voice_lost_s: float = 10.0
-    """When a voice that never stops counts as stopped, after its last words were known."""
+    """How long after its last words a voice that never stops counts as stopped."""
     microphone_lost_s: float = 1.0
-    """When a voice counts as stopped because no audio arrives any more; longer than the gaps of a
-    bad network."""
+    """How long without audio a voice counts as stopped; longer than the gaps of a bad network."""
     late_event_s: float = 1.0
     """How much later than its stop the start of the same sound may come."""
 
     # --- when nobody says anything -------------------------------------------------------------
 
     user_away_after_s: float | None = None
-    """After so much silence of both sides ``UserAway`` is published; None: never."""
+    """How much silence of both sides publishes ``UserAway``; ``None`` for never."""
     user_away_times: int = 3
-    """How often in a row at most."""
+    """How often in a row it is published at most."""
     agent_idle_after_s: float | None = None
-    """After so much work without a sound ``AgentIdle`` is published; None: never."""
+    """How much work without audio publishes ``AgentIdle``; ``None`` for never."""
     agent_idle_times: int = 3
-    """How often at most in one turn of the agent."""
+    """How often it is published at most in one turn of the agent."""
 
     phrases: Phrases = field(init=False, repr=False, compare=False)
     """The acknowledgements and interruption phrases of all languages, ready for use."""
@@ -185,7 +184,7 @@ _SECONDS = {
     "user_away_after_s": 0.0,
     "agent_idle_after_s": 0.0,
 }
-"""The times, and what each has to be above; -1 where 0 has a meaning."""
+"""The times, and the bound that each must exceed; -1 where 0 is allowed."""
 
 _OPTIONAL = ("min_duration_s", "longest_turn_s", "user_away_after_s", "agent_idle_after_s")
 _SHARES = ("hint_above", "echo_similarity", "min_confidence")
@@ -201,14 +200,14 @@ SETTINGS = tuple(spec.name for spec in fields(TurnSettings) if spec.init)
 
 
 def check_changes(where: str, changes: Mapping[str, Any]) -> None:
-    """Raise when changes name no setting, or give one a wrong value.
+    """Raise if changes name an unknown setting, or have a wrong value.
 
     Args:
-        where: Names it in the error.
+        where: The name of the caller in the error.
         changes: Names and values.
 
     Raises:
-        TypeError: There is no such setting, or a value is of a wrong type.
+        TypeError: There is no such setting, or a value has a wrong type.
         ValueError: A value is out of its bounds.
     """
     for name in changes:

@@ -1,4 +1,4 @@
-"""Settings that hold at some times only: in a state, for an agent, for a route."""
+"""Overlays: settings that apply only in a state, for an agent, or for a route."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _patterns(route: object) -> tuple[str, ...]:
     if route is None:
         return ()
     if isinstance(route, Route):
-        # What a chain is written with means itself: "[", "*" and "?" are no pattern here.
+        # The text of a chain is literal: "[", "*" and "?" are not patterns here.
         return ("".join(f"[{c}]" if c in "*?[" else c for c in str(route)),)
     if isinstance(route, str) and route:
         return (route,)
@@ -135,17 +135,18 @@ class ChangeTurns:
 
 @dataclass(slots=True)
 class SettingsInForce:
-    """Finds the settings that hold at a moment."""
+    """Finds the settings that apply at a moment."""
 
     base: TurnSettings
     overlays: tuple[Overlay, ...] = ()
     _last: tuple[tuple[bool, ...], TurnSettings] | None = field(default=None)
 
     def change(self, overlay: Overlay) -> None:
-        """Let an overlay count more than all before it.
+        """Give an overlay precedence over all earlier ones.
 
         Args:
-            overlay: It; one that held at the same times before it is forgotten, setting by setting.
+            overlay: The overlay; it replaces the same settings of an earlier one with the same
+                condition.
         """
         self._last = None
         kept = []

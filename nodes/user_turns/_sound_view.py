@@ -1,4 +1,4 @@
-"""What strategies are shown: a sound of the caller's that is not decided yet."""
+"""The view of an undecided sound that strategies get."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._agent_view import AgentView
 HintKind = Literal["speech", "acknowledgement", "noise", "echo"]
 
 CLOSE_S = 1e-9
-"""What sums of times are off by."""
+"""The rounding error of sums of times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,20 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """What is known of a sound of the caller at one moment."""
+    """What is known about a sound of the caller at one moment."""
 
     now_s: float
     """This moment, on trio's clock."""
     voiced_s: float = 0.0
-    """For how long the voice was heard; breaks that were shorter than the time-out are none."""
+    """How long the voice was heard, including breaks shorter than the timeout, in seconds."""
     voiced_before_s: float = 0.0
-    """For how long it was heard before the last longer break."""
+    """How long it was heard before the last longer break, in seconds."""
     is_voiced: bool = True
-    """Whether the voice goes on."""
+    """Whether the voice continues."""
     silent_s: float = 0.0
-    """For how long it has been silent; 0 while it goes on."""
+    """How long it has been silent, in seconds; 0 while it continues."""
     held_s: float = 0.0
-    """For how long the agent's speech has been held for it; 0 if it is not."""
+    """How long the agent's speech has been held for it, in seconds; 0 if it is not held."""
     hint: Hint | None = None
     """The newest hint at what it is."""
     hint_is_old: bool = False
@@ -46,20 +46,22 @@ class Sound:
     text: str = ""
     """Its words so far."""
     confidence: float | None = None
-    """How sure the recogniser is of its least sure words, 0 to 1; None if it does not tell."""
+    """The recogniser's lowest confidence in its words, 0 to 1; ``None`` if it reports none."""
     unhinted_confidence: float | None = None
-    """Where all its words stand in the recogniser's hint: how sure the recogniser is, 0 to 1, that
-    there are words at all if it hears the sound without the hint; None for all other words."""
+    """If all its words are in the recogniser's hint: the confidence, 0 to 1, that there are words
+    at all when the recogniser hears the sound without the hint; ``None`` for all other words."""
     words_known: bool = False
     """Whether no better words are to be expected."""
     since_noise_s: float = math.inf
-    """How long ago the sound before it was found to be a noise; infinite if none was."""
+    """How long ago the sound before it was found to be a noise, in seconds; infinity if it was
+    not."""
     words_tentative: bool = False
-    """Whether they were heard in a silence that may be a gap: better ones come soon."""
+    """Whether its words were recognised in a silence that may be a gap, so that better ones come
+    soon."""
     words_are_old: bool = False
-    """Whether the voice went on behind them, and no others are known yet."""
+    """Whether the voice went on after its words, and no further ones are known yet."""
     waited_s: float = 0.0
-    """For how long nothing at all was heard of it: no voice, no words, no hint."""
+    """How long nothing was heard of it, in seconds: no voice, no words, no hint."""
     agent: AgentView = field(default_factory=AgentView)
     """The agent at this moment."""
     saying: str = ""
@@ -71,10 +73,10 @@ class Sound:
         return self.words_known and not self.is_voiced
 
     def lasts(self, seconds: float) -> bool:
-        """Whether the voice was heard for so long.
+        """Whether the voice was heard for that long.
 
         Args:
-            seconds: How long.
+            seconds: The least duration.
         """
         return self.voiced_s >= seconds - CLOSE_S
 
@@ -90,7 +92,7 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a strategy makes of a sound."""
+    """A strategy's decision on a sound."""
 
     decision: Literal[
         "undecided",
@@ -102,14 +104,14 @@ class Verdict:
         "unclear",
         "too_few_words",
     ]
-    """What it is: ``silence`` for a sound that has stopped, ``unclear`` for one that goes on, of
-    which no more is known; ``too_few_words`` for words that do not interrupt and are kept."""
+    """What it is: ``silence`` for a sound that has stopped and ``unclear`` for one that continues,
+    of which no more is known; ``too_few_words`` for words that do not interrupt and are kept."""
     rule: str = ""
     """The setting that decided."""
     values: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    """What was compared; never what was said."""
+    """The values that were compared; never what was said."""
     final: bool = True
-    """Whether nothing that is still to come can change it; else the agent's speech goes on, and the
-    sound is looked at again."""
+    """Whether nothing can change it any more; otherwise the agent's speech goes on, and the
+    strategy is asked again."""
     look_in_s: float = math.inf
-    """In how many seconds to ask again though nothing new is known; infinite for never."""
+    """In how many seconds to ask again without news; infinity for never."""

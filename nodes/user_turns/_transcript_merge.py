@@ -1,10 +1,10 @@
-"""The words of a sound, put together from transcripts that come in any order.
+"""Merges transcripts that come in any order into the words of a sound.
 
 Rules:
 1. Words of one segment replace each other; the text is its segments in order.
-2. What is final stays so: a shorter interim of the same segment is an old one that came late.
-3. Words are *known* once the newest of each segment is final, and one of them is newer than the
-   sound that is waited for.
+2. Final words stay final: a shorter interim transcript of the same segment is a late one.
+3. Words are *known* once the newest of each segment are final, and some of them are newer than the
+   sound under decision.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._phrases import words_of
 
 @dataclass(slots=True)
 class Transcript:
-    """What is known of the words of one sound, or of one turn."""
+    """The words of one sound or one turn, as far as they are known."""
 
     segments: dict[int, VoiceWords] = field(default_factory=dict)
     fresh: bool = False
@@ -28,10 +28,10 @@ class Transcript:
     is_old: bool = False
     """Whether the newest sound began after all words so far."""
     error: str = ""
-    """What the recogniser failed by when it was heard of last; empty if it worked."""
+    """The recogniser's last error; empty if it worked."""
 
     def fail(self, segment: int, error: str) -> None:
-        """Take in that no further words of a segment will come; those that are known stay.
+        """Record that no further words of a segment will come; the known ones stay.
 
         Args:
             segment: Which part of the turn failed.
@@ -42,11 +42,11 @@ class Transcript:
         self.fresh, self.error = True, error
 
     def add(self, words: VoiceWords, content: str) -> None:
-        """Take in words.
+        """Add words.
 
         Args:
-            words: What the recogniser told of a segment.
-            content: What of it is new; may be empty.
+            words: The recogniser's words for a segment.
+            content: The part of them that is new; may be empty.
         """
         known = self.segments.get(words.segment)
         is_late = known is not None and known.final and not words.final
@@ -62,7 +62,7 @@ class Transcript:
 
     @property
     def is_known(self) -> bool:
-        """Whether no better words are to be expected."""
+        """Whether no better words are expected."""
         return self.fresh and all(part.final for part in self.segments.values())
 
     @property
@@ -114,7 +114,7 @@ class Transcript:
 
 
 def _with_content(words: VoiceWords, content: str) -> VoiceWords:
-    """Return the words with what is new of them alone, and the times of that."""
+    """Return only the new part of the words, with its times."""
     if content == words.content.strip():
         return words.model_copy(update={"content": content})
     count, timed = len(content.split()), words.words
@@ -142,28 +142,29 @@ def _is_longer(content: str, known: str) -> bool:
 
 
 def is_old_news(content: str, told: str) -> bool:
-    """Whether words are the beginning of what was told already.
+    """Whether words are the beginning of words that were already published.
 
     Args:
-        content: The words that came.
-        told: What was told.
+        content: The new words.
+        told: The published words.
     """
     words, known = words_of(content), words_of(told)
     return known[: len(words)] == words
 
 
 def rest_of(content: str, told: str) -> str:
-    """Return the words of a late transcript that were not told already.
+    """Return the words of a late transcript that were not published yet.
 
     Args:
-        content: The words that came.
-        told: What was told of them before they were final.
+        content: The new words.
+        told: The words published before they were final.
     """
     known = words_of(told)
     if not known or words_of(content)[: len(known)] != known:
         return content
     parts = content.split()
-    # Words as written may be several as compared ("mm-hmm"): leave out until all told are covered.
+    # A written word may be several when compared ("mm-hmm"): skip words until all published ones
+    # are covered.
     counts = range(len(parts) + 1)
     covers = next(n for n in counts if len(words_of(" ".join(parts[:n]))) >= len(known))
     return " ".join(parts[covers:])

@@ -1,4 +1,4 @@
-"""What turn taking decides to do: hold the agent's speech, release it, publish an event."""
+"""The actions of turn taking: hold or release the agent's speech, publish an event."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Values = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The agent's speech is to stand still."""
+    """Hold the agent's speech."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The agent's speech is to go on."""
+    """Release the agent's speech."""
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """An event is to be published."""
+    """Publish an event."""
 
     event: Event
     words: str = ""
@@ -31,7 +31,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A strategy raised, and the default one was asked instead."""
+    """Report that a strategy raised, and the default one was used instead."""
 
     error: Exception
 

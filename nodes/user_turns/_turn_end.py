@@ -1,4 +1,4 @@
-"""Decides when a turn of the caller's is over, and tells its words, or that there are none."""
+"""Decides when the caller's turn is over, and publishes its words, or that there are none."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ._user_turn import UserTurn
 from ._voice_timing import Voice
 
 FORCED_WORDS_S = 1.5
-"""How long the last words are waited for of a turn whose end was forced: recognisers give theirs
-within a second, and who has released a key waits for an answer."""
+"""How long to wait for the last words of a turn whose end was forced, in seconds: recognisers
+return them within a second, and a caller who has released a key waits for an answer."""
 
 
 def decide_on_turn(state: TurnTakingState, turn: UserTurn) -> None:
-    """End a turn whose time has come; tell what is new of one that goes on."""
+    """End a turn whose time has come; publish what is new of one that continues."""
     _bound_voice(state, turn)
     if _is_too_long(state, turn) or _is_over(state, turn):
         return
@@ -47,7 +47,7 @@ def decide_on_turn(state: TurnTakingState, turn: UserTurn) -> None:
 
 
 def _bound_voice(state: TurnTakingState, turn: UserTurn) -> None:
-    """Let a voice count as stopped whose words are known, and which gives no sign any more."""
+    """Count a voice as stopped if its words are known and there is no further sign of it."""
     if turn.voice.is_on and turn.transcript.fresh and turn.transcript.is_known:
         lost_at_s = turn.voice.sign_s + state.settings.voice_lost_s
         if state.now_s >= lost_at_s - CLOSE_S:
@@ -65,7 +65,7 @@ def _is_too_long(state: TurnTakingState, turn: UserTurn) -> bool:
         return False
     _end(state, turn, "forced", "longest_turn_s", {"longest_turn_s": limit_s})
     if turn.voice.is_on:
-        # What goes on must not cut the answer that room was made for.
+        # The continuing voice must not interrupt the answer that the turn was ended for.
         voice = Voice(state.now_s, True, state.now_s, state.now_s, True, True)
         state.overrun(voice, OVERRUN)
     return True
@@ -135,7 +135,7 @@ def _is_over(state: TurnTakingState, turn: UserTurn) -> bool:
 
 
 LONGEST_WAIT_S = 30.0
-"""What a strategy may ask for at most; a mistake in one must not hang the call."""
+"""The longest wait that a strategy may ask for, in seconds, so that no mistake hangs the call."""
 
 
 def _bounded(wait_s: float) -> float:

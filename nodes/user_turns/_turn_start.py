@@ -1,6 +1,6 @@
-"""When a turn of the caller begins, while the agent neither says nor does anything.
+"""Strategies for the start of the caller's turn while the agent is idle.
 
-(While it does, the strategy in ``_barge_in.py`` decides.)
+(While it is busy, the strategy in ``_barge_in.py`` decides.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class TurnStart(Protocol):
     def begins(self, sound: Sound) -> bool:
         """Whether the caller's turn has begun.
 
-        It is called whenever there is news of a sound.
+        It is called whenever more is known of a sound.
 
         Args:
             sound: What was heard so far.
@@ -38,8 +38,8 @@ class StartOnVoice:
     """Starts a turn at the voice, before any word is known."""
 
     after_s: float = 0.0
-    """For how long the voice has to last, in seconds; 0 for at once, which gives the agent the
-    most time to prepare.  More keeps clicks and coughs from being turns."""
+    """How long the voice has to last, in seconds; 0 for at once, which gives the agent the most
+    time to prepare. More keeps clicks and coughs from becoming turns."""
 
     def __post_init__(self) -> None:
         """Check the number."""
@@ -64,7 +64,7 @@ class StartOnWords:
     """Starts a turn at the first words, for lines on which noise sounds like speech."""
 
     min_words: int = 1
-    """How many words begin a turn; characters where a script has no spaces."""
+    """How many words begin a turn; characters in scripts without spaces."""
 
     def __post_init__(self) -> None:
         """Check the number."""

@@ -1,4 +1,4 @@
-"""Takes the turns of a call: hands the core what happens, and does what it decides."""
+"""Turn taking of a call: passes facts to the core and carries out its decisions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 HOLD_REASON = "barge_in"
-"""The reason by which the agent's speech is held, as ``AgentSpeechHeld`` tells it."""
+"""The reason for holding the agent's speech, as in ``AgentSpeechHeld``."""
 
 
 class TurnTaking:
@@ -54,11 +54,12 @@ class TurnTaking:
         """Choose the settings.
 
         Args:
-            settings: The settings wherever no overlay changes them; ``None`` for the defaults.
+            settings: The settings that apply unless an overlay changes them; ``None`` for the
+                defaults.
             overlays: Made by ``when()``; if several apply, the last one counts.
 
         Raises:
-            TypeError: `settings` or an overlay is of another type.
+            TypeError: `settings` or an overlay has another type.
         """
         if settings is not None and not isinstance(settings, TurnSettings):
             raise TypeError(f"TurnTaking(settings=) is TurnSettings or None, not {settings!r}")
@@ -69,7 +70,7 @@ class TurnTaking:
         self._overlays = overlays
 
     def attach(self, call: Call) -> None:
-        """Take turns in a call: make turns of the caller from the events of its ears.
+        """Start turn taking in a call: make the caller's turns from the events of its ears.
 
         Args:
             call: A call, with or without audio, that has no other turn taker.
@@ -81,7 +82,7 @@ class TurnTaking:
 
 
 class _Taker:
-    """Takes the turns of one call."""
+    """Turn taking of one call."""
 
     def __init__(self, call: Call, settings: SettingsInForce) -> None:
         self._settings = settings
@@ -103,7 +104,7 @@ class _Taker:
         bridge.on(by_hand).map(self._user)
         self._handle(Look())
 
-    # --- what happens --------------------------------------------------------------------------
+    # --- facts ---------------------------------------------------------------------------------
 
     def _heard(self, message: Message) -> None:
         self._handle(message.event)
@@ -138,10 +139,10 @@ class _Taker:
         else:
             self._handle(Look())
 
-    # --- what is done of it --------------------------------------------------------------------
+    # --- decisions -----------------------------------------------------------------------------
 
     def _handle(self, fact: Input) -> None:
-        """Decide, and do it; what comes of that in the same step is taken in afterwards."""
+        """Decide and act; facts that this causes in the same step are handled afterwards."""
         self._waiting.append(fact)
         if self._busy:
             return
@@ -175,7 +176,8 @@ class _Taker:
             case Publish(event=event, words=words):
                 if isinstance(event, TurnDecided):
                     _log_decision(event, words)
-                # What the caller does is nobody's output: it must not become stale with a run.
+                # The caller's actions are not the output of a run, so no interruption may drop
+                # them.
                 self._bridge.publish_detached(event)
 
     def _wait(self) -> None:
@@ -185,7 +187,7 @@ class _Taker:
     # --- the microphone ------------------------------------------------------------------------
 
     def _lost_at_s(self) -> float:
-        """When a voice that goes on, or a key that is down, counts as lost without audio."""
+        """When a continuing voice, or a pressed key, counts as lost without audio."""
         waits = self._core.is_voiced or self._core.key_is_down
         if math.isinf(self._last_frame_s) or not waits:
             return math.inf

@@ -1,8 +1,9 @@
-"""Decides about turns: facts and times in, decisions out.  It does nothing itself, and never waits.
+"""The core of turn taking: facts and times in, decisions out. It has no side effects and never
+waits.
 
-A sound of the caller's is first *undecided*: it may be a turn, an acknowledgement, a cough, an
-echo.  While the agent is idle such a sound becomes a turn at once; while the agent speaks, its
-speech is held until the sound is decided.  So there are three phases::
+A sound of the caller is first *undecided*: it may be a turn, an acknowledgement, a cough or an
+echo. While the agent is idle, the sound becomes a turn at once; while the agent speaks, its speech
+is held until the sound is decided. So there are three phases::
 
     quiet --voice, words--> undecided --it is a turn--> turn --it is over--> quiet
                                 |
@@ -10,12 +11,12 @@ speech is held until the sound is decided.  So there are three phases::
 
 Rules:
 1. At most one undecided sound or turn at a time; each ends by exactly one decision.
-2. Everything has an end: whatever stays away (a stop, words, audio) is waited for in bounded time.
-3. Without words there is no turn to answer: a sound that began one is taken back by
-   ``TranscriptionFailed``.
-4. Words are never dropped, but for acknowledgements, echoes, and what a recogniser that is unsure
-   makes of a noise: what may not interrupt is kept, and is a turn of its own as soon as it may.
-5. Every time that matters is named by ``look_at_s``.
+2. Everything has an end: a missing stop, word or frame is waited for in bounded time.
+3. Without words there is no turn to answer: ``TranscriptionFailed`` withdraws a turn that a sound
+   began.
+4. Words are never dropped, except for acknowledgements, echoes, and uncertain words from a noise:
+   words that may not interrupt are kept, and become a turn of their own as soon as they may.
+5. ``look_at_s`` names every time that matters.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ from ._voice_timing import Voice
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Nothing was heard: time has passed, or the agent has changed."""
+    """Time has passed, or the agent has changed; nothing was heard."""
 
 
 @dataclass(frozen=True, slots=True)
 class TalkKey:
-    """The key that the caller talks by was pressed or released."""
+    """The caller's push-to-talk key was pressed or released."""
 
     down: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MicrophoneLost:
-    """No audio arrives any more."""
+    """Audio has stopped arriving."""
 
 
 Input = (
@@ -76,8 +77,8 @@ Input = (
 )
 
 BURST_S = 0.1
-"""From so long a gap on, what goes on behind a short sound is another one: its length counts anew,
-however long the agent is held for the words of the first."""
+"""After a gap of at least this long, in seconds, the voice after a short sound is another sound:
+its length is counted from 0, however long the agent is held for the words of the first."""
 
 
 class TurnCore:
@@ -88,18 +89,18 @@ class TurnCore:
 
     @property
     def look_at_s(self) -> float:
-        """When to call ``take(Look(), ...)`` at the latest; infinite for never."""
+        """The latest time to call ``decide(Look(), ...)``; infinity for never."""
         return self._state.look_at_s
 
     @property
     def is_voiced(self) -> bool:
-        """Whether a voice goes on that some day has to stop."""
+        """Whether a voice continues, which has to stop some time."""
         part = self._state.turn or self._state.undecided
         return part is not None and part.voice.is_on
 
     @property
     def key_is_down(self) -> bool:
-        """Whether the caller holds the key that they talk by."""
+        """Whether the caller holds the push-to-talk key."""
         return self._state.key_is_down
 
     @property
@@ -110,13 +111,13 @@ class TurnCore:
     def decide(
         self, fact: Input, now_s: float, view: AgentView, settings: TurnSettings
     ) -> list[Act]:
-        """Take in a fact, and return what is to be done, in order.
+        """Handle a fact, and return the actions to take, in order.
 
         Args:
-            fact: What was heard; ``Look()`` when only time has passed or the agent has changed.
-            now_s: When, on a clock that never goes back.
+            fact: The fact; ``Look()`` if only time has passed or the agent has changed.
+            now_s: The time of the fact, on a monotonic clock.
             view: The agent at that moment.
-            settings: Those of that moment.
+            settings: The settings at that moment.
         """
         state = self._state
         state.begin_step(now_s, view, settings)
@@ -151,13 +152,13 @@ class TurnCore:
             decide_on_sound(state, state.undecided)
         if state.turn is not None:
             decide_on_turn(state, state.turn)
-            if state.undecided is not None:  # what goes on after a forced end
+            if state.undecided is not None:  # the voice after a forced end
                 decide_on_sound(state, state.undecided)
         if state.kept and self.is_quiet:
             self._give_kept()
 
     def _give_kept(self) -> None:
-        """Make a turn of words that must not interrupt, once they may."""
+        """Make a turn of the kept words once they may interrupt."""
         state = self._state
         if not state.view.is_idle and (state.kept_until_idle or blocking_rule(state)):
             return
@@ -179,7 +180,7 @@ class TurnCore:
 
     @property
     def _has_stray_stop(self) -> bool:
-        """Whether a stop came just now whose start may still come."""
+        """Whether a recent stop had no start, which may still come."""
         state = self._state
         return state.now_s - state.stray_stop_s <= state.settings.late_event_s + CLOSE_S
 
@@ -189,10 +190,10 @@ class TurnCore:
         stray_s = state.start_voice()
         if part is None:
             if is_late and state.ended_at_s >= stray_s:
-                return  # what it began is decided already
+                return  # its sound is already decided
             state.open_sound(Voice(state.now_s, not is_late, state.now_s, state.now_s, True, True))
         elif part.voice.is_on and part.voice.was_started:
-            part.voice.notice(state.now_s)  # it was told before
+            part.voice.notice(state.now_s)  # its start was reported before
         elif is_late:
             part.voice.start_late(state.now_s)
         elif isinstance(part, UserTurn):
@@ -201,7 +202,7 @@ class TurnCore:
             voiced_s = part.voice.voiced_s(state.now_s)
             rule, new_after_s = timeout(part.hint, voiced_s, state.settings)
             if rule == "false_interruption_timeout_s":
-                new_after_s = min(new_after_s, BURST_S)  # coughs follow each other as closely
+                new_after_s = min(new_after_s, BURST_S)  # coughs follow each other this closely
             part.go_on(state.now_s, new_after_s)
 
     def _go_on(self, turn: UserTurn) -> None:
@@ -234,7 +235,7 @@ class TurnCore:
         if part is None:
             if not content:
                 return
-            # Words without a voice: whoever said them was not noticed, or has stopped already.
+            # Words without a voice: the voice was not detected, or has already stopped.
             part = state.open_sound(Voice(state.now_s, False, state.now_s, state.now_s))
         if words.error:
             part.transcript.fail(words.segment, words.error)
@@ -242,4 +243,4 @@ class TurnCore:
             part.transcript.add(words, content)
         part.voice.notice_words(state.now_s)
         if not part.voice.was_heard and self._has_stray_stop:
-            state.note_stray_stop()  # it was theirs, and their start may still come
+            state.note_stray_stop()  # the stop was theirs; their start may come

@@ -1,4 +1,4 @@
-"""All that turn taking knows at one moment, and what it has decided in this step."""
+"""The state of turn taking, and its decisions in the current step."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 PAUSES_KEPT = 16
-"""How many silences of a caller an endpointing strategy is shown."""
+"""How many of a caller's silences an endpointing strategy sees."""
 
 CUT_OFF_S = 1.0
-"""Who interrupts an answer this soon after their own last word was not done: so little of it was
-heard that it cannot be what they object to."""
+"""A caller who interrupts an answer this soon after their own last word, in seconds, was not done:
+they heard too little of it to object."""
 
 PAUSE_AFTER_END_S = 2.0
-"""A caller who goes on this soon after the end of a turn, and before the agent says anything, had
-not ended it."""
+"""A caller who goes on this soon after the end of a turn, in seconds, and before the agent speaks,
+had not finished."""
 
 
 @dataclass(slots=True)
 class TurnTakingState:
-    """What is known, and what is to be done."""
+    """What turn taking knows, and the actions to take."""
 
     settings: TurnSettings = field(default_factory=TurnSettings)
     view: AgentView = field(default_factory=AgentView)
@@ -55,32 +55,32 @@ class TurnTakingState:
     kept_until_idle: bool = False
     """Whether it has to wait until the agent is done, not only until it may be cut."""
     silent_at_s: float = -math.inf
-    """When the agent fell silent; infinite while it speaks or works."""
+    """When the agent fell silent; infinity while it speaks or works."""
     noise_s: float = -math.inf
     """When a sound was last found to be a noise."""
     ended_at_s: float = -math.inf
     """When the last sound or turn was decided."""
     last_silence_s: float = -math.inf
-    """When the voice of the last turn stopped; infinitely long ago if it was ended by force."""
+    """When the voice of the last turn stopped; minus infinity if the turn was ended by force."""
     last_text: str = ""
-    """Its words, discarded or not."""
+    """The words of the last sound or turn, discarded or not."""
     unfinal: dict[int, str] = field(default_factory=dict)
-    """Words that were told though they were not final, by segment."""
+    """Words published before they were final, by segment."""
     stray_stop_s: float = -math.inf
     """When a stop came without a start."""
     owes_stop: bool = False
-    """Whether a voice went on when it was decided: its stop is still to come."""
+    """Whether a voice continued when it was decided, so that its stop is still to come."""
     key_is_down: bool = False
-    """Whether the key is down that the caller talks by."""
+    """Whether the caller holds the push-to-talk key."""
     pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=PAUSES_KEPT))
-    """The silences of this caller that were no end."""
+    """This caller's silences that did not end a turn, in seconds."""
     look_at_s: float = math.inf
-    """When to look again though nothing happens."""
+    """When the next step is due without a fact."""
     acts: list[Act] = field(default_factory=list)
-    """What is to be done in this step, in order."""
+    """The actions of this step, in order."""
 
     def begin_step(self, now_s: float, view: AgentView, settings: TurnSettings) -> None:
-        """Begin a step at a time, with the agent and the settings of that time."""
+        """Start a step, with the agent and the settings of that time."""
         self.now_s, self.view, self.settings, self.acts = now_s, view, settings, []
         if not view.is_idle:
             self.silent_at_s = math.inf
@@ -88,11 +88,11 @@ class TurnTakingState:
             self.silent_at_s = now_s
 
     def forget_times(self) -> None:
-        """Forget the times that mattered, before they are found anew."""
+        """Forget the next due time before it is computed again."""
         self.look_at_s = math.inf
 
     def look_at(self, at_s: float) -> None:
-        """Have this looked at again at a time, at the latest."""
+        """Have another step at a time, at the latest."""
         self.look_at_s = min(self.look_at_s, at_s)
 
     def publish(self, event: Event) -> None:
@@ -107,7 +107,7 @@ class TurnTakingState:
         values: Values,
         words: str = "",
     ) -> None:
-        """Have a decision told."""
+        """Have a decision published."""
         event = TurnDecided(about=about, decision=decision, rule=rule, values=dict(values))
         self.acts.append(Publish(event, words))
 
@@ -128,41 +128,42 @@ class TurnTakingState:
     # --- the sound ------------------------------------------------------------------------------
 
     def open_sound(self, voice: Voice) -> UndecidedSound:
-        """Begin to follow a sound that is no turn yet."""
+        """Start following an undecided sound."""
         self.undecided = UndecidedSound(voice)
         return self.undecided
 
     def overrun(self, voice: Voice, rule: str) -> None:
-        """Follow a voice that goes on after its turn was ended by force; a rule blocks it."""
+        """Follow a voice that continues after its turn was ended by force; the rule blocks it."""
         self.undecided = UndecidedSound(voice, blocked=rule)
         self.last_silence_s = -math.inf
 
     def start_voice(self) -> float:
-        """Record the start of a voice; return when a stop came that had none, long ago if none."""
+        """Record the start of a voice; return when a stop came without a start, or minus
+        infinity."""
         stray_s, self.stray_stop_s = self.stray_stop_s, -math.inf
         self.unfinal, self.owes_stop = {}, False
         return stray_s
 
     def move_key(self, *, down: bool) -> None:
-        """Record that the key that the caller talks by was pressed or released."""
+        """Record that the push-to-talk key was pressed or released."""
         self.key_is_down = down
 
     def stop_voice(self) -> None:
-        """Record the stop of a voice that nothing follows: it was owed, or has no start yet."""
+        """Record a stop without a current sound: it was owed, or its start has not come yet."""
         if not self.owes_stop:
             self.stray_stop_s = self.now_s
         self.owes_stop = False
 
     def note_stray_stop(self) -> None:
-        """Record a stop that came without its start."""
+        """Record a stop without a start."""
         self.stray_stop_s = self.now_s
 
     def new_words(self, words: VoiceWords, *, is_late: bool) -> str:
-        """Return what of some words was not told already, before they were final.
+        """Return the part of some words that was not published before they were final.
 
         Args:
             words: The words.
-            is_late: Whether the sound that they are of is decided.
+            is_late: Whether their sound is already decided.
         """
         content = "" if is_blank(words.content) else words.content.strip()
         told = self.unfinal.get(words.segment, "")
@@ -177,17 +178,17 @@ class TurnTakingState:
     # --- the turn -------------------------------------------------------------------------------
 
     def add_pause(self, pause_s: float) -> None:
-        """Record a silence of this caller that was no end."""
+        """Record a silence of this caller that did not end a turn."""
         self.pauses_s.append(pause_s)
 
     def said_around(self, undecided: UndecidedSound) -> str:
-        """Return what the agent said around a sound; kept, as it may have fallen silent since."""
+        """Return what the agent said around a sound, even if it has fallen silent since."""
         if not self.view.is_idle:
             undecided.note_agent(self.view.saying)
         return undecided.saying
 
     def begin_turn(self, undecided: UndecidedSound) -> None:
-        """Make a sound a turn: from now on the agent is cut."""
+        """Make a sound a turn, which interrupts the agent."""
         pause_s = undecided.voice.began_s - self.last_silence_s
         goes_on = 0 < pause_s <= PAUSE_AFTER_END_S
         if goes_on and pause_s > CUT_OFF_S and self.said_around(undecided):
@@ -212,9 +213,9 @@ class TurnTakingState:
         self.release(undecided)
 
     def end_turn(self, turn: UserTurn, text: str) -> None:
-        """End a turn whose words were told; empty where nobody understood any."""
+        """End a turn whose words were published; the text is empty if there were none."""
         self.turn = None
-        # Who says again what nobody understood does not go on with a turn.
+        # A caller who repeats what was not understood does not continue that turn.
         self.last_silence_s = turn.voice.since_s if text else -math.inf
         segments = turn.transcript.segments
         self.unfinal = {n: part.content for n, part in segments.items() if not part.final}
@@ -228,13 +229,13 @@ class TurnTakingState:
         self.drop(undecided)
 
     def take_kept(self) -> str:
-        """Return the words that were kept, and keep them no more."""
+        """Remove the kept words and return them."""
         text, self.kept = " ".join(self.kept), []
         self.kept_until_idle = False
         return text
 
     def drop(self, undecided: UndecidedSound) -> None:
-        """End a sound that is no turn."""
+        """End a sound that is not a turn."""
         self.release(undecided)
         self.settle(undecided.voice, undecided.transcript.text)
         self.undecided = None
@@ -247,12 +248,12 @@ class TurnTakingState:
         self.publish(VoiceSettled())
 
     def ask(self, what: str, question: Callable[[], T], instead: Callable[[], T]) -> T:
-        """Ask a strategy; one that fails is logged, and the default one is asked instead.
+        """Call a strategy; if it fails, log the error and call the default one.
 
         Args:
-            what: Names the strategy in the log.
-            question: Asks it.
-            instead: Asks the default one.
+            what: The name of the strategy in the log.
+            question: Calls the strategy.
+            instead: Calls the default strategy.
         """
         try:
             return question()

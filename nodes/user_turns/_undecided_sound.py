@@ -1,4 +1,4 @@
-"""What turn taking remembers of a sound that is no turn yet."""
+"""The state of a sound that is not a turn yet."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ._transcript_merge import Transcript
 from ._voice_timing import Voice, await_words
 
 OVERRUN = "longest_turn_s"
-"""Blocks a voice that goes on after its turn was ended by force: the agent is to say something, and
-what goes on may be no voice at all.  Words show that it is one."""
+"""Blocks a voice that continues after its turn was ended by force: the agent has to answer, and the
+sound may not be a voice at all. Words show that it is one."""
 
 
 @dataclass(slots=True)
@@ -21,31 +21,31 @@ class UndecidedSound:
     transcript: Transcript = field(default_factory=Transcript)
     hint: Hint | None = None
     hinted_s: float = 0.0
-    """When that came."""
+    """When the hint came."""
     score: float | None = None
-    """How complete it sounds to an end-of-turn model; None if none has told."""
+    """How complete it sounds to an end-of-turn model; ``None`` without a score."""
     is_over: bool = False
-    """Whether an ear with turns of its own has decided that it is over."""
+    """Whether an ear that detects turns has decided that it is over."""
     blocked: str = ""
     """The rule that keeps it from interrupting; empty if none does."""
     agent_was_busy: bool = False
     """Whether the agent said or did something while it was heard."""
     saying: str = ""
-    """What the agent said around it."""
+    """What the agent said around that time."""
     held_at_s: float | None = None
-    """Since when the agent's speech is held for it."""
+    """Since when the agent's speech has been held for it; ``None`` if it is not held."""
     let_go: str = ""
-    """Why the agent's speech goes on again though it is not decided; empty if it does not."""
+    """Why the agent's speech goes on although the sound is undecided; empty if it does not."""
     forced_s: float | None = None
     """When its end was forced; None if it was not."""
 
     def note_agent(self, saying: str) -> None:
-        """Record that the agent is busy, and what it says; nothing new where that is empty."""
+        """Record that the agent is busy, and what it says; an empty text changes nothing."""
         self.agent_was_busy = True
         self.saying = saying or self.saying
 
     def block(self, rule: str) -> None:
-        """Let a rule keep it from interrupting; an empty one lets it interrupt again."""
+        """Set the rule that keeps it from interrupting; an empty one lets it interrupt again."""
         self.blocked = rule
 
     def rate(self, score: float, *, is_over: bool) -> None:
@@ -58,18 +58,18 @@ class UndecidedSound:
         await_words(self.voice, self.transcript)
 
     def take_hint(self, hint: Hint, now_s: float) -> None:
-        """Record what it seems to be by its sound."""
+        """Record a hint about the sound."""
         self.hint, self.hinted_s = hint, now_s
         self.voice.notice(now_s)
         if hint.kind == "speech" and self.let_go == "acknowledgement":
-            self.let_go = ""  # what it seemed to be was another sound, or a mistake
+            self.let_go = ""  # the earlier hint was wrong, or about another sound
 
     def go_on(self, now_s: float, new_after_s: float) -> None:
-        """Follow its voice after a break; after a long one it is a new sound to be decided.
+        """Continue after a break; after a long one it is a new sound to decide.
 
         Args:
             now_s: When the voice began again.
-            new_after_s: From how long a break on the sound is a new one.
+            new_after_s: The least break that makes it a new sound, in seconds.
         """
         self.score, self.is_over = None, False
         if self.voice.was_started:
@@ -80,7 +80,7 @@ class UndecidedSound:
             if self.hint is None or self.hint.kind != "acknowledgement":
                 self.hint, self.let_go = None, ""  # else it goes on: "uh-huh", "okay, right"
         elif self.let_go == "silence":
-            self.let_go = ""  # it was none
+            self.let_go = ""  # the silence was none
         self.voice.start(now_s)
 
     def hold_agent(self, now_s: float) -> bool:
@@ -90,7 +90,7 @@ class UndecidedSound:
         return is_new
 
     def release_agent(self) -> bool:
-        """Record that the agent's speech is held for it no more; return whether it was."""
+        """Record that the agent's speech is no longer held for it; return whether it was."""
         was_held = self.held_at_s is not None
         self.held_at_s = None
         return was_held

@@ -1,4 +1,4 @@
-"""What turn taking remembers of the caller's turn while it goes on."""
+"""The state of the caller's current turn."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ._voice_timing import Voice, await_words
 
 @dataclass(slots=True)
 class UserTurn:
-    """A turn of the caller's that is not over."""
+    """The caller's current turn."""
 
     began_s: float
     voice: Voice
     transcript: Transcript
     before: str = ""
-    """What was said before it, and kept until now."""
+    """Kept words from before the turn."""
     score: float | None = None
     is_over: bool = False
     interrupted: bool = False
-    """Whether the agent was cut for it."""
+    """Whether it interrupted the agent."""
     pauses_s: list[float] = field(default_factory=list)
-    """Its silences that were no end, in seconds."""
+    """Its silences that did not end it, in seconds."""
     told: str = ""
-    """The words that were told last."""
+    """The words that were last published."""
     told_likely: str = ""
-    """The words with which it was told that it is likely over; empty if it was not."""
+    """The words with which ``TurnLikelyOver`` was published; empty if it was not."""
     forced_s: float | None = None
     """When its end was forced; None if it was not."""
 
@@ -40,10 +40,10 @@ class UserTurn:
         await_words(self.voice, self.transcript)
 
     def go_on(self, now_s: float) -> float | None:
-        """Follow its voice after a pause.
+        """Continue after a pause.
 
         Returns:
-            How long the pause was; None where no voice had begun before.
+            The length of the pause; None if no voice had begun before.
         """
         pause_s = None
         if self.voice.was_started:
@@ -55,11 +55,11 @@ class UserTurn:
         return pause_s
 
     def mark_told(self) -> None:
-        """Record that its words so far were told."""
+        """Record that its words so far were published."""
         self.told = self.text
 
     def mark_likely_over(self) -> None:
-        """Record that it was told to be likely over, with its words so far."""
+        """Record that ``TurnLikelyOver`` was published with its words so far."""
         self.told_likely = self.text
 
     @property

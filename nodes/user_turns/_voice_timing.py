@@ -1,4 +1,4 @@
-"""When the caller's voice began, went on and stopped, for one sound or turn."""
+"""The timing of the caller's voice in one sound or turn."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from ._transcript_merge import Transcript
 
 @dataclass(slots=True)
 class Voice:
-    """Whether a voice goes on, and since when."""
+    """Whether a voice continues, and since when."""
 
     began_s: float
     """When this stretch of voice began."""
     is_on: bool
     since_s: float
-    """When it began to go on, or stopped."""
+    """When its current state, voiced or silent, began."""
     sign_s: float
     """When anything was last heard of it: voice, words, or a hint."""
     was_heard: bool = False
-    """Whether a start or a stop was ever told; else there are words only."""
+    """Whether a start or a stop was reported; otherwise there are only words."""
     was_started: bool = False
-    """Whether a start was told."""
+    """Whether a start was reported."""
     before_s: float = 0.0
-    """For how long it was voiced before this stretch."""
+    """How long it was voiced before this stretch, in seconds."""
     owes_stop: bool = False
-    """Whether it counts as stopped, but its stop was not told."""
+    """Whether it counts as stopped without a reported stop."""
 
     def notice(self, now_s: float) -> None:
         """Record a sign of it: voice, words, or a hint."""
         self.sign_s = now_s
 
     def notice_words(self, now_s: float) -> None:
-        """Record words of it; where no voice was heard they are all that tells when it stopped."""
+        """Record words of it; without a voice, only they show when it stopped."""
         self.sign_s = now_s
         if not self.was_heard:
             self.since_s = now_s
 
     def begin_stretch(self, now_s: float) -> None:
-        """Begin a new stretch of voice, after a long break."""
+        """Start a new stretch of voice after a long break."""
         self.before_s += self.voiced_s(now_s)
         self.began_s = now_s
 
     def start_late(self, now_s: float) -> None:
-        """Record a start that comes after its stop."""
+        """Record a start that came after its stop."""
         self.was_heard = self.was_started = True
         self.stop(now_s)
 
     def stop_without_start(self, now_s: float) -> None:
-        """Record a stop whose start was not told yet."""
+        """Record a stop whose start has not come yet."""
         self.stop(now_s)
         self.was_heard = True
 
@@ -58,26 +58,26 @@ class Voice:
         self.since_s = self.sign_s = now_s
 
     def lose(self, now_s: float) -> None:
-        """Count it as stopped, though nobody said so."""
+        """Count it as stopped without a reported stop."""
         self.stop(now_s)
         self.owes_stop = True
 
     def start(self, now_s: float) -> None:
-        """Record that it goes on."""
+        """Record that it continues."""
         self.is_on = self.was_heard = self.was_started = True
         self.owes_stop = False
         self.since_s = self.sign_s = now_s
 
     def voiced_s(self, now_s: float) -> float:
-        """Return for how long this stretch was voiced."""
+        """Return how long this stretch was voiced, in seconds."""
         return (now_s if self.is_on else self.since_s) - self.began_s
 
     def silent_s(self, now_s: float) -> float:
-        """Return for how long it has been silent."""
+        """Return how long it has been silent, in seconds."""
         return 0.0 if self.is_on else now_s - self.since_s
 
 
 def await_words(voice: Voice, transcript: Transcript) -> None:
-    """Expect further words where a voice goes on whose end was forced."""
+    """Expect further words if a voice continues although its end was forced."""
     if voice.is_on:
         transcript.sound_began()
