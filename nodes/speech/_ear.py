@@ -50,8 +50,9 @@ from ._background_level import BackgroundLevel
 from ._classifier_schedule import Looks
 from ._distant_voices import CallerLevel
 from ._early_recognition import Recording
-from ._engine_checks import cleaned, no_probability
+from ._engine_checks import no_probability
 from ._listening_settings import ListeningSettings
+from ._noise_filter import Filtered
 from ._protocols import (
     EchoProbability,
     EndOfTurn,
@@ -167,7 +168,12 @@ class Ear:
         self._stt = stt
         self._end_of_turn = end_of_turn
         self._settings = settings
-        self._echo, self._filter = echo, noise_filter
+        self._echo = echo
+        self._filter = (
+            None
+            if noise_filter is None
+            else Filtered(noise_filter, bridge.call_id, bridge.report_error)
+        )
         self._quietest = 32768 * 10 ** (settings.quietest_peak_dbfs / 20)
         self._level = CallerLevel(settings.below_caller_db)
         self._window_bytes = 2 * vad.frame_samples
@@ -208,8 +214,10 @@ class Ear:
             message: A ``UserAudio`` of PCM16 little-endian mono at 16 kHz, any length.
         """
         try:
-            pcm, noise = message.event.pcm, self._filter
-            self._waiting += pcm if noise is None and not len(pcm) % 2 else cleaned(noise, pcm)
+            pcm = message.event.pcm
+            if len(pcm) % 2:  # it would shift all samples that follow
+                raise ValueError(f"UserAudio gave {len(pcm)} bytes; a sample of PCM16 has two")
+            self._waiting += pcm if self._filter is None else self._filter.clean(pcm)
             while len(self._waiting) >= self._window_bytes:
                 window = bytes(self._waiting[: self._window_bytes])
                 del self._waiting[: self._window_bytes]

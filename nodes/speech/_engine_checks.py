@@ -1,29 +1,6 @@
-"""Calls the detectors and the filter of an ear, which are user code, and checks their results."""
+"""Checks what the detectors of an ear, which are user code, return."""
 
 from __future__ import annotations
-
-from ._protocols import NoiseFilter
-
-
-def cleaned(noise_filter: NoiseFilter | None, pcm: bytes) -> bytes:
-    """Return audio after the noise filter.
-
-    Args:
-        noise_filter: The filter; ``None`` leaves the audio as it is.
-        pcm: PCM16 little-endian mono.
-
-    Raises:
-        TypeError: The filter returned something other than bytes.
-        ValueError: The length is odd, and half a sample would shift all that follow.
-    """
-    gives = "UserAudio"
-    if noise_filter is not None:
-        pcm, gives = noise_filter.clean(pcm), f"{type(noise_filter).__name__}.clean()"
-        if not isinstance(pcm, (bytes, bytearray)):
-            raise TypeError(f"{gives} gives bytes of PCM16, not {type(pcm).__name__}")
-    if len(pcm) % 2:
-        raise ValueError(f"{gives} gave {len(pcm)} bytes; a sample of PCM16 has two")
-    return pcm
 
 
 def no_probability(*said: tuple[object, float]) -> ValueError:
