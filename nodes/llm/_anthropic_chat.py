@@ -31,6 +31,7 @@ class AnthropicChat(HttpChat):
     """
 
     _path = "/messages"
+    _variable = "ANTHROPIC_API_KEY"
 
     def __init__(
         self,
@@ -76,12 +77,13 @@ class AnthropicChat(HttpChat):
                 the proxies that the environment names.
 
         Raises:
-            ValueError: No model is named, the endpoint is Anthropic's and there is no key, or a
-                number is out of bounds.
+            TypeError: `options` or `headers` is no mapping.
+            ValueError: No model is named, the endpoint is Anthropic's and there is no key, a number
+                is out of bounds, or a request cannot carry a key, URL, option or header.
         """
         base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _DEFAULT_BASE_URL
         model = model or os.environ.get("ANTHROPIC_MODEL", "")
-        api_key = api_key or os.environ.get("ANTHROPIC_API_KEY", "")
+        api_key = (api_key or os.environ.get("ANTHROPIC_API_KEY", "")).strip()
         if not model:
             raise ValueError('no model named: pass AnthropicChat("name") or set ANTHROPIC_MODEL')
         if base_url.rstrip("/") == _DEFAULT_BASE_URL and not api_key:
@@ -114,7 +116,7 @@ class AnthropicChat(HttpChat):
         return {"model": self.model, "max_tokens": self._max_tokens, "stream": True, **asked}
 
     def _key_headers(self) -> Mapping[str, str]:
-        key = {"x-api-key": self._api_key} if self._api_key else {}
+        key = {"x-api-key": self._key.reveal()} if self._key else {}
         return {"anthropic-version": _VERSION, **key}
 
     def _reading(self) -> Reading:

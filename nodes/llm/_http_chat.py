@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import structlog
 import trio
 
-from bargein.nodes.vendors import Backoff
+from bargein.nodes.vendors import Backoff, Credential
 
 from ._answer_stream import Answer
 from ._errors import ChatModelError, ChatModelTimeoutError, need
 from ._http_reply import Reading, Reply, translated
 from ._protocol import AnswerPiece
+from ._request_settings import checked_base_url, checked_headers, checked_options
 from ._shared_resource import Shared
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class HttpChat:
 
     _path: ClassVar[str]
     """The path of the endpoint, appended to the base URL."""
+    _variable: ClassVar[str]
+    """The environment variable that has its key."""
 
     def __init__(
         self,
@@ -65,15 +68,16 @@ class HttpChat:
         """Configure the endpoint; nothing connects yet.
 
         Raises:
-            ValueError: `attempts` is less than 1.
+            TypeError: `options` or `headers` is no mapping.
+            ValueError: `attempts` is less than 1, or a request cannot carry something.
         """
         if limits.backoff.attempts < 1:
             raise ValueError(f"attempts is {limits.backoff.attempts!r}; it must be 1 or more")
         self.model = model
-        self.base_url = base_url.rstrip("/")
-        self._api_key = api_key
-        self._options = dict(options or {})
-        self._headers = dict(headers or {})
+        self.base_url = checked_base_url(base_url)
+        self._key = Credential(type(self).__name__, api_key, self._variable) if api_key else None
+        self._options = checked_options(options)
+        self._headers = checked_headers(headers)
         self.connect_timeout_s = limits.connect_timeout_s
         self.first_token_timeout_s = limits.first_token_timeout_s
         self.between_tokens_timeout_s = limits.between_tokens_timeout_s

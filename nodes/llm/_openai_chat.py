@@ -27,6 +27,7 @@ class OpenAIChat(HttpChat):
     """
 
     _path = "/chat/completions"
+    _variable = "OPENAI_API_KEY"
 
     def __init__(
         self,
@@ -68,11 +69,13 @@ class OpenAIChat(HttpChat):
                 the proxies that the environment names.
 
         Raises:
-            ValueError: No model is named, or the endpoint is OpenAI's and there is no key.
+            TypeError: `options` or `headers` is no mapping.
+            ValueError: No model is named, the endpoint is OpenAI's and there is no key, or a
+                request cannot carry a key, URL, option or header.
         """
         base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _DEFAULT_BASE_URL
         model = model or os.environ.get("OPENAI_MODEL", "")
-        api_key = api_key or os.environ.get("OPENAI_API_KEY", "")
+        api_key = (api_key or os.environ.get("OPENAI_API_KEY", "")).strip()
         if not model:
             raise ValueError('no model named: pass OpenAIChat("name") or set OPENAI_MODEL')
         if base_url.rstrip("/") == _DEFAULT_BASE_URL and not api_key:
@@ -107,7 +110,7 @@ class OpenAIChat(HttpChat):
         }
 
     def _key_headers(self) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {self._api_key}"} if self._api_key else {}
+        return {"authorization": f"Bearer {self._key.reveal()}"} if self._key else {}
 
     def _reading(self) -> Reading:
         return Assembler(self.model)

@@ -213,11 +213,3 @@ async def test_events_of_one_read_before_an_error(autojump_clock) -> None:
     assert await anext(answer) == TextDelta("a")
     with pytest.raises(ChatModelError, match="no"):
         await anext(answer)
-
-
-@pytest.mark.parametrize("url", ["ftp://x", "nonsense", "http://"])
-async def test_useless_base_url(url) -> None:
-    """A base URL that cannot be used is an error that names it as the cause, without a retry."""
-    with pytest.raises(ChatModelError, match="base URL") as caught:
-        await anext(OpenAIChat("m", base_url=url).stream(ASK))
-    assert not caught.value.retryable
