@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from ._assembler import arguments_of, reported_error
+from ._assembler import arguments_of, check_calls, reported_error
 from ._errors import ChatModelError
 from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
 
@@ -96,6 +96,7 @@ class MessageReading:
         """Start an answer of the named model."""
         self._model = model
         self._calls: dict[int, dict[str, Any]] = {}  # by the index of their block
+        self._calls_size = 0  # in characters
         self._usage: dict[str, Any] = {}
         self._stop_reason = ""
         self._begun = self._ended = False
@@ -196,6 +197,8 @@ class MessageReading:
             case "text_delta":
                 return [TextDelta(delta["text"])] if delta["text"] else []
             case "input_json_delta":
+                self._calls_size += len(delta["partial_json"])
+                check_calls(self._model, self._calls_size)
                 self._calls[number]["raw"] += delta["partial_json"]
         return []
 

@@ -37,6 +37,11 @@ _RETRYABLE_WORDS = (
 _RETRYABLE_STATUS = frozenset({408, 409, 429})
 
 
+MAX_CALL_CHARACTERS = 1 << 20
+"""How long the arguments of all calls of one answer may be: far more than a model's longest answer;
+what goes on for longer never ends."""
+
+
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """An endpoint's error code; anything longer or with spaces may be a sentence that quotes people."""
 
@@ -48,6 +53,21 @@ def _word(code: object) -> str:
 def retryable_status(status: int) -> bool:
     """Return whether a request refused with this HTTP status may succeed when sent again."""
     return status in _RETRYABLE_STATUS or status >= 500
+
+
+def check_calls(model: str, characters: int) -> None:
+    """Refuse calls of tools that never end.
+
+    Args:
+        model: The model's name, for the error.
+        characters: How long they are so far.
+
+    Raises:
+        ChatModelError: They are longer than `MAX_CALL_CHARACTERS`.
+    """
+    if characters > MAX_CALL_CHARACTERS:
+        problem = f"the call of a tool exceeds {MAX_CALL_CHARACTERS} characters"
+        raise ChatModelError(problem, model=model)
 
 
 class _Wire(BaseModel):
@@ -180,6 +200,10 @@ class _OpenCall:
         else:
             self.raw += arguments or ""
 
+    @property
+    def size(self) -> int:
+        return len(self.id) + len(self.name) + len(self.raw)
+
     def request(self, number: int) -> ToolCallRequest:
         return ToolCallRequest(
             id=self.id or f"call_{number}",
@@ -196,6 +220,7 @@ class Assembler:
         """Start an answer of the named model."""
         self._model = model
         self._calls: list[_OpenCall] = []
+        self._calls_size = 0  # in characters
         self._by_index: dict[int, _OpenCall] = {}
         self._usage: _Usage | None = None
         self._finish_reason: str | None = None
@@ -284,8 +309,10 @@ class Assembler:
         for piece in delta.tool_calls or ():
             self._reasons = False
             call = self._call(piece)
-            was_named = bool(call.name)
+            was_named, size = bool(call.name), call.size
             call.add(piece.function)
+            self._calls_size += 1 + call.size - size
+            check_calls(self._model, self._calls_size)
             if call.name and not was_named:
                 yield AnswerProgress("tool_call", call.name)
 

@@ -85,13 +85,19 @@ class ChatModelError(BargeinError):
         return f"{self.safe_text}: {self.detail!r}" if self.detail else self.safe_text
 
 
+_MOVED = "nothing answers questions at this address: check base_url="
 _CHECK = {
+    301: _MOVED,
+    302: _MOVED,
+    307: _MOVED,
+    308: _MOVED,
     400: "check options= and whether this model takes tools",
     401: "the endpoint rejects the key: check api_key= or its environment variable, and that the "
     "key belongs to this endpoint",
     402: "the account has no credit: check its billing",
     403: "the key is not allowed to do this: check the permissions of the account and the key",
     404: "there is no such model or address: check the model's name and base_url=",
+    405: _MOVED,
     413: "the conversation is too long: use a model with a longer context, or a shorter history",
     422: "check options= and whether this model takes tools",
     429: "too many requests or tokens: check the account's rate limits, or send fewer at once",

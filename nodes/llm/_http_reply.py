@@ -28,6 +28,8 @@ _CLOSE_S = 2.0
 _END_S = 0.05
 """How long to wait for the end of the response after the last event, so that the connection can be
 reused; if the server takes longer, it is closed."""
+_REFUSAL_S = 2.0
+"""How long to wait for the body of an unsuccessful response, whose status is known before."""
 _MAX_BODY_BYTES = 4 << 20
 _MAX_ERROR_BYTES = 64 << 10
 
@@ -160,7 +162,11 @@ class Reply:
             self._body = response.aiter_bytes()
             if not response.is_success:
                 raise await self._refusal(response)
-            if "json" in response.headers.get("content-type", ""):
+            content_type = response.headers.get("content-type", "")
+            if content_type.startswith("text/html"):
+                problem = "the address answered with a web page: check base_url="
+                raise ChatModelError(problem, model=self._model)
+            if "json" in content_type:
                 self._first = self._assembler.read_whole(await self._all(_MAX_BODY_BYTES))
                 self._ended = True
         while not (self._ended or self._assembler.begun):
@@ -190,8 +196,13 @@ class Reply:
     async def _next(self) -> list[AnswerPiece]:
         """Return the pieces of one more event."""
         while not self._events:
-            with translated(self._model, self._connect_timeout_s):
-                chunk = await anext(self._body, None) if self._body is not None else None
+            try:
+                with translated(self._model, self._connect_timeout_s):
+                    chunk = await anext(self._body, None) if self._body is not None else None
+            except ChatModelError:
+                if not self._assembler.finished:
+                    raise
+                chunk = None  # the answer is whole; only HTTP's own end is missing
             if chunk is None:
                 return self._at_end_of_stream()
             self._decode(chunk)
@@ -225,7 +236,9 @@ class Reply:
     async def _read_to_end(self) -> None:
         """Read the rest of the HTTP message, so that its connection can be reused."""
         body = self._body
-        with trio.move_on_after(_END_S), translated(self._model, self._connect_timeout_s):
+        # A connection that breaks here costs nothing: the answer is whole.
+        ours = translated(self._model, self._connect_timeout_s)
+        with trio.move_on_after(_END_S), suppress(ChatModelError), ours:
             while body is not None and await anext(body, None) is not None:
                 continue
 
@@ -239,10 +252,10 @@ class Reply:
 
     async def _refusal(self, response: httpx2.Response) -> ChatModelError:
         """Return the error for an unsuccessful response."""
-        try:
+        told = None
+        ours = translated(self._model, self._connect_timeout_s)
+        with trio.move_on_after(_REFUSAL_S), suppress(ValueError, ChatModelError), ours:
             told = from_json(await self._all(_MAX_ERROR_BYTES))
-        except (ValueError, ChatModelError):
-            told = None
         reported = told.get("error", told) if isinstance(told, dict) else ""
         error = self._assembler.error(reported or response.reason_phrase, response.status_code)
         error.allow_retry(
