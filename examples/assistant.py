@@ -10,7 +10,7 @@ from pathlib import Path
 
 import trio
 
-sys.path.insert(0, str(Path(__file__).parent))  # the package `stand_in` lies beside this file
+sys.path.insert(0, str(Path(__file__).parent))  # the package `stand_in` is beside this file
 
 from stand_in import model_named_outside
 
@@ -28,14 +28,14 @@ async def opening_hours() -> str:
     return "We are open from nine to six, and until noon on Saturdays."
 
 
-@tool(read_only=True, policy="detach")  # who talks meanwhile hears of it later
+@tool(read_only=True, policy="detach")  # a caller who talks meanwhile gets the result later
 async def find_parcel(number: str) -> str:
     """Find out where a parcel is.
 
     Args:
         number: The number of the parcel, in digits.
     """
-    await trio.sleep(4)  # as slow as the service that knows it
+    await trio.sleep(4)  # as slow as the real service
     return f"Parcel {number} is in Lyon, and arrives tomorrow."
 
 

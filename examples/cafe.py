@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-sys.path.insert(0, str(Path(__file__).parent))  # the grammar lies beside this file
+sys.path.insert(0, str(Path(__file__).parent))  # the grammar is beside this file
 
 import structlog
 import trio
@@ -30,14 +30,14 @@ from bargein.speech import EspeakVoice, LocalSpeech
 from bargein.weights import ProgressPrinter, fetch_models
 from cafe_grammar import OrderTaker
 
-HINT = (  # as it is said: of a bare list the recogniser makes "a large watt A"
+HINT = (  # in sentences: from a bare list the recogniser hears "a large watt A"
     "Welcome to the café. A small latte, a large latte, a cappuccino, an espresso, a mocha, a tea, "
     "a blueberry muffin, a croissant, a cookie."
 )
 
 
 class Barista(ReasoningNode):
-    """Takes the order, and says back what it has understood."""
+    """Takes the order, and repeats what it has understood."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ async def answer(call: Call, model: ChatModel | None = None) -> None:
 
 
 def read_ahead(call: Call, model: LocalChat, context: ConversationContext) -> None:
-    """Let the model read what was said before while the caller still speaks."""
+    """Let the model read the conversation so far while the caller still speaks."""
     before = ChatNode(model, PROMPT, examples=EXAMPLES, last_entries=2)
 
     async def read(message: Message) -> None:
@@ -100,8 +100,8 @@ PROMPT = (
     "You take orders at a small coffee shop. Answer in one short, friendly sentence. "
     "Repeat what the guest orders, then ask if they want anything else."
 )
-# A small model does as it is shown, and these begin with a short clause, which is soon said.  It
-# still gets orders wrong: good for small talk only.
+# A small model copies examples, and these begin with a short clause, which is soon said. It still
+# gets orders wrong, and is good for small talk only.
 MORE = "Would you like anything else?"
 SHOWN = (
     ("I'd like a small cappuccino, please.", f"Of course, a small cappuccino. {MORE}"),
@@ -118,7 +118,7 @@ app = App(answer, speech=LocalSpeech(hint=HINT), name="the café")
 
 
 def confirmed(result: Any) -> tuple[bool, str]:
-    """Look whether the order as it was changed is the one that was confirmed."""
+    """Check that the confirmed order is the changed one."""
     last = [entry["heard"] for entry in result.history if entry["role"] == "agent"][-1].lower()
     right = "large cappuccino" in last and "blueberry muffin" in last and "latte" not in last
     return right, last.strip()
@@ -126,9 +126,9 @@ def confirmed(result: Any) -> tuple[bool, str]:
 
 CALLERS = {
     "espeak": ("No wait, I want a cappuccino instead.", "mm-hmm"),
-    "piper": ("No wait, … I want a cappuccino instead.", "uh-huh"),  # it cannot hum
+    "piper": ("No wait, … I want a cappuccino instead.", "uh-huh"),  # piper cannot hum
 }
-"""What each simulated caller says over the agent; at the points there is a pause of 0.4 s."""
+"""What each simulated caller says over the agent; an ellipsis is a pause of 0.4 s."""
 
 
 async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: str) -> bool:
@@ -160,7 +160,7 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: s
 
     change, assent = CALLERS[name]
     soon = agent_has_spoken(1.5 if model else 2.0)
-    asides = (  # they leave the agent speaking; a model's answers are too short for them
+    asides = (  # these must not stop the agent; a model's answers are too short for them
         Line(assent, agent_has_spoken(1.5), longest_gap_s=0.3),
         Line("(coughs)", agent_has_spoken(4.5), longest_gap_s=0.8, sound=cough()),
     )
@@ -175,7 +175,7 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: s
         await stack.enter_async_context(caller.open())
         if isinstance(model, LocalChat):
             await fetch_models(["smollm2-135m"], ProgressPrinter(sys.stderr))
-        if model is not None:  # loaded before the phone rings, not with the first question
+        if model is not None:  # loaded before the call, not at the first request
             await stack.enter_async_context(model.open())
         result = await rehearse(
             cafe, script, voice=speak, out=out, transcribe=transcribe, checks=checks
@@ -221,9 +221,9 @@ def model_named(name: str) -> LocalChat | OpenAIChat:
     """Return the model that the command line names."""
     if name == "local":
         warm = [{"role": "system", "content": PROMPT}, *EXAMPLES]
-        return LocalChat(warm=warm, options={"temperature": 0})  # by chance it rambles
+        return LocalChat(warm=warm, options={"temperature": 0})  # it rambles at higher temperatures
     if name.startswith(("http://", "https://")):
-        # Servers with one model look at no name; those with several need OPENAI_MODEL.
+        # Servers with one model ignore the name; those with several need OPENAI_MODEL.
         return OpenAIChat(os.environ.get("OPENAI_MODEL", "default"), base_url=name)
     raise argparse.ArgumentTypeError(f"{name!r} is neither 'local' nor an http:// or https:// URL")
 

@@ -41,7 +41,7 @@ VERBS = ("pause", "resume", "redirect", "cancel", "background")
 
 
 class Analyst:
-    """The data and the four steps; each says what an interrupt means to it, and is done once."""
+    """The data and the four steps; each step has its own interrupt policy, and is done once."""
 
     def __init__(self, step_s: float = 2.0) -> None:
         self.step_s = step_s
@@ -54,7 +54,7 @@ class Analyst:
     async def work(self) -> random.Random:
         self.begun.append(current_tool().name)
         await trio.sleep(self.step_s)
-        return random.Random(7)  # the data are the same each time
+        return random.Random(7)  # the same data each time
 
     @tool(read_only=True, on_duplicate="join")
     async def fetch_customers(self) -> str:
@@ -87,14 +87,14 @@ class Analyst:
             await self.work()
             names = sorted(self.at_stake, key=self.at_stake.__getitem__, reverse=True)
             names = [name for name in names if region in ("", self.customers[name])][:top]
-            async with commit():  # from here on it is written, whatever comes
+            async with commit():  # from here on an interrupt waits until it is written
                 await trio.sleep(self.step_s / 4)
                 self.memos[region, top] = names
         return f"done: a memo on {len(self.memos[region, top])} customers {region}".rstrip()
 
 
 class Planner:
-    """Stands for a language model: asks for the first step that is not done, or sums up."""
+    """Replaces a language model: calls the first step that is not done, or sums up."""
 
     async def stream(
         self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
@@ -129,7 +129,7 @@ def agent(analyst: Analyst) -> ChatNode:
 
 
 async def answer(call: Call) -> None:
-    """Answer a call, for those who want to talk to it."""
+    """Answer a call."""
     node = agent(Analyst())
     call.converse(node, name="analyst")
 
@@ -138,7 +138,7 @@ app = App(answer, name="the analyst")
 
 
 def obey(handle: Handle, line: str) -> None:
-    """Do what a line says."""
+    """Carry out a line of input."""
     verb, _, text = line.partition(" ")
     if verb in VERBS and (text or verb != "redirect"):
         print(handle.describe(verb))  # type: ignore[arg-type]  # it is one of ours
@@ -149,7 +149,7 @@ def obey(handle: Handle, line: str) -> None:
 
 
 def shown(event: Any) -> str:
-    """Return the line that is shown of an event; empty for none."""
+    """Return the line to show for an event; empty for none."""
     match event:
         case ToolCall():
             return f"-> {STEPS[event.name]} {event.arguments or ''}"
@@ -165,7 +165,7 @@ def shown(event: Any) -> str:
 
 
 async def main(step_s: float, read: Callable[[], bytes]) -> None:
-    """Let the agent work until the memo is written, and obey what is typed meanwhile."""
+    """Let the agent work until the memo is written, and carry out what is typed meanwhile."""
     analyst, end_of_input = Analyst(step_s), trio.Event()
 
     async def listen() -> None:
@@ -173,7 +173,7 @@ async def main(step_s: float, read: Callable[[], bytes]) -> None:
             for line in typed.decode(errors="replace").splitlines():
                 obey(handle, line.strip())
         end_of_input.set()
-        handle.resume()  # nobody else will
+        handle.resume()  # no further input can resume it
 
     async with open_agent(agent(analyst)) as handle, trio.open_nursery() as nursery:
         began_s = trio.current_time()
@@ -192,6 +192,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--step-s", type=float, default=2.0, help="seconds that a step takes")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
-    # Not by sys.stdin: a thread that waits in it holds a lock that the exit needs.
+    # Not sys.stdin: a thread that blocks in it holds a lock that the exit needs.
     keyboard = partial(os.read, 0, 4096) if sys.stdin else bytes
     trio.run(main, parser.parse_args().step_s, keyboard)

@@ -30,20 +30,20 @@ STORY = (
     "One night she counted one too many, and the last of them had no lights at all. "
     "She rowed out to it, and found nobody on board but a small gray cat."
 )
-PACE = 1.5  # how much faster than speech the voice is: a voice in a network is not much faster
+PACE = 1.5  # how much faster than real time the voice is, like a voice over a network
 
 
 class Fault:
-    """What one part does from a moment of the call on: nothing, for ever."""
+    """Makes a part stall for ever, from a moment of the call on."""
 
     at_s = math.inf
 
     def begin(self, after_s: float) -> None:
-        """Have it begin so many seconds from now."""
+        """Start the fault so many seconds from now."""
         self.at_s = trio.current_time() + after_s
 
     async def meet(self) -> None:
-        """Return before that moment, and never after it."""
+        """Return at once before that moment; block for ever after it."""
         await trio.lowlevel.checkpoint()
         if trio.current_time() >= self.at_s:
             await trio.sleep_forever()
@@ -102,7 +102,7 @@ class StallingEar(WhisperTiny):
 
 
 def app_failing(part: str, after_s: float, *, alone: bool) -> App:
-    """Return an app of which a part stalls, so many seconds after an answer began to be made."""
+    """Return an app in which a part stalls, so many seconds after the start of an answer."""
     faults = {"voice": Fault(), "model": Fault(), "ear": Fault()}
     ear = StallingEar()
     ear.fault = faults["ear"]
@@ -116,7 +116,7 @@ def app_failing(part: str, after_s: float, *, alone: bool) -> App:
         watch = call.bridge(name="watch", is_agent=False)
         watch.on(StageStalled).map(lambda message: print(f"   {message.event!r}"))
         watch.on(UserStoppedSpeaking).map(lambda _: faults[part].begin(after_s))
-        if part == "ear":  # it has to fail before there is an answer
+        if part == "ear":  # the ear has to fail before there is an answer
             faults[part].begin(after_s)
         call.say("Hi! Ask me for a story.")
 
@@ -146,7 +146,7 @@ async def rehearse_failure(part: str, after_s: float, out: Path, *, alone: bool)
 
 
 def fault_named(text: str) -> tuple[str, float]:
-    """Return the part that fails and when, of "voice@4s"."""
+    """Parse "voice@4s" into the part that fails and the time."""
     match = re.fullmatch(r"(voice|model|ear)@(\d+(?:\.\d+)?)s?", text)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not like voice@4s, model@4s or ear@4s")

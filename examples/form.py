@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-sys.path.insert(0, str(Path(__file__).parent))  # the package `spoken` lies beside this file
+sys.path.insert(0, str(Path(__file__).parent))  # the package `spoken` is beside this file
 
 from spoken import day_in, last_said, means_no, means_yes, name_in, people_in, time_in
 
@@ -59,7 +59,7 @@ class Waiter(ReasoningNode):
         self.said_tomorrow = False
 
     def found_in(self, text: str) -> dict[str, Any]:
-        """Return what a text tells for the fields; None for what it does not tell."""
+        """Return the values for the fields in a text; None for a missing one."""
         told = {
             "name": name_in(text, asked=self.asked == "name"),
             "guests": last_said(text, people_in),
@@ -73,7 +73,7 @@ class Waiter(ReasoningNode):
         return told
 
     def fill(self, text: str) -> list[str]:
-        """Take what was said into the form; returns what is wrong with it."""
+        """Fill what was said into the form; return what is wrong with it."""
         problems = []
         for name, value in self.found_in(text).items():
             if value is None:
@@ -127,7 +127,7 @@ class Waiter(ReasoningNode):
         return f"A table for {form.guests} {when}, under {form.name}. Is that right?"
 
     def was_read(self) -> bool:
-        """Whether the caller has heard the form, as it is now, to its end."""
+        """Whether the caller has heard the current form to its end."""
         entries = self.bridge.call.history.entries if self.bridge else ()
         last = next((entry for entry in reversed(entries) if isinstance(entry, AgentEntry)), None)
         complete = all(name in self.fields for name in QUESTIONS)
@@ -135,7 +135,7 @@ class Waiter(ReasoningNode):
 
 
 def field_called(text: str) -> str:
-    """Return which field a text speaks of; empty for none."""
+    """Return the field that a text mentions; empty for none."""
     called = (name for name, words in CALLED.items() if re.search(words, text, re.I))
     return next(called, "")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import trio
 
-sys.path.insert(0, str(Path(__file__).parent))  # the package `spoken` lies beside this file
+sys.path.insert(0, str(Path(__file__).parent))  # the package `spoken` is beside this file
 
 from spoken import last_said, means_no, means_yes, without_denied
 
@@ -42,20 +42,20 @@ THAT_IS_ALL = r"that(?:'s| is| was) (?:all|it|everything)|\bthank|nothing|\bdone
 
 
 def wishes(said: str) -> list[str]:
-    """Return whom a caller asks for, or else all of whose subjects they speak."""
+    """Return the colleague that a caller asks for, otherwise all whose subjects they mention."""
     _, *asked_for = re.split(TRANSFER, without_denied(said), flags=re.I)
     wish = last_said(asked_for[-1], lambda part: named_in(part)[:1] or None) if asked_for else None
     return wish or named_in(without_denied(said))
 
 
 def named_in(text: str) -> list[str]:
-    """Return whose subjects a text names, the first one first."""
+    """Return the colleagues whose subjects a text mentions, in order."""
     found = [(re.search(pattern, text, re.I), name) for name, pattern in SUBJECTS.items()]
     return [name for _, name in sorted((match.start(), name) for match, name in found if match)]
 
 
 class Colleague(ReasoningNode):
-    """Somebody who knows one subject, and looks things up as soon as they hear of it."""
+    """An agent for one subject, which looks things up as soon as it hears of it."""
 
     name, looks_up_s = "", 0.0
 
@@ -63,7 +63,7 @@ class Colleague(ReasoningNode):
         super().__init__()
         self.call = call
         self.looks_up = False
-        self.known = trio.Event()  # set once it has looked up what it could
+        self.known = trio.Event()  # set when the lookup has ended
         place = call.bridge(self)
         speaks = place.on(UserStoppedSpeaking, where=lambda message: place.has_floor)
         arrives = place.on(AgentHandoff, target=self.name)
@@ -80,10 +80,10 @@ class Colleague(ReasoningNode):
         try:
             await trio.sleep(self.looks_up_s)
         finally:
-            self.known.set()  # cancelled, too: nobody is to wait for ever
+            self.known.set()  # even if cancelled, so that nobody waits for ever
 
     async def process_context(self, context: ConversationContext) -> AsyncIterator[Any]:
-        """Pass the caller on to whom they want, or answer."""
+        """Pass the caller on, or answer."""
         said = context.last_user_text
         named = wishes(said)
         if self.is_left(said, named):
@@ -91,7 +91,7 @@ class Colleague(ReasoningNode):
             yield EndCall()
         elif to := self.whom_else(said, named):
             words = "Back to the desk, then." if to == "desk" else f"I'll put you through to {to}."
-            if await self.call.say(words) == "completed":  # they may object to it in time
+            if await self.call.say(words) == "completed":  # unless they object in time
                 yield AgentHandoff(target=to)
         else:
             if self.looks_up and not self.known.is_set():
@@ -104,7 +104,7 @@ class Colleague(ReasoningNode):
         return re.search(LEAVING, said, re.I) is not None
 
     def whom_else(self, said: str, named: list[str]) -> str:
-        """Return to whom the caller is passed on; empty to stay."""
+        """Return the colleague to pass the caller on to; empty to stay."""
         if len(named) == 1 and named != [self.name]:
             return named[0]
         is_all = not named and (re.search(THAT_IS_ALL, said, re.I) or self.is_refused(said))
@@ -115,7 +115,7 @@ class Colleague(ReasoningNode):
         return means_no(said)
 
     def answer(self, said: str, named: list[str]) -> str:
-        """Return what is said to a caller; nothing was said by one who has just arrived."""
+        """Return the answer to a caller; `said` is empty for one who has just arrived."""
         raise NotImplementedError
 
 
@@ -126,7 +126,7 @@ class Desk(Colleague):
 
     def __init__(self, call: Call) -> None:
         super().__init__(call)
-        self.asked_for_more = False  # of a caller who has come back
+        self.asked_for_more = False  # "anything else?" to a caller who has come back
 
     def is_left(self, said: str, named: list[str]) -> bool:
         is_all = means_no(said) or re.search(THAT_IS_ALL, said, re.I)
@@ -175,7 +175,7 @@ class Support(Colleague):
 
 
 async def answer(call: Call) -> None:
-    """Answer a call; the first to take a place has the floor."""
+    """Answer a call; the first colleague to join has the floor."""
     for colleague in (Desk, Billing, Support):
         colleague(call)
     call.say("Front desk, what can I do for you?")

@@ -43,7 +43,7 @@ class Reminder(ReasoningNode):
         self.key = ""
 
     def key_for(self, text: str) -> str:
-        """Return the key that a menu wants for what we want; empty if it has none."""
+        """Return the key of a menu that leads to appointments; empty if there is none."""
         for key, what, what_first, key_last in MENU.findall(text):
             if WANTED.search(what or what_first):
                 word = (key or key_last).lower()
@@ -61,7 +61,7 @@ class Reminder(ReasoningNode):
             yield DTMFOutput.model_validate({"button": key})
         elif MACHINE.search(said):
             self.callee = "a machine"
-            # A beep, or noise on the tape, is no barge-in.
+            # A beep or noise on the tape is not a barge-in.
             yield AgentResponse(
                 content=f"{REMINDER} Please call us back. Goodbye.", interruptible=False
             )

@@ -1,8 +1,8 @@
-"""What the café understands: words, then phrases, then clauses, then changes of an order.
+"""The café's grammar: words, then phrases, then clauses, then changes to an order.
 
-`lexicon` has the phrases, `words` finds them in a text, `phrases` puts them together to things like
-"two large lattes", `clauses` tells what is wanted from what is not, `ellipsis` completes what was
-left out, `references` finds the lines that are meant, and `changes` changes them.
+`lexicon` has the phrases, `words` finds them in a text, `phrases` combines them into things like
+"two large lattes", `clauses` separates what is wanted from what is not, `ellipsis` completes what
+was left out, `references` finds the lines that are meant, and `changes` changes them.
 """
 
 from .menu import Line as Line

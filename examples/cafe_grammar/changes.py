@@ -1,4 +1,4 @@
-"""What one thing that is said does to an order."""
+"""Applies one thing that was said to an order."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ from .references import References, unique
 
 
 class Changes(References):
-    """Orders, changes and corrects things, and asks for what is missing."""
+    """Orders, changes and corrects things, and asks for missing details."""
 
     def remove(self, line: Line, count: int | None) -> None:
         line.count = 0 if count is None else line.count - count
         self.done()
 
     def add(self, thing: Thing, more: bool) -> None:
-        """Order one thing more, or what a thing without a name says of the order."""
+        """Order another thing, or apply a thing without a name to the order."""
         sized = thing.size or thing.new_size
         lines = self.named(thing)
         if thing.same:
@@ -41,7 +41,7 @@ class Changes(References):
         ):
             self.mention(thing, lines)
         elif thing.item and thing.is_bare and self.has(thing) and not more and not thing.after:
-            self.asked = [thing.item]  # said once more: heard twice, or wanted twice?
+            self.asked = [thing.item]  # said again: repeated, or wanted twice?
             self.ask(f"Would you like another {thing.item}?")
         elif thing.item or thing.kind:
             self.order_new(thing)
@@ -70,7 +70,7 @@ class Changes(References):
         self.ask("Of what?" if thing.count else f"A {thing.size or thing.new_size} what?")
 
     def order_new(self, thing: Thing) -> bool:
-        """Order a thing that is named, or ask for what is missing; returns True."""
+        """Order a named thing, or ask for what is missing; return True."""
         if thing.kind:
             self.pending = lambda other: bool(other.item) and self.order_new(merged(thing, other))
             self.ask(f"Which one would you like, {listed(KINDS[thing.kind], 'or')}?")
@@ -89,7 +89,7 @@ class Changes(References):
         return True
 
     def ask_how_many(self, thing: Thing, question: str) -> None:
-        """Ask for the number of things, and order them once it is told."""
+        """Ask how many, and order them after the answer."""
         self.pending = lambda other: (
             other.count is not None
             and other.item in ("", thing.item)
@@ -107,7 +107,7 @@ class Changes(References):
             self.ask(f"Which one would you like, {listed(asked, 'or')}?")
 
     def mention(self, thing: Thing, lines: list[Line]) -> None:
-        """Deal with a thing of the order: "just the latte", "just one latte", "the latte large"."""
+        """Handle a thing in the order: "just the latte", "just one latte", "the latte large"."""
         if thing.just and thing.definite:
             self.order.lines = lines
             self.done(*lines)
@@ -140,7 +140,7 @@ class Changes(References):
             )
 
     def each(self, things: list[Thing], each: Thing) -> None:
-        """Order so many of each that was named, asked for, or ordered."""
+        """Order a number of each thing that was named, asked about, or ordered."""
         count, named_now = each.count or 1, [thing for thing in things if thing.item]
         asked = [Thing(item=item) for item in (KINDS[each.kind] or self.asked)]
         for thing in named_now or asked:
@@ -152,7 +152,7 @@ class Changes(References):
             self.ask("One of each of what?")
 
     def divide(self, things: list[Thing]) -> bool:
-        """Give a line several sizes ("one large, the other small"); returns whether it did."""
+        """Split a line by size ("one large, the other small"); return whether it did."""
         parts = [thing for thing in things if thing.ref != "other"]
         lines = [line for line in self.focus if line.item in DRINKS] or self.drinks()
         sizes = [part.size or part.new_size for part in parts if is_fragment(part)]
@@ -182,7 +182,7 @@ class Changes(References):
         self.ask(f"Which one would you like, {listed(names, 'or')}?")
 
     def correct(self, thing: Thing, taken: list[Line], *, strict: bool) -> None:
-        """Put a thing in the place of what it corrects."""
+        """Replace what a thing corrects."""
         if not self.order.lines:
             self.add(thing, False)
             return
@@ -199,13 +199,13 @@ class Changes(References):
         elif alike or (strict and lines):
             near = [line for line in alike or lines if line in self.focus] or alike or lines
             if all(line in self.touched for line in near):
-                near = near[-1:]  # said a moment ago: the last word is the one that is corrected
+                near = near[-1:]  # just said: the last one is being corrected
             self.choose(unique(near), lambda line: self.put(line, thing))
         else:
             self.add(thing, True)
 
     def ask_what_to_put(self, line: Line, new: Thing, source: Thing | None) -> None:
-        """Ask which thing, or how many, a line is to be changed to."""
+        """Ask which thing, or how many, a line should become."""
         clear = replace(new, kind="", unclear=False, count=None)
         self.pending = lambda other: (
             bool(other.item if new.kind else other.count is not None and not other.item)
@@ -217,7 +217,7 @@ class Changes(References):
             self.ask(f"How many {new.item or line.item}s? We make {MOST} of one kind at most.")
 
     def put(self, line: Line, new: Thing, source: Thing | None = None) -> bool:
-        """Change a line, or a part of it, to what was said; returns whether anything was."""
+        """Change a line, or part of it, as said; return whether something was said."""
         item = new.item or line.item
         if new.count == 0 and not new.item:
             self.closing = True

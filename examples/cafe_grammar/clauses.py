@@ -1,4 +1,4 @@
-"""From things to clauses: what is wanted, what is not, and in which way it was said."""
+"""Groups things into clauses: what is wanted, what is not, and in which mode."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,10 +14,10 @@ class Clause:
     """What one part of a sentence says.
 
     Attributes:
-        mode: Empty to order; "add" also to what is there; "wait" if it may correct; "correct",
-            "remove", "change", "keep", "except", "ask", "undo" and "clear" as they say.
-        said: The things that are wanted, or asked for.
-        denied: The things that are not, or that are to be changed.
+        mode: Empty to order; "add" to order in addition; "wait" if it may correct; "correct",
+            "remove", "change", "keep", "except", "ask", "undo" and "clear" mean what they say.
+        said: The things that are wanted or asked about.
+        denied: The things that are not wanted, or that should change.
     """
 
     mode: str = ""
@@ -32,7 +32,7 @@ class Reader:
         self.has = has  # whether a thing is in the order
         self.clauses = [Clause()]
         self.signs: set[str] = set()
-        self.wanted = True  # not behind "not", or "leave out"
+        self.wanted = True  # not after "not" or "leave out"
         self.just = False
         self.before = ""
 
@@ -41,7 +41,7 @@ class Reader:
         return self.clauses[-1]
 
     def begin(self, mode: str, *, wanted: bool = True) -> None:
-        """Begin a clause, in the place of one that says nothing."""
+        """Start a clause, replacing an empty one."""
         if self.clause.said or self.clause.denied or self.clause.mode in ("undo", "clear"):
             self.clauses.append(Clause())
         self.clause.mode, self.wanted = mode, wanted
@@ -59,7 +59,7 @@ class Reader:
                 self.before = piece.kind
 
     def sign(self, kind: str, rest: list[Piece]) -> None:
-        """Do what a word or phrase tells; the rest is what follows it."""
+        """Apply a word or phrase; `rest` is what follows it."""
         clause, following = self.clause, rest[0] if rest else None
         thing = following if isinstance(following, Thing) else None
         match kind:
@@ -129,7 +129,7 @@ class Reader:
             self.begin("correct")
 
     def not_(self, following: Piece | None) -> None:
-        """Refuse a thing; who refuses what they have just said corrects it."""
+        """Refuse a thing; refusing what was just said corrects it."""
         said, items = self.clause.said, [thing.item for thing in self.clause.said]
         if isinstance(following, Thing) and following.item in items and following.item:
             sizes = {thing.size for thing in said} - {""}
@@ -138,7 +138,7 @@ class Reader:
         self.wanted = False
 
     def change(self, kind: str, thing: Thing | None) -> None:
-        """Begin to change something; "make" may as well order it."""
+        """Start a change; "make" may also order something."""
         named = thing and (thing.definite or thing.ref or thing.part)
         one = thing and (thing.count, thing.item, thing.one) == (1, "", False)
         if thing and one:
@@ -147,7 +147,7 @@ class Reader:
             self.begin("change", wanted=False)
 
     def to(self) -> None:
-        """Go over from what is changed to what it is changed to."""
+        """Switch from what is changed to what it becomes."""
         said = self.clause.said
         if len(said) > 1 and said[-1].definite:  # "... and the tea to a mocha"
             source = said.pop()
@@ -165,7 +165,7 @@ class Reader:
             self.begin("correct")
 
     def thing(self, thing: Thing) -> None:
-        """Put a thing where it belongs."""
+        """Add a thing to the clause that it belongs to."""
         clause = self.clause
         thing.just = self.just
         if clause.mode == "change" and clause.said and thing.ref in ONE_OF_SEVERAL:
@@ -194,7 +194,7 @@ class Reader:
         clause.denied.append(thing)
 
     def goes_on(self, thing: Thing) -> bool:
-        """Return whether a thing belongs to what is refused, or changed, as those before it."""
+        """Return whether a thing continues the list of refused or changed things."""
         if thing.after in ("or", "no", "not", "remove", "no more", "instead of", "from"):
             return True
         if thing.after == "and":
@@ -203,7 +203,7 @@ class Reader:
 
 
 def has_another(thing: Thing, rest: list[Piece]) -> bool:
-    """Return whether "but" names another thing in the place of a first one."""
+    """Return whether "but" replaces a first thing with another one."""
     kinds = ["" if isinstance(piece, Thing) else piece.kind for piece in rest]
     named = rest[kinds.index("but") :] if "but" in kinds else []
     return any(isinstance(one, Thing) and one.item not in ("", thing.item) for one in named)

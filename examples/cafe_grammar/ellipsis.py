@@ -7,13 +7,13 @@ from .phrases import Thing
 
 
 def is_fragment(thing: Thing) -> bool:
-    """Return whether a thing is a number or a size alone."""
+    """Return whether a thing is only a number or a size."""
     named = thing.item or thing.kind or thing.ref or thing.definite
     return not (named or thing.more or thing.same or thing.each)
 
 
 def merged(start: Thing, rest: Thing) -> Thing:
-    """Return the second of two things with what only the first one says."""
+    """Return the second of two things, completed with details from the first."""
     return replace(
         rest,
         item=rest.item or start.item,
@@ -59,7 +59,7 @@ def completed(things: list[Thing]) -> list[Thing]:
 
 
 def name_behind(things: list[Thing]) -> str:
-    """Return the name that "a large" takes from "and a small latte" behind it."""
+    """Return the name that "a large" gets from "and a small latte" after it."""
     for n, thing in enumerate(things):
         if n and thing.item in DRINKS and thing.size:
             return thing.item
@@ -69,7 +69,7 @@ def name_behind(things: list[Thing]) -> str:
 
 
 def complete(found: list[Thing], thing: Thing) -> None:
-    """Let a size say which of the drink before is meant, or order another one of it."""
+    """Apply a size to the drink before, or order another one of it."""
     before = found[-1]
     is_new = thing.count is not None or (thing.after == "and" and thing.article)
     if not (before.size or before.new_size or is_new):
@@ -79,7 +79,7 @@ def complete(found: list[Thing], thing: Thing) -> None:
 
 
 def distributed(things: list[Thing]) -> list[Thing]:
-    """Leave "two lattes" out where "one large, one small" says which two they are."""
+    """Drop "two lattes" if "one large, one small" says which two they are."""
     for n, whole in enumerate(things):
         parts = [
             one for one in things[n + 1 :] if one.item == whole.item and one.size and one.count

@@ -1,7 +1,7 @@
 """The phrases that the café knows: what they do, and what they name.
 
-The longest phrase that fits is taken; a comma divides two phrases.  What may stand between words
-without a meaning for an order is of kind "skip"; a word that stands nowhere here is unknown.
+The longest matching phrase counts; commas separate phrases. Words without a meaning for an order
+are of kind "skip"; words that are not listed are unknown.
 """
 
 SIGNS = {
@@ -187,14 +187,14 @@ NAMES = {  # a kind, and which one
         seventy, eighty, ninety
     """,
 }
-# Said behind a drink they ask for something, too: not on the menu, but never to be passed over.
+# Requests after the name of a drink: not on the menu, but never ignored.
 EXTRAS = """
     double, triple, single, iced, decaf, decaffeinated, skinny, milk, oat milk, soy milk, almond
     milk, oat, soy, sugar, cream, whipped cream, syrup, vanilla, caramel, honey, lemon,
     cinnamon, foam, ice, gluten free, vegan
 """
 DISFLUENCIES = "um, umm, uh, uhh, uhm, er, erm, ah, oh, hm, hmm, mm, eh"
-SPELT = {  # without their apostrophe, as recognisers write them
+SPELT = {  # without apostrophes, as recognisers write them
     "dont": "do not",
     "cant": "can not",
     "wont": "will not",
@@ -227,4 +227,9 @@ ENDINGS = {
     "'ve": " have",
     "'s": " is",
 }
-LONG_NAMES = ("cappuccino", "espresso", "croissant", "blueberry")  # often misspelt, like no other
+LONG_NAMES = (
+    "cappuccino",
+    "espresso",
+    "croissant",
+    "blueberry",
+)  # often misspelt

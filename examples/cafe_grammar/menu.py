@@ -33,7 +33,7 @@ def dollars(cents: int) -> str:
 
 @dataclass
 class Line:
-    """So many of one thing in one size; an empty size was not said."""
+    """A number of one thing in one size; an empty size was not given."""
 
     item: str
     count: int = 1
@@ -76,7 +76,7 @@ class Order:
         return self.lines[-1]
 
     def tidy(self) -> None:
-        """Put lines together that became the same, and drop those of which none is left."""
+        """Merge lines that have become the same, and drop empty ones."""
         kept: dict[tuple[str, str], Line] = {}
         for line in self.lines:
             if line.count > 0 and kept.setdefault((line.item, line.size), line) is not line:

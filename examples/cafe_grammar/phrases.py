@@ -1,11 +1,11 @@
-"""From words to the things that are spoken of: "two large lattes", "the big one", "one of them"."""
+"""Combines words into things: "two large lattes", "the big one", "one of them"."""
 
 from dataclasses import dataclass
 from dataclasses import field as field_of
 
 from .words import Word
 
-# A phrase takes words in this order; one that comes too late begins the next phrase.
+# A phrase takes words in this order; a word that comes too late starts the next phrase.
 PLACES = {
     "a": 0, "the": 0, "some": 0, "count": 1, "more": 1, "size": 2, "word": 3, "extra": 3,
     "item": 4, "items": 4, "kind": 4, "kinds": 4, "ones": 4, "each": 6,
@@ -27,17 +27,17 @@ OPENS_UNKNOWN = (
 
 @dataclass
 class Thing:
-    """What was said of one thing; what was not said is empty or None.
+    """What was said about one thing; anything else is empty or None.
 
     Attributes:
         item: Its name on the menu.
-        kind: Instead of a name, that it is a coffee, a drink or food.
-        size: Its size, or a size by which it is told apart ("the big one").
-        new_size: A size behind it ("make the latte large").
-        count: How many; "a" and "an" are no count, but an article.
+        kind: Coffee, drink or food, instead of a name.
+        size: Its size, or a size that identifies it ("the big one").
+        new_size: A size after it ("make the latte large").
+        count: How many; "a" and "an" are articles, not counts.
         ref: A pronoun for what was ordered before.
         unknown: Words that mean nothing here.
-        after: The kind of the word in front of it, "," for a comma, empty for another thing.
+        after: The kind of the word before it, "," for a comma, empty for another thing.
     """
 
     item: str = ""
@@ -64,16 +64,16 @@ class Thing:
 
     @property
     def is_bare(self) -> bool:
-        """Whether it is a name alone, without an article, a number or a size."""
+        """Whether it is only a name, without an article, a number or a size."""
         return not (self.article or self.definite or self.size or self.count is not None)
 
     @property
     def is_some_of_it(self) -> bool:
-        """Whether it speaks of a part of a line: "one of them", "a tea"; not of "the tea"."""
+        """Whether it means part of a line: "one of them", "a tea", but not "the tea"."""
         return self.part or bool(self.item and (self.count is not None or self.article))
 
     def awaits(self, rest: "Thing") -> bool:
-        """Return whether this is the beginning of a phrase, and something else its rest."""
+        """Return whether this is the beginning of a phrase that another thing completes."""
         begun = self.article and not (self.item or self.kind or self.unknown or self.one)
         is_rest = not (rest.article or rest.definite or rest.ref or rest.more)
         return begun and is_rest and rest.count is None and not (self.size and rest.size)
@@ -89,7 +89,7 @@ class Thing:
         return " ".join([*self.unknown[:3], (self.item or self.kind).split(" ")[-1]]).strip()
 
     def fits(self, word: Word, following: str) -> bool:
-        """Return whether a word goes on with this phrase."""
+        """Return whether a word continues this phrase."""
         if self.ref or self.same:
             return self.ref in ("that", "those") and word.kind in ("item", "items", "the")
         if word.kind == "one of":
@@ -102,7 +102,7 @@ class Thing:
             return not self.more
         if word.kind in ("word", "extra") and self.place == 3:
             return True
-        if word.kind == "size" and self.place >= 4:  # behind it: "a latte, large"
+        if word.kind == "size" and self.place >= 4:  # after the name: "a latte, large"
             return not self.new_size and following not in ("item", "items")
         return PLACES.get(word.kind, -1) > self.place
 
@@ -157,7 +157,7 @@ Piece = Word | Thing
 
 
 def pieces(words: list[Word]) -> list[Piece]:
-    """Put the words of each thing together; all other words stay as they are."""
+    """Combine the words of each thing; all other words stay as they are."""
     found: list[Piece] = []
     thing: Thing | None = None
     before = ""
@@ -177,7 +177,7 @@ def pieces(words: list[Word]) -> list[Piece]:
 
 
 def begins_thing(words: list[Word], n: int, before: str) -> bool:
-    """Return whether a word begins to name a thing; one that is unknown does if a thing is due."""
+    """Return whether a word starts the name of a thing; an unknown word does if a thing is due."""
     if words[n].kind != "word":
         return words[n].kind in PLACES or words[n].kind in WHOLE
     rest = [word.kind for word in words[n:]]
@@ -186,7 +186,7 @@ def begins_thing(words: list[Word], n: int, before: str) -> bool:
 
 
 def joined(found: list[Piece]) -> list[Piece]:
-    """Join what a hesitation divided: "a, um, large, uh, latte"."""
+    """Join what a hesitation has split: "a, um, large, uh, latte"."""
     result: list[Piece] = []
     for piece in found:
         match result, piece:

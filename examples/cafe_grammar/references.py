@@ -1,4 +1,4 @@
-"""Which lines of an order are meant by what is said of them."""
+"""Finds the lines of an order that a guest refers to."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from .phrases import Thing
 
 @dataclass
 class Reading:
-    """What came of a sentence.
+    """The result of a sentence.
 
     Attributes:
-        changed: The order was changed, or confirmed as it is.
-        finished: The guest wants nothing else.
-        notes: What else the guest is to hear.
-        question: What the guest is to be asked; empty if all was clear.
+        changed: Whether the order was changed, or confirmed as it is.
+        finished: Whether the guest wants nothing else.
+        notes: What else to tell the guest.
+        question: What to ask the guest; empty if everything was clear.
     """
 
     changed: bool = False
@@ -26,15 +26,15 @@ class Reading:
 
 
 class References:
-    """Finds the lines of an order that something is said of, and asks where it may be several."""
+    """Finds the lines of an order that a guest means, and asks if there are several."""
 
     def __init__(self, order: Order | None = None) -> None:
         self.order = order or Order()
-        self.focus: list[Line] = []  # what was spoken of last
-        self.touched: list[Line] = []  # what this sentence has changed
-        self.latest: list[Line] = []  # what the last change has changed
-        self.asked: list[str] = []  # what on the menu the guest asked for last
-        self.pending: Callable[[Thing], bool] | None = None  # does what an answer completes
+        self.focus: list[Line] = []  # the lines last mentioned
+        self.touched: list[Line] = []  # the lines changed by this sentence
+        self.latest: list[Line] = []  # the lines of the last change
+        self.asked: list[str] = []  # the items that the guest last asked about
+        self.pending: Callable[[Thing], bool] | None = None  # handles the answer to a question
         self.closing = False  # the guest was asked whether that is all
         self.reading = Reading()
 
@@ -47,7 +47,7 @@ class References:
         return sum(line.count for line in self.order.lines if line.item == thing.item)
 
     def same(self, thing: Thing) -> list[Line]:
-        """Return the lines that are what a thing says."""
+        """Return the lines that match a thing."""
         size = thing.size or thing.new_size
         return [
             line for line in self.order.lines
@@ -84,7 +84,7 @@ class References:
         return lines
 
     def fitting(self, lines: list[Line], new: Thing) -> list[Line]:
-        """Return the lines that something new may change: a cake has no size."""
+        """Return the lines that a new thing may change: a cake has no size."""
         if new.item and not any(line.item == new.item for line in lines):
             return [line for line in lines if kind_of(line.item) == kind_of(new.item)]
         if new.item:
@@ -93,7 +93,7 @@ class References:
         return [line for line in lines if not sized or line.item in DRINKS]
 
     def which(self, thing: Thing, use: Callable[[Line], object], new: Thing | None = None) -> None:
-        """Use the line that a thing means, or ask which one it is."""
+        """Call a function with the line that a thing means, or ask which one it is."""
         lines = self.named(thing)
         fitting = (self.fitting(lines, new) or lines) if new else lines
         if new and thing.ref and not self.fitting(lines, new):
@@ -103,7 +103,7 @@ class References:
         self.choose(unique(fitting), use)
 
     def each_named(self, thing: Thing, use: Callable[[Line], object]) -> None:
-        """Use all lines of a thing in the plural, or the one that is meant."""
+        """Call a function with all lines of a plural thing, or with the one that is meant."""
         if thing.plural or thing.ref in ("them", "those", "all"):
             for line in list(self.named(thing)):
                 use(line)
@@ -111,7 +111,7 @@ class References:
             self.which(thing, use)
 
     def choose(self, lines: list[Line], use: Callable[[Line], object]) -> None:
-        """Use the only line there is, or ask which one is meant."""
+        """Call a function with the only line, or ask which one is meant."""
         if len(lines) == 1:
             use(lines[0])
         elif lines:
@@ -132,7 +132,7 @@ class References:
             self.ask("Sorry, what would you like?")
 
     def done(self, *lines: Line) -> None:
-        """Note that the order was changed, or confirmed, at some lines."""
+        """Record that lines of the order were changed or confirmed."""
         self.order.tidy()
         self.touched = [
             line for line in unique([*self.touched, *lines]) if line in self.order.lines
@@ -145,5 +145,5 @@ class References:
 
 
 def unique(lines: list[Line]) -> list[Line]:
-    """Return lines without those that stand there twice."""
+    """Return the lines without duplicates."""
     return list({id(line): line for line in lines}.values())

@@ -1,4 +1,4 @@
-"""Takes an order: does what each clause says, and asks where it is not clear."""
+"""Takes an order: applies each clause, and asks if something is unclear."""
 
 from dataclasses import replace
 from functools import partial
@@ -22,11 +22,11 @@ class OrderTaker(Changes):
 
     def __init__(self, order: Order | None = None) -> None:
         super().__init__(order)
-        self.before = Order()  # as it was before the last sentence
-        self.correcting = False  # the last sentence was "no wait" and no more
+        self.before = Order()  # the order before the last sentence
+        self.correcting = False  # the last sentence was only "no wait"
 
     def hear(self, text: str) -> Reading:
-        """Change the order by what a guest says, and tell what came of it."""
+        """Apply a guest's sentence to the order, and return the result."""
         self.reading, self.touched, asked = Reading(), [], self.asked
         reader = Reader(self.has)
         reader.read(pieces(read(text)))
@@ -47,7 +47,7 @@ class OrderTaker(Changes):
     # --- whole sentences ---------------------------------------------------------------------
 
     def follow(self, reader: Reader) -> None:
-        """Do what the clauses say, one after the other."""
+        """Apply the clauses one after the other."""
         start = self.order.copy()
         for n, clause in enumerate(reader.clauses):
             following = reader.clauses[n + 1].said if n + 1 < len(reader.clauses) else []
@@ -65,7 +65,7 @@ class OrderTaker(Changes):
             self.before = start
 
     def conclude(self, signs: set[str], closing: bool) -> None:
-        """Decide what is said where no clause has decided it."""
+        """Decide what to say if no clause has decided it."""
         reading = self.reading
         over = "done" in signs or (signs & {"no", "no more"} and "thanks" in signs)
         if reading.question:
@@ -86,7 +86,7 @@ class OrderTaker(Changes):
             self.answer_word(signs, closing)
 
     def answer_word(self, signs: set[str], closing: bool) -> None:
-        """Answer what names nothing: "yes", "no wait", "okay", or what was not understood."""
+        """Answer a sentence that names nothing ("yes", "no wait", "okay") or was not understood."""
         so_far = f"You have {self.order}. " if self.order.lines else ""
         if closing and signs & {"yes", "fine"} and "no" not in signs:
             self.reading.finished = True
@@ -115,7 +115,7 @@ class OrderTaker(Changes):
             ))  # fmt: skip
 
     def ask_what_to_remove(self) -> None:
-        """Ask what is to be taken off the order."""
+        """Ask what to remove from the order."""
 
         def answer(thing: Thing) -> bool:
             self.refuse(Clause("remove", denied=[thing]))
@@ -125,7 +125,7 @@ class OrderTaker(Changes):
         self.ask("What shall I leave out, or everything?")
 
     def undo(self, order: Order, following: Clause) -> None:
-        """Go back to an order, unless what follows says what comes in its place."""
+        """Go back to an earlier order, unless the next clause names a replacement."""
         if not following.said:
             self.order, self.focus = order.copy(), []
             self.reading.changed = True
@@ -133,7 +133,7 @@ class OrderTaker(Changes):
     # --- clauses -----------------------------------------------------------------------------
 
     def do(self, clause: Clause, signs: set[str]) -> None:
-        """Do what one clause says."""
+        """Apply one clause."""
         clause.said, clause.denied = self.known(clause.said), self.known(clause.denied)
         match clause.mode:
             case "clear":
@@ -165,7 +165,7 @@ class OrderTaker(Changes):
         self.ask("All right, nothing is ordered. What would you like?")
 
     def known(self, things: list[Thing]) -> list[Thing]:
-        """Return the things that we have or that speak of the order; the others are noted."""
+        """Return the things that are on the menu or in the order; note the others."""
         known = []
         for thing in things:
             if not thing.unknown:
@@ -175,7 +175,7 @@ class OrderTaker(Changes):
         return known
 
     def tell(self, things: list[Thing]) -> None:
-        """Tell what is asked for: its price, or what there is of its kind."""
+        """Answer a question about things: their price, or what there is of a kind."""
         self.asked = []
         for thing in things:
             names = [thing.item] if thing.item else KINDS[thing.kind]
@@ -188,7 +188,7 @@ class OrderTaker(Changes):
         self.ask("Would you like one?" if self.asked else "" if self.reading.notes else MENU)
 
     def refuse(self, clause: Clause) -> None:
-        """Take things off the order."""
+        """Remove things from the order."""
         for thing in clause.denied:
             if thing.ref == "all":
                 self.clear()
@@ -208,12 +208,12 @@ class OrderTaker(Changes):
                 self.each_named(thing, partial(self.remove, count=None if whole else n))
 
     def ask_new(self, line: Line, source: Thing) -> None:
-        """Ask what a line is to be changed to."""
+        """Ask what a line should become."""
         self.pending = lambda thing: self.put(line, thing, source)
         self.ask(f"What would you like instead of the {line.name}?")
 
     def exchange(self, clause: Clause) -> None:
-        """Put things in the place of others."""
+        """Replace things with others."""
         named = [thing for thing in clause.said if thing.ref not in ("it", "that")]
         said = named or clause.said[:1]
         lines = self.named(clause.denied[0])
@@ -236,7 +236,7 @@ class OrderTaker(Changes):
                 self.order_things(Clause(clause.mode, [new]), False)
             elif source.ref in ("them", "those", "all") or source.plural:
                 lines = [*self.named(source)]
-                fitting = self.fitting(lines, new)  # a cake becomes a tea if nothing else can
+                fitting = self.fitting(lines, new)  # a cake becomes a tea only if nothing else can
                 for line in lines if new.item and len(fitting) < 2 else fitting:
                     self.put(line, new, source)
             else:
@@ -245,7 +245,7 @@ class OrderTaker(Changes):
             self.order_things(Clause("add", said), False)
 
     def order_things(self, clause: Clause, agreed: bool) -> None:
-        """Order what is named, or change the order by it."""
+        """Order the named things, or change the order."""
         things = completed(clause.said)
         if [thing.ref in ("them", "those") for thing in things] == [True, False]:
             self.exchange(Clause("change", things[1:], things[:1]))  # "both large"
@@ -262,7 +262,7 @@ class OrderTaker(Changes):
         if each is not None:
             self.each(things, each)
             return
-        taken: list[Line] = []  # what this clause has already dealt with
+        taken: list[Line] = []  # lines already used by this clause
         for thing in things:
             self.latest = []
             if agreed and thing.item and self.same(thing):

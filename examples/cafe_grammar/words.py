@@ -1,7 +1,7 @@
-"""From text to words that mean something to an order.
+"""Finds the words in a text that matter to an order.
 
-A recogniser writes "2 lattes", "cappucino" or "thats all", with and without punctuation; people say
-"um" and start anew.  What is in no list of the lexicon is unknown, of kind "word".
+A recogniser writes "2 lattes", "cappucino" or "thats all", with or without punctuation; people say
+"um" and start over. A word that is not in the lexicon is unknown, of kind "word".
 """
 
 import difflib
@@ -15,7 +15,7 @@ from .menu import NUMBERS
 
 
 class Word(NamedTuple):
-    """A word or a fixed phrase: what kind it is, and which one."""
+    """A word or a fixed phrase: its kind, and which one of that kind."""
 
     kind: str
     value: str = ""
@@ -56,7 +56,7 @@ def spelt_out(text: str) -> list[str]:
 
 
 def read(text: str) -> list[Word]:
-    """Return what is known of each word of a text, and the unknown words."""
+    """Return the known and the unknown words of a text."""
     words, found, at = spelt_out(text), [], 0
     while at < len(words):
         word, length = longest(words[at : at + LONGEST])

@@ -1,8 +1,8 @@
-"""Plain ways of saying yes and no, and of telling numbers, days, times and names.
+"""Finds yes and no, numbers, days, times and names in plain speech.
 
-The examples `form` and `handoff` listen by them.  Each function looks for one thing in a text,
-typed or transcribed; None means that it is not there.  Where people correct themselves the last
-word counts, and what they refuse does not.
+The examples `form` and `handoff` use it. Each function looks for one thing in a typed or
+transcribed text; None means that it is not there. If people correct themselves, the last word
+counts, and what they refuse does not.
 """
 
 import re
@@ -58,7 +58,7 @@ DENIED = (
     r"(?:(?:about|at|on|for|in|under|with|to|talk|speak|go|the|my|a|half|quarter|past)\s+)*(?!work)[\w:]+"
 )
 
-# "Under miller", but "for Miller" only with a capital: "for dinner" is no name.
+# "Under miller", but "for Miller" only with a capital: "for dinner" is not a name.
 NAMES = (
     r"(?i:\bname(?:'s| is| to|:)|\bcall me|\bunder(?: the name(?: of)?)?|^it's) (\w.*)",
     r"(?i:\bi am|\bi'm|\bfor|\bthis is) ([A-Z].*)",
@@ -72,7 +72,7 @@ NO_NAME = re.compile(
 
 
 def means_no(text: str) -> bool:
-    """Return whether a text says no, wherever in it."""
+    """Return whether a text says no anywhere."""
     return re.search(rf"\b(?:{NO})\b", re.sub(NO_REFUSAL, " ", plain(text))) is not None
 
 
@@ -94,7 +94,7 @@ def without_denied(text: str) -> str:
 
 
 def last_said(text: str, find: Callable[[str], Found | None]) -> Found | None:
-    """Return what is found behind the last correction; failing that, before it."""
+    """Return what is found after the last correction; failing that, before it."""
     parts = re.split(CORRECTION, without_denied(text), flags=re.I)
     found = (find(part) for part in reversed(parts))
     return next((value for value in found if value is not None), None)
@@ -116,14 +116,14 @@ def number_in(text: str) -> int | None:
 
 
 def people_in(text: str) -> int | None:
-    """Return how many people are told, added up where it is "two adults and two kids"."""
+    """Return the number of people in a text, adding up "two adults and two kids"."""
     kinds = r"adults?|grown ups?|kids?|child(?:ren)?|bab(?:y|ies)"
     counts = re.findall(rf"\b({NUMBER})\s+(?:{kinds})\b", plain(text))
     return sum(map(value_of, counts)) if len(counts) > 1 else number_in(text)
 
 
 def times(text: str) -> Iterator[re.Match[str]]:
-    """Return what tells a time in a text: it has "at", minutes, "o'clock" or the like with it."""
+    """Yield the times in a text, which come with "at", minutes, "o'clock" or similar words."""
     for found in TIME.finditer(text):
         half = re.search(rf"{HALF}$", found[0], re.I)
         if found["cue"] or found["way"] or (found["colon"] and found["minutes"]) or half:
@@ -131,14 +131,14 @@ def times(text: str) -> Iterator[re.Match[str]]:
 
 
 def without_times(text: str) -> str:
-    """Return a text without what tells a time."""
+    """Return a text without its times."""
     for found in list(times(text)):
         text = text.replace(found[0], " ", 1)
     return text
 
 
 def time_in(text: str) -> time | None:
-    """Return a time of day; without "a.m." an hour up to eleven is in the afternoon or evening."""
+    """Return a time of day; an hour up to eleven without "a.m." is in the afternoon or evening."""
     text = plain(text)
     if re.search(r"\b(?:noon|midday)\b", text):
         return time(12)
@@ -156,7 +156,7 @@ def time_in(text: str) -> time | None:
 
 
 def days(text: str, today: date) -> Iterator[tuple[str, date | None]]:
-    """Return what tells a day in a text, and which day that is; None if there is no such day."""
+    """Yield the words for days in a text, each with its date; None if there is no such day."""
     text = plain(text)
     for words, ahead in (("day after tomorrow", 2), ("tomorrow", 1), ("today|tonight", 0),
                          ("this evening", 0), ("in a week|a week from today", 7)):  # fmt: skip
@@ -183,12 +183,12 @@ def days(text: str, today: date) -> Iterator[tuple[str, date | None]]:
 
 
 def day_in(text: str, today: date) -> date | None:
-    """Return the first day that is told, on or after today."""
+    """Return the first day in a text, on or after today."""
     return next((day for _, day in days(text, today)), None)
 
 
 def without_days(text: str) -> str:
-    """Return a text without what tells a day."""
+    """Return a text without its days."""
     for words, _ in list(days(text, date.today())):
         text = text.replace(words, " ", 1)
     return text
@@ -208,7 +208,7 @@ def coming(today: date, day: int, month: str = "") -> date | None:
 
 
 def name_in(text: str, *, asked: bool) -> str | None:
-    """Return the name that a text tells; one that was asked for needs nothing before it."""
+    """Return the name in a text; if the name was asked for, it needs no words before it."""
     for found in filter(None, (re.search(pattern, text) for pattern in NAMES)):
         if words := [*takewhile(is_name, re.findall(r"[\w'-]+[,.]?", found[1])[:3])]:
             return named(words)
@@ -219,7 +219,7 @@ def name_in(text: str, *, asked: bool) -> str | None:
 
 
 def named(words: list[str]) -> str:
-    """Return words up to a comma as a name; who types it without capitals gets them."""
+    """Return words up to a comma as a name, with capitals if it has none."""
     name = re.split("[,.]", " ".join(words))[0]
     return name if name != name.lower() else name.title()
 

@@ -1,4 +1,4 @@
-"""Stands for a language model where none is named, so that an example runs offline."""
+"""Replaces a language model if none is configured, so that an example runs offline."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from bargein.llm import AnswerPiece, ChatModel, OpenAIChat, TextDelta, ToolCallR
 
 
 class ParcelClerk:
-    """Knows when to call which tool of the assistant, and repeats what they return."""
+    """Decides by simple rules which tool of the assistant to call, and repeats the results."""
 
     async def stream(
         self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
@@ -29,7 +29,7 @@ class ParcelClerk:
 
 
 def model_named_outside() -> ChatModel:
-    """Return the model that the environment names, or what stands for one."""
+    """Return the model that the environment names, or its replacement."""
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
         return OpenAIChat(os.environ.get("OPENAI_MODEL", "gpt-4o-mini"))
     return ParcelClerk()
