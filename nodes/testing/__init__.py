@@ -1,4 +1,4 @@
-"""What stands for a language model in a test, and is as strict as the providers of true ones.
+"""A scripted language model for tests, as strict as real providers.
 
 model = ScriptedModel([calls("find_table", day="Friday")], "Table 7 is free.")
 """

@@ -1,6 +1,6 @@
-"""What the providers of language models refuse: checks on what a model is asked.
+"""Checks a request for what the providers of language models refuse.
 
-Each rule is one that a server answers with HTTP 400, in the words of its error:
+A server answers a breach of each rule with HTTP 400, in these words:
 
 - OpenAI's chat completions: an assistant message with "tool_calls" must be followed by tool
   messages responding to each "tool_call_id"; messages with role "tool" must be a response to a
@@ -14,8 +14,8 @@ Each rule is one that a server answers with HTTP 400, in the words of its error:
 - Templates of open models behind vLLM and llama.cpp (Qwen 3.5 and later): "System message must be
   at the beginning" (vllm-project/vllm#41114, ggml-org/llama.cpp#20733).
 
-Two messages of one side in a row and a chat that the assistant begins are no problem here: OpenAI
-takes both, and ``as_anthropic`` makes what Anthropic takes.
+Two messages in a row from one side, and a chat that the assistant begins, are allowed here: OpenAI
+accepts both, and ``as_anthropic`` converts them for Anthropic.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def chat_problems(messages: Sequence[Message]) -> list[str]:
     """Return why OpenAI's chat completions would refuse messages; empty if they would not.
 
     Args:
-        messages: As ``ChatModel.stream`` takes them.
+        messages: As for ``ChatModel.stream``.
     """
     problems: list[str] = []
     waiting: list[str] = []
@@ -69,8 +69,8 @@ def request_problems(messages: Sequence[Message], tools: Sequence[Message] = ())
     """Return why some provider would refuse a request; empty if none would.
 
     Args:
-        messages: As ``ChatModel.stream`` takes them.
-        tools: As ``ChatModel.stream`` takes them.
+        messages: As for ``ChatModel.stream``.
+        tools: As for ``ChatModel.stream``.
     """
     problems = chat_problems(messages)
     roles = [message.get("role") for message in messages]

@@ -1,4 +1,4 @@
-"""What a scripted model was asked, and what became of its answer."""
+"""A record of a request to a scripted model, and of its outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CalledTool:
     name: str
     arguments: dict[str, Any]
     result: str
-    """What the model is told of it; "its result will come later" and the like included."""
+    """The text for the model, which may be "its result will come later" or similar."""
 
 
 @dataclass(eq=False, slots=True)
@@ -25,18 +25,18 @@ class ModelRequest:
     """One request to a model."""
 
     messages: list[dict[str, Any]]
-    """The chat, as OpenAI's chat completions take it; a copy."""
+    """The chat in the format of OpenAI's chat completions; a copy."""
     tools: list[dict[str, Any]]
-    """The schemas of the tools that were offered; a copy."""
+    """The schemas of the offered tools; a copy."""
     at_s: float = field(default_factory=trio.current_time)
     """When the model was asked, in seconds of trio's clock."""
     outcome: Literal["open", "done", "cut", "failed"] = "open"
-    """``open`` while the answer is taken; ``cut`` if it was left before its end."""
+    """``open`` while the answer is being read; ``cut`` if the reader left before its end."""
     ended_at_s: float | None = None
     """When the answer ended, in seconds of trio's clock; ``None`` while it is open."""
 
     def texts(self, role: str) -> list[str]:
-        """Return what the messages of a role say, in order.
+        """Return the texts of the messages of a role, in order.
 
         Args:
             role: ``"system"``, ``"user"``, ``"assistant"`` or ``"tool"``.
@@ -50,7 +50,7 @@ class ModelRequest:
 
     @property
     def called(self) -> list[CalledTool]:
-        """The tools that were called so far, each with its result, in order."""
+        """The tools called so far, each with its result, in order."""
         results = {m["tool_call_id"]: m["content"] for m in self.messages if m["role"] == "tool"}
         return [
             CalledTool(

@@ -1,4 +1,4 @@
-"""What a scripted model says: replies, and the pieces that they are made of."""
+"""The script of a scripted model: replies and their pieces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ScriptedCall:
 Piece: TypeAlias = (
     "str | float | ScriptedCall | ToolCallRequest | AnswerProgress | Usage | Exception"
 )
-"""A text; a pause, in seconds; the call of a tool; or an error that the model fails with."""
+"""A text; a pause, in seconds; a tool call; or an error that the model raises."""
 
 Reply: TypeAlias = "Piece | Sequence[Piece] | Callable[[ModelRequest], Reply]"
 """One answer of a model: a piece, several, or a function of the request that returns an answer."""
@@ -46,7 +46,7 @@ def calls(name: str, /, **arguments: Any) -> ScriptedCall:
 
     Args:
         name: The tool; it must be one of those offered to the model.
-        **arguments: What it is called with.
+        **arguments: The arguments of the call.
 
     Raises:
         TypeError: The arguments are not JSON.
@@ -67,15 +67,15 @@ def words(text: str, every_s: float) -> list[Piece]:
 
 
 def pieces_of(reply: object, request: ModelRequest | None) -> list[Piece]:
-    """Return the pieces of a reply, looked at one by one.
+    """Return the pieces of a reply, and check each of them.
 
     Args:
-        reply: What a script, or a function in it, has given.
-        request: What functions are called with; ``None`` calls none, as for a script that is made.
+        reply: A reply in a script, or from a function in it.
+        request: The request to call functions with; ``None`` calls none, to check a new script.
 
     Raises:
-        TypeError: It is no reply.
-        ValueError: It is one that no model gives.
+        TypeError: It is not a reply.
+        ValueError: No model gives such a reply.
     """
     while callable(reply) and not isinstance(reply, _PIECES):
         if request is None:

@@ -1,4 +1,4 @@
-"""A language model that says what a test wants, and takes only what true ones take."""
+"""A language model that answers from a script, and refuses what real providers refuse."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ScriptedModel:
 
         Args:
             messages: The chat.
-            tools: What may be called.
+            tools: The tools that the model may call.
 
         Yields:
             The pieces of the reply, and a ``Usage`` unless the reply has one.
@@ -148,7 +148,7 @@ class ScriptedModel:
         """Fail if a reply was not used, or if a refused request went unnoticed.
 
         Raises:
-            ScriptError: That is so.
+            ScriptError: One of these happened.
         """
         if self._wrong:
             raise self._wrong[0]

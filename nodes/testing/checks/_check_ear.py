@@ -32,21 +32,21 @@ from ._provider_checks import ProviderChecks
 from ._provider_use import Make, ProviderUse
 
 SOUND = (b"\x00\x10" * 16 + b"\x00\xf0" * 16) * 500
-"""A second of a tone of 500 Hz, for an ear that is played; a resampler leaves it what it is."""
+"""A second of a 500 Hz tone, for a fake ear; resampling does not change it."""
 
 BYTES_PER_S = 32_000
 PIECE_BYTES = 3_200
 
 LINGER_S = 3.0
-"""For how long nothing may come behind a turn."""
+"""How long nothing may follow a turn, in seconds."""
 
 FEED_BYTES = 64 << 20
-"""How much a deaf vendor is given: half an hour of audio."""
+"""How much is sent to a vendor that reads nothing: half an hour of audio."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What an ear told of one turn."""
+    """What an ear reported of one turn."""
 
     text: str
     words: tuple[WordTiming, ...] = ()
@@ -59,24 +59,23 @@ def check_ear(
     pcm: bytes = SOUND,
     **options: Unpack[CheckOptions],
 ) -> CheckReport:
-    """Check that an ear keeps its promises, whatever its vendor does and whenever it is cut.
+    """Check that an ear keeps its promises, whatever its vendor does and whenever it is cancelled.
 
-    Call it from a plain test, not from an async one: it runs trio itself, once for each thing that
-    it tries.
+    Call it from a plain test, not from an async one: it runs trio itself, once per trial.
 
     Args:
-        make: Returns a context manager that opens the ear; it is given what shall go wrong with
-            the vendor, or None.  An ear without a vendor ignores it.
-        pcm: One turn of a caller's, PCM16 little-endian mono, 16 kHz; a real engine wants speech.
-        options: What is checked, and within which bounds.
+        make: Returns a context manager that opens the ear; it gets the fault of the vendor, or
+            None.  An ear without a vendor ignores it.
+        pcm: One turn of a caller, PCM16 little-endian mono, 16 kHz; a real engine needs speech.
+        options: What to check, and within which bounds.
 
     Returns:
-        What was checked, and what was skipped; prints as a table.
+        What was checked and what was skipped; prints as a table.
 
     Raises:
         ProviderCheckError: A check failed; the message has the report.
-        RuntimeError: It was called from within trio.
-        ValueError: `only` names a check that there is not.
+        RuntimeError: It was called inside a run of trio.
+        ValueError: `only` names an unknown check.
     """
     terms = Terms(**options)
     use = _EarUse(pcm, LINGER_S if terms.virtual else 0.2)
@@ -87,27 +86,27 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, Heard]):
     """Has a turn heard."""
 
     may_be_silent: ClassVar[Collection[Stage]] = frozenset[Stage](("first",))
-    # As while nobody speaks: a detector and a budget of the app find it
+    # Like a pause between turns; a detector and a budget of the app notice it
 
     def __init__(self, pcm: bytes, linger_s: float) -> None:
         self._pcm = pcm
         self._linger_s = linger_s
 
     async def use(self, provider: StreamingSTT | SpeechToText) -> Heard:
-        """Have a turn heard, and see that what is told makes sense."""
+        """Send a turn, and check that the facts make sense."""
         return await _hear(provider, self._pcm, self._linger_s)
 
     async def use_briefly(self, provider: StreamingSTT | SpeechToText) -> None:
-        """Have the beginning of a turn heard."""
+        """Send the beginning of a turn."""
         await _hear(provider, self._pcm[:PIECE_BYTES], 0.0)
 
     async def use_nothing(self, provider: StreamingSTT | SpeechToText) -> None:
-        """Send silence only, and nothing at all."""
+        """Send only silence, and then nothing at all."""
         for silence in (b"", bytes(BYTES_PER_S)):
             await self._no_words(provider, silence)
 
     async def use_empty(self, provider: StreamingSTT | SpeechToText) -> None:
-        """Have a turn without words: what was begun is ended."""
+        """Send a turn without words; if it is begun, it has to be ended."""
         await self._no_words(provider, self._pcm)
 
     async def _no_words(self, provider: StreamingSTT | SpeechToText, pcm: bytes) -> None:
@@ -125,14 +124,14 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, Heard]):
             raise Breach("a turn that is begun is ended", repr(facts))
 
     async def leave_early(self, provider: StreamingSTT | SpeechToText) -> None:
-        """Leave a stream with its first fact."""
+        """Leave a stream after its first fact."""
         async with _open(provider) as stream, trio.open_nursery() as nursery:
             nursery.start_soon(_send, stream, self._pcm)
             await stream.receive()
             nursery.cancel_scope.cancel(reason="the check has seen enough")
 
     async def read_nothing(self, provider: StreamingSTT | SpeechToText, seconds: float) -> None:
-        """Have a turn heard, and take nothing of it for a while."""
+        """Send a turn, and read no facts for a while."""
         with trio.move_on_after(seconds):
             async with _open(provider) as stream:
                 await _send(stream, self._pcm)
@@ -164,7 +163,7 @@ async def _hear(ear: StreamingSTT | SpeechToText, pcm: bytes, linger_s: float) -
 
 
 async def _send(stream: EarStream, pcm: bytes) -> None:
-    """Send a turn in real time, ask for its end, and go on with silence, as a microphone does."""
+    """Send a turn in real time, ask for its end, and continue with silence like a microphone."""
     for start in range(0, len(pcm), PIECE_BYTES):
         await stream.send(pcm[start : start + PIECE_BYTES])
         await trio.sleep(PIECE_BYTES / BYTES_PER_S)
@@ -175,7 +174,7 @@ async def _send(stream: EarStream, pcm: bytes) -> None:
 
 
 class HeardTurn:
-    """The facts of one turn, in the order in which facts may come."""
+    """Checks the order of the facts of one turn."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -185,10 +184,10 @@ class HeardTurn:
         self._over: TurnOver | None = None
 
     def add(self, fact: EarFact) -> None:
-        """Follow a fact.
+        """Add a fact.
 
         Raises:
-            Breach: It may not come now, or makes no sense.
+            Breach: The fact may not come now, or makes no sense.
         """
         if isinstance(fact, EarRestarted):
             if not self._began:
@@ -212,7 +211,7 @@ class HeardTurn:
             _see_sense(fact.words)
 
     def heard(self) -> Heard:
-        """Return what the turn was."""
+        """Return what the ear reported of the turn."""
         assert self._over is not None
         told = self._over.text
         text = " ".join(self._segments[n] for n in sorted(self._segments)) if told is None else told
@@ -234,7 +233,7 @@ def _words_of(fact: EarFact) -> str:
     return (fact.text or "") if isinstance(fact, WordsHeard | TurnOver) else ""
 
 
-# --- an ear that is given whole utterances --------------------------------------------------------
+# --- an ear for whole utterances ------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -247,7 +246,7 @@ async def _open(ear: StreamingSTT | SpeechToText) -> AsyncIterator[EarStream]:
 
 
 class _Utterances:
-    """Gives a `SpeechToText` what was sent when the turn is ended; an `EarStream`."""
+    """An `EarStream` that sends a whole turn to a `SpeechToText` at its end."""
 
     def __init__(self, ear: SpeechToText) -> None:
         self._ear = ear
@@ -261,7 +260,7 @@ class _Utterances:
         self._pcm += pcm
 
     async def end_turn(self) -> None:
-        """Have it transcribed."""
+        """Queue the turn for transcription."""
         await self._send.send(bytes(self._pcm))
         self._pcm.clear()
 

@@ -1,4 +1,4 @@
-"""Checks a language model."""
+"""The check of language models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASK = ({"role": "user", "content": "A latte, please."},)
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a model answered."""
+    """The answer of a model."""
 
     text: str
     calls: tuple[str, ...]
@@ -35,24 +35,23 @@ class Answered:
 
 
 def check_llm(make: Make[ChatModel], **options: Unpack[CheckOptions]) -> CheckReport:
-    """Check that a model keeps its promises, whatever its endpoint does and whenever it is cut.
+    """Check that a model keeps its promises, whatever its endpoint does and whenever it is
+    cancelled.
 
-    Call it from a plain test, not from an async one: it runs trio itself, once for each thing that
-    it tries.
+    Call it from a plain test, not from an async one: it runs trio itself, once per trial.
 
     Args:
-        make: Returns a context manager that opens the model; it is given what shall go wrong with
-            the endpoint, or None.  The model is asked without tools, and has to give the same
-            answer each time.
-        options: What is checked, and within which bounds.
+        make: Returns a context manager that opens the model; it gets the fault of the endpoint, or
+            None.  The model is asked without tools, and has to answer the same each time.
+        options: What to check, and within which bounds.
 
     Returns:
-        What was checked, and what was skipped; prints as a table.
+        What was checked and what was skipped; prints as a table.
 
     Raises:
         ProviderCheckError: A check failed; the message has the report.
-        RuntimeError: It was called from within trio.
-        ValueError: `only` names a check that there is not.
+        RuntimeError: It was called inside a run of trio.
+        ValueError: `only` names an unknown check.
     """
     return ProviderChecks("model", make, _ModelUse(), Terms(**options)).run()
 
@@ -61,7 +60,7 @@ class _ModelUse(ProviderUse[ChatModel, Answered]):
     """Asks a question."""
 
     async def use(self, provider: ChatModel) -> Answered:
-        """Ask, and see that the answer makes sense."""
+        """Ask, and check that the answer makes sense."""
         pieces: list[AnswerPiece] = [piece async for piece in provider.stream(ASK)]
         answer = [piece for piece in pieces if not isinstance(piece, AnswerProgress)]
         if not answer or not isinstance(answer[-1], Usage):
@@ -85,31 +84,31 @@ class _ModelUse(ProviderUse[ChatModel, Answered]):
         await self.use(provider)
 
     async def use_nothing(self, provider: ChatModel) -> None:
-        """Make an answer that nobody takes."""
+        """Create an answer that nobody reads."""
         answer = provider.stream(ASK)
         await trio.lowlevel.checkpoint()
         del answer
 
     async def leave_early(self, provider: ChatModel) -> None:
-        """Leave an answer with its first piece."""
+        """Leave an answer after its first piece."""
         answer: Any = provider.stream(ASK)
         async with aclosing(answer):
             await anext(answer)
 
     async def read_nothing(self, provider: ChatModel, seconds: float) -> None:
-        """Take one piece of an answer, and no more for a while."""
+        """Read one piece of an answer, and no more for a while."""
         answer: Any = provider.stream(ASK)
         async with aclosing(answer):
             await anext(answer)
             await trio.sleep(seconds)
 
     async def feed(self, provider: ChatModel, seconds: float) -> None:
-        """Ask for as long."""
+        """Ask a question, for at most that time."""
         with trio.move_on_after(seconds):
             await self.use(provider)
 
     def difference(self, expected: Answered, came: Answered) -> str:
-        """Compare all but what it cost, which comes behind the answer."""
+        """Compare everything but the usage, which follows the answer."""
         if (came.text, came.calls) != (expected.text, expected.calls):
             return "another answer"
         same = came.usage.finish_reason == expected.usage.finish_reason

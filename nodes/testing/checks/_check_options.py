@@ -1,4 +1,4 @@
-"""What the checks of a provider are given, and within which bounds they check."""
+"""The options and bounds of the checks of providers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ class CheckOptions(TypedDict, total=False):
     """The options of all checks of providers."""
 
     can: Collection[FaultKind]
-    """What can go wrong with the vendor that `make` plays: `FakeVendor.faults`; by default nothing.
-    Checks that need another fault are reported as skipped."""
+    """The faults that the vendor behind `make` can play, such as `FakeVendor.faults`; by default
+    none. Checks that need another fault are reported as skipped."""
     within_s: float
-    """Within how many seconds a result or an error has to come; 90 by default."""
+    """How long a result or an error may take, in seconds; 90 by default."""
     points: int | None
-    """How many steps of a use are cancelled at most, evenly; None, the default: each."""
+    """The most steps of a use at which to cancel it, evenly spread; ``None``, the default, for
+    each."""
     times: int
-    """How many uses may leave nothing; 1,000 by default."""
+    """How many uses the leak check makes; 1,000 by default."""
     memory_bytes: int
-    """How much a provider may hold of what nobody takes; 16 MiB by default."""
+    """How much unread data a provider may hold; 16 MiB by default."""
     virtual: bool
-    """Whether time is virtual, the default; False for what has processes, threads or real
+    """Whether time is virtual, the default; False for providers with processes, threads or real
     sockets."""
     only: Collection[str] | None
-    """The names of the checks; None, the default: all."""
+    """The names of the checks to run; ``None``, the default, runs all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Checks a speech to speech model."""
+"""The check of speech-to-speech models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._provider_use import Make, ProviderUse
 from ._realtime_caller import RealtimeCaller, open_caller
 
 LINGER_S = 1.0
-"""For how long nothing may come behind an answer."""
+"""How long nothing may follow an answer, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +44,27 @@ def check_speech_to_speech(
     hears: bool = True,
     **options: Unpack[CheckOptions],
 ) -> CheckReport:
-    """Check that a speech to speech model keeps its promises, whatever its vendor does and whenever
-    it is cut.
+    """Check that a speech-to-speech model keeps its promises, whatever its vendor does and whenever
+    it is cancelled.
 
-    Call it from a plain test, not from an async one: it runs trio itself, once for each thing that
-    it tries.  A use is a turn of the caller's and the model's answer to it; the uses of a run share
-    a line, as the turns of a call do.
+    Call it from a plain test, not from an async one: it runs trio itself, once per trial.  A use is
+    a turn of the caller and the model's answer; the uses of a run share a line, like the turns of a
+    call.
 
     Args:
-        make: Returns a context manager that opens the model; it is given what shall go wrong with
-            the vendor, or None.  The model has no tools, and has to give the same answer each time.
-        pcm: One turn of a caller's, PCM16 little-endian mono, 16 kHz.
-        hears: Whether the model's own detection tells when the caller begins and stops; see
-            `RealtimeNode`.
-        options: What is checked, and within which bounds.
+        make: Returns a context manager that opens the model; it gets the fault of the vendor, or
+            None.  The model has no tools, and has to answer the same each time.
+        pcm: One turn of a caller, PCM16 little-endian mono, 16 kHz.
+        hears: Whether the model's own turn detection is used; see `RealtimeNode`.
+        options: What to check, and within which bounds.
 
     Returns:
-        What was checked, and what was skipped; prints as a table.
+        What was checked and what was skipped; prints as a table.
 
     Raises:
         ProviderCheckError: A check failed; the message has the report.
-        RuntimeError: It was called from within trio.
-        ValueError: `only` names a check that there is not.
+        RuntimeError: It was called inside a run of trio.
+        ValueError: `only` names an unknown check.
     """
     terms = Terms(**options)
     use = _ConversationUse(pcm, LINGER_S if terms.virtual else 0.2, hears=hears)
@@ -79,7 +78,7 @@ def check_speech_to_speech(
 
 
 class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
-    """Says something, and hears the answer."""
+    """Says something, and reads the answer."""
 
     may_be_silent: ClassVar[Collection[Stage]] = frozenset[Stage](("voice",))
     # As while nobody speaks: a detector and a budget of the app find it
@@ -91,29 +90,29 @@ class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
             self.stages = ("connect", "voice", "words", "first", "middle", "last")
 
     async def use(self, provider: RealtimeCaller) -> Conversed:
-        """Converse, and see that what comes makes sense."""
+        """Converse, and check that the answer makes sense."""
         came = await _converse(provider, self._pcm)
         await provider.expect_nothing(self._linger_s)
         return came
 
     async def use_briefly(self, provider: RealtimeCaller) -> None:
-        """Say a little, and hear the answer."""
+        """Say a little, and read the answer."""
         await _converse(provider, self._pcm[: BYTES_PER_S // 5])
 
     async def use_nothing(self, provider: RealtimeCaller) -> None:
-        """Say nothing, and make an answer that nobody takes."""
+        """Say nothing, and create an answer that nobody reads."""
         await provider.expect_nothing(self._linger_s)
         answer = provider.ask()
         del answer
 
     async def use_empty(self, provider: RealtimeCaller) -> None:
-        """Say something without words, and hear an answer without words."""
+        """Say something without words, and read an answer without words."""
         came = await _converse(provider, self._pcm)
         if came.heard or came.text or came.audio_s:
             raise Breach("no words, and no sound", repr(came))
 
     async def leave_early(self, provider: RealtimeCaller) -> None:
-        """Cut an answer with its first sound, of which half was heard."""
+        """Interrupt an answer after half of its first audio was heard."""
         await provider.say(self._pcm)
         async with aclosing(provider.ask()) as answer:
             async for piece in answer:
@@ -124,7 +123,7 @@ class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
         provider.hear_half(piece)
 
     async def read_nothing(self, provider: RealtimeCaller, seconds: float) -> None:
-        """Take one piece of an answer, and no more for a while."""
+        """Read one piece of an answer, and no more for a while."""
         await provider.say(self._pcm)
         async with aclosing(provider.ask()) as answer:
             await anext(answer)
@@ -138,7 +137,7 @@ class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
             await provider.pour(self._pcm[:BYTES_PER_S], FEED_BYTES // BYTES_PER_S)
 
     def difference(self, expected: Conversed, came: Conversed) -> str:
-        """Compare what was heard, what was answered, and how long that lasts."""
+        """Compare the transcript, the answer and its length."""
         if came.heard != expected.heard:
             return "it heard other words"
         if not math.isclose(came.audio_s, expected.audio_s, rel_tol=SLACK, abs_tol=SLACK_S):
@@ -155,7 +154,7 @@ async def _converse(caller: RealtimeCaller, pcm: bytes) -> Conversed:
 
 
 def _judged(heard: str, answer: Sequence[AnswerPiece]) -> Conversed:
-    """Return what came, if it makes sense."""
+    """Return the answer if it makes sense."""
     usage = answer[-1] if answer else None
     if not isinstance(usage, Usage):
         raise Breach("an answer that ends with its Usage", repr(answer[-1:]))

@@ -1,4 +1,4 @@
-"""What came of checking a provider."""
+"""The report of a provider's checks."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What came of one check."""
+    """The result of one check."""
 
     name: str
     outcome: Literal["passed", "failed", "skipped"]
     detail: str = ""
-    """What was expected and what came, or why it was skipped; empty if it passed."""
+    """What was expected and what happened, or why it was skipped; empty if it passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What came of all checks; prints as a table."""
+    """The results of all checks; prints as a table."""
 
     subject: str
     """What was checked."""
@@ -39,7 +39,7 @@ class CheckReport:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """The checks that could not be run, as the fake cannot do what they need."""
+        """The checks that could not run, because the fake cannot play their fault."""
         return self._names("skipped")
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class ProviderCheckError(AssertionError):
     """A provider failed checks.
 
     Attributes:
-        report: All of them.
+        report: The results of all checks.
     """
 
     def __init__(self, report: CheckReport) -> None:
@@ -64,7 +64,7 @@ class ProviderCheckError(AssertionError):
 
 
 class Breach(AssertionError):
-    """What one check found wrong."""
+    """A promise that the provider broke."""
 
     def __init__(self, expected: str, came: str) -> None:
         super().__init__(f"expected: {expected}\ncame: {came}")

@@ -1,4 +1,4 @@
-"""Checks a voice: one that streams, or one that is given text clause by clause."""
+"""The check of voices: streaming ones, and those that take text clause by clause."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ TEXT = ("One large latte ", "with oat milk. ", "Anything else?")
 SHORT = "Hi. "
 
 SLACK = 0.2
-"""How much longer or shorter the same text may be: some engines never say it twice the same."""
+"""How much longer or shorter the same text may last, as a share: some engines vary each time."""
 
 SLACK_S = 0.1
-"""The same for what lasts no longer than this, and for the times of words, in seconds."""
+"""The same in seconds, for short texts and for the times of words."""
 
 CLOSE_S = 2.0
-"""How long a voice that is given clauses may take to drop one."""
+"""How long a voice that takes clauses may take to drop one, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Said:
 
     audio_s: float
     words: tuple[tuple[str, float, float], ...]
-    """Each word, and when it begins and ends, counted from the first sample."""
+    """Each word with its start and end, in seconds from the first sample."""
     flushes: int
-    """How many were answered."""
+    """How many flushes were answered."""
 
 
 def check_voice(
@@ -55,24 +55,23 @@ def check_voice(
     text: Sequence[str] = TEXT,
     **options: Unpack[CheckOptions],
 ) -> CheckReport:
-    """Check that a voice keeps its promises, whatever its vendor does and whenever it is cut.
+    """Check that a voice keeps its promises, whatever its vendor does and whenever it is cancelled.
 
-    Call it from a plain test, not from an async one: it runs trio itself, once for each thing that
-    it tries.
+    Call it from a plain test, not from an async one: it runs trio itself, once per trial.
 
     Args:
-        make: Returns a context manager that opens the voice; it is given what shall go wrong with
-            the vendor, or None.  A voice without a vendor ignores it.
-        text: What is said, in the pieces in which it is sent; each is flushed.
-        options: What is checked, and within which bounds.
+        make: Returns a context manager that opens the voice; it gets the fault of the vendor, or
+            None.  A voice without a vendor ignores it.
+        text: The text in the pieces in which it is sent; each is flushed.
+        options: What to check, and within which bounds.
 
     Returns:
-        What was checked, and what was skipped; prints as a table.
+        What was checked and what was skipped; prints as a table.
 
     Raises:
         ProviderCheckError: A check failed; the message has the report.
-        RuntimeError: It was called from within trio.
-        ValueError: `only` names a check that there is not.
+        RuntimeError: It was called inside a run of trio.
+        ValueError: `only` names an unknown check.
     """
     return ProviderChecks("voice", make, _VoiceUse(text), Terms(**options)).run()
 
@@ -84,7 +83,7 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
         self._text = text
 
     async def use(self, provider: StreamingTTS | TextToSpeech) -> Said:
-        """Say the text, and see that what comes makes sense."""
+        """Say the text, and check that the audio makes sense."""
         return await _say(provider, self._text)
 
     async def use_briefly(self, provider: StreamingTTS | TextToSpeech) -> None:
@@ -99,7 +98,7 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
                 raise Breach(f"no words for {nothing!r}", repr(said.words))
 
     async def leave_early(self, provider: StreamingTTS | TextToSpeech) -> None:
-        """Leave an utterance with its first sound."""
+        """Leave an utterance after its first audio."""
         async with _open(provider) as context:
             for text in self._text:
                 await context.send(text)
@@ -107,7 +106,7 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
             await context.receive()
 
     async def read_nothing(self, provider: StreamingTTS | TextToSpeech, seconds: float) -> None:
-        """Have a text said, and take nothing of it for a while."""
+        """Have a text said, and read nothing of it for a while."""
         async with _open(provider) as context:
             for text in self._text:
                 await context.send(text)
@@ -115,12 +114,12 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
             await trio.sleep(seconds)
 
     async def feed(self, provider: StreamingTTS | TextToSpeech, seconds: float) -> None:
-        """Begin so many utterances that the vendor cannot have taken them."""
+        """Say a text to a vendor that reads nothing."""
         with trio.move_on_after(seconds):
             await _say(provider, self._text)
 
     def difference(self, expected: Said, came: Said) -> str:
-        """Compare how long it lasts, its words, and its flushes."""
+        """Compare the length, the words and the flushes."""
         words = [word for word, _, _ in came.words]
         if not math.isclose(came.audio_s, expected.audio_s, rel_tol=SLACK, abs_tol=SLACK_S):
             return f"it lasts {came.audio_s:.2f} s, not {expected.audio_s:.2f}"
@@ -171,7 +170,7 @@ def _see_sense(words: Sequence[tuple[str, float, float]], audio_s: float) -> Non
         before_s = start_s
 
 
-# --- a voice that is given text clause by clause --------------------------------------------------
+# --- a voice that takes text clause by clause -----------------------------------------------------
 
 
 @asynccontextmanager
@@ -188,7 +187,7 @@ async def _open(voice: StreamingTTS | TextToSpeech) -> AsyncIterator[VoiceContex
 
 
 class _Clauses:
-    """Says with a `TextToSpeech` what is flushed; a `VoiceContext`."""
+    """A `VoiceContext` that says each flushed text with a `TextToSpeech`."""
 
     def __init__(self, voice: TextToSpeech) -> None:
         self._voice = voice
@@ -202,12 +201,12 @@ class _Clauses:
         self._text += text
 
     async def flush(self) -> None:
-        """Have it said."""
+        """Queue the text."""
         await self._send.send(self._text)
         self._text = ""
 
     async def end(self) -> None:
-        """Tell that no more will come."""
+        """Declare that no more text will come."""
         await trio.lowlevel.checkpoint()
         self._send.close()
 

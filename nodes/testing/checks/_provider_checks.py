@@ -1,4 +1,4 @@
-"""The checks that are the same for every provider: ears, voices and models."""
+"""The checks that all providers share: ears, voices and models."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ._provider_use import Make, P, ProviderUse, R
 from ._trial import Trial, innermost, run_trial, shown, spread
 
 WARM_UP = 120
-"""Uses before memory is measured: caches fill."""
+"""Uses before memory is measured, to fill caches."""
 
 LEAK_BYTES, NOISE_BYTES = 50, 262_144
-"""How much the memory may grow with each use, in bytes: an empty dict is 64; and once for all: trio
-itself keeps a thousand deadlines that are over."""
+"""How much memory may grow per use, in bytes (an empty dict has 64), and in all: trio itself keeps
+a thousand expired deadlines."""
 
 OUTAGE_S, OUTAGES = 30.0, 5
-"""How long after a failed use the next one is tried in an outage, and how often."""
+"""The seconds between uses in an outage, and the number of uses."""
 
 PATIENCE_S = 30.0
-"""For how long a slow reader reads nothing, in seconds."""
+"""How long a slow reader reads nothing, in seconds."""
 
 Check = Callable[[], None]
 
@@ -38,7 +38,7 @@ class ProviderChecks(Generic[P, R]):
     """Runs the checks of one provider."""
 
     def __init__(self, subject: str, make: Make[P], use: ProviderUse[P, R], terms: Terms) -> None:
-        """Keep what is checked."""
+        """Keep what to check."""
         self._subject = subject
         self._use = use
         self._terms = terms
@@ -48,9 +48,9 @@ class ProviderChecks(Generic[P, R]):
         """Run all checks.
 
         Raises:
-            ProviderCheckError: One failed.
-            RuntimeError: It was called from within trio.
-            ValueError: `only` names a check that there is not.
+            ProviderCheckError: A check failed.
+            RuntimeError: It was called inside a run of trio.
+            ValueError: `only` names an unknown check.
         """
         if trio.lowlevel.in_trio_run():
             raise RuntimeError("a check runs trio itself: call it from a plain test")
@@ -77,7 +77,7 @@ class ProviderChecks(Generic[P, R]):
         return report
 
     def _checks(self) -> dict[str, tuple[Iterable[FaultKind], Check]]:
-        """Return each check by its name, with the faults that it needs."""
+        """Return each check by name, with the faults that it needs."""
         return {
             "cancel": ((), self._cancel),
             "cancel_opening": ((), self._cancel_opening),
@@ -100,7 +100,7 @@ class ProviderChecks(Generic[P, R]):
             "leak": ((), self._leak),
         }
 
-    # --- the checks: nothing goes wrong -----------------------------------------------------------
+    # --- checks without a fault -------------------------------------------------------------------
 
     def _cancel(self) -> None:
         for step in spread(self._trials.steps, self._terms.points):
@@ -182,7 +182,7 @@ class ProviderChecks(Generic[P, R]):
             act = self._use.leave_early if number % 2 else self._use.use_briefly
             await self._trials.bounded(act(provider), f"use {number} of {times}")
 
-    # --- the checks: the vendor goes wrong --------------------------------------------------------
+    # --- checks with a fault of the vendor --------------------------------------------------------
 
     def _late(self) -> None:
         async def main(provider: P, trial: Trial) -> None:

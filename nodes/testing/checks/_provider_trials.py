@@ -1,7 +1,7 @@
-"""A provider that is used again and again: what comes is compared with what came when all was well.
+"""Uses a provider repeatedly, and compares each result with that of a use without faults.
 
-A fault of the vendor's may cost the result, but then the provider says so, by an error of ours and
-in time; it may never cost the truth, the next use, or a task.
+A vendor's fault may cost the result, but then the provider must raise one of our errors in time. It
+must never produce a wrong result, break the next use, or leave a task behind.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from ._trial import LEAVE_S, Trial, innermost, run_trial, shown
 T = TypeVar("T")
 
 AGAIN_S = 1.0
-"""How long after a fault it is used again, in seconds."""
+"""How long after a fault the provider is used again, in seconds."""
 
 Wanted = Literal["whole", "error", "whole or error", "sane"]
-"""What may come of a fault; "sane": anything that makes sense."""
+"""The allowed outcome of a fault; "sane" allows any result that makes sense."""
 
 
 class ProviderTrials(Generic[P, R]):
-    """Uses one provider in runs of their own.
+    """Uses one provider in separate runs of trio.
 
     Attributes:
-        expected: What comes of a use when all is well; None until that is known.
-        steps: How many steps of the scheduler such a use takes.
-        tasks: How many tasks there are between two uses.
+        expected: The result of a use without faults; ``None`` until it is known.
+        steps: How many scheduler steps such a use takes.
+        tasks: How many tasks exist between two uses.
     """
 
     def __init__(self, make: Make[P], use: ProviderUse[P, R], terms: Terms) -> None:
-        """Keep what is used, and how."""
+        """Keep the provider, its use and the bounds."""
         self._make = make
         self._use = use
         self._terms = terms
@@ -46,10 +46,10 @@ class ProviderTrials(Generic[P, R]):
         self.steps = self.tasks = 0
 
     def learn(self) -> None:
-        """Use it twice while all is well, and remember what came.
+        """Use the provider twice without faults, and remember the result.
 
         Raises:
-            Breach: Something else came the second time.
+            Breach: The second result differs.
         """
 
         async def main(provider: P, trial: Trial) -> None:
@@ -65,10 +65,10 @@ class ProviderTrials(Generic[P, R]):
         self.run(None, main)
 
     def run(self, fault: Fault | None, main: Callable[[P, Trial], Awaitable[None]]) -> None:
-        """Open a provider whose vendor has a fault, and do something with it.
+        """Open a provider whose vendor has a fault, and run `main` with it.
 
         Raises:
-            Exception: What `main` raises; a `Breach` if tasks or files are left.
+            Exception: What `main` raises; a `Breach` if tasks or files are left open.
         """
 
         async def opened(trial: Trial) -> None:
@@ -114,23 +114,23 @@ class ProviderTrials(Generic[P, R]):
             self.compare(outcome, f"({fault})")  # type: ignore[arg-type]  # no error
 
     def judge(self, error: BaseException, fault: Fault) -> None:
-        """Raise a `Breach` for an error that is none of ours."""
+        """Raise a `Breach` for an error that is not one of ours."""
         if isinstance(error, Breach):
             raise error
         if not isinstance(error, BargeinError):
             raise Breach(f"an error that is a BargeinError ({fault})", repr(error)) from error
 
     async def open_and_use(self) -> R:
-        """Open a provider whose vendor is well, use it once, and close it."""
+        """Open a provider without a fault, use it once, and close it."""
         async with self._make(None) as provider:
             return await self.used(provider)
 
     async def used(self, provider: P, why: str = "all is well") -> R:
-        """Use it once, and return what came in time."""
+        """Use the provider once, within the time limit, and return the result."""
         return await self.bounded(self._use.use(provider), f"a result or an error ({why})")
 
     async def same(self, provider: P, when: str) -> None:
-        """Use it once, and see that the same comes as when all is well."""
+        """Use the provider once, and check that the result is that without faults."""
         try:
             came = await self.used(provider, when)
         except BargeinError as error:
@@ -138,17 +138,17 @@ class ProviderTrials(Generic[P, R]):
         self.compare(came, when)
 
     def compare(self, came: R, when: str) -> None:
-        """Raise a `Breach` if something else came than when all is well."""
+        """Raise a `Breach` if a result differs from that without faults."""
         assert self.expected is not None
         if wrong := self._use.difference(self.expected, came):
             raise Breach(f"{shown(self.expected)} {when}", f"{shown(came)}: {wrong}")
 
     async def settle(self, trial: Trial, when: str) -> None:
-        """Wait until there are no more tasks than between two uses."""
+        """Wait until only the tasks between two uses are left."""
         await trial.settle(self.tasks, when)
 
     async def bounded(self, awaitable: Awaitable[T], what: str) -> T:
-        """Wait for something, and raise a `Breach` if it hangs."""
+        """Await something, and raise a `Breach` if it hangs."""
         limit_s = self._terms.within_s
         with trio.move_on_after(limit_s):
             try:
@@ -161,7 +161,7 @@ class ProviderTrials(Generic[P, R]):
         raise Breach(f"{what} within {limit_s:g} s", "it hangs")
 
     async def cancelled(self, act: Callable[[], Awaitable[R]], trial: Trial, step: int) -> None:
-        """Do something, and cancel it behind one of its steps."""
+        """Run a use, and cancel it after one of its steps."""
         result: R | None = None
         with trio.CancelScope() as scope:
             trial.watch(scope, step)

@@ -1,4 +1,4 @@
-"""How a kind of provider is used by its checks, and what is right about what comes."""
+"""The base class that says how checks use a kind of provider, and what a right result is."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 Make = Callable[[Fault | None], AbstractAsyncContextManager[P]]
-"""Opens a provider whose vendor has this fault; None: none."""
+"""Opens a provider whose vendor has a fault; ``None`` for no fault."""
 
 
 class ProviderUse(ABC, Generic[P, R]):
-    """How a kind of provider is used, and what is right about what comes."""
+    """How checks use a kind of provider, and what a right result is."""
 
     stages: Sequence[Stage] = ("connect", "first", "middle", "last")
-    """Where in a use something can go wrong, in order; "connect" is the first."""
+    """The places in a use where a fault can strike, in order; "connect" is the first."""
 
     may_be_silent: ClassVar[Collection[Stage]] = ()
-    """Where nobody can tell a vendor that stalls from one that has nothing to say."""
+    """The places where a stalled vendor cannot be told from one that has nothing to say."""
 
     @abstractmethod
     async def use(self, provider: P) -> R:
-        """Use it once, as users do.
+        """Use the provider once, as users do.
 
         Returns:
-            What came.
+            The result.
 
         Raises:
-            Breach: It makes no sense, whatever the vendor sends.
+            Breach: The result makes no sense, whatever the vendor sends.
         """
 
     @abstractmethod
     async def use_briefly(self, provider: P) -> None:
-        """Use it once, with as little as possible."""
+        """Use the provider once, with as little as possible."""
 
     @abstractmethod
     async def use_nothing(self, provider: P) -> None:
-        """Use it without words."""
+        """Use the provider without words."""
 
     async def use_empty(self, provider: P) -> None:
-        """Use it where the vendor's result is empty."""
+        """Use the provider while the vendor's results are empty."""
         await self.use(provider)
 
     @abstractmethod
     async def leave_early(self, provider: P) -> None:
-        """Begin to use it, and leave once something has come."""
+        """Start a use, and leave once something has come."""
 
     @abstractmethod
     async def read_nothing(self, provider: P, seconds: float) -> None:
-        """Begin to use it, and take nothing that comes for so long."""
+        """Start a use, and read nothing for so many seconds."""
 
     @abstractmethod
     async def feed(self, provider: P, seconds: float) -> None:
-        """Give it far more than it should take in so long."""
+        """Send the provider far more than it should accept in so many seconds."""
 
     @abstractmethod
     def difference(self, expected: R, came: R) -> str:
-        """Return what of a result is not as it should be; empty if it is."""
+        """Return how a result differs from the expected one; empty if it does not."""

@@ -1,10 +1,10 @@
-"""A caller of a speech to speech model, for its check: a microphone, a line, and questions.
+"""A caller for the check of speech-to-speech models: a microphone, a line, and questions.
 
-Rule 1. The microphone never rests: between two turns it sends silence, as in a call.
-Rule 2. What a `RealtimeNode` does between line and call is done here in the same way: an answer is
-begun early, a turn of which nobody asks is taken back, another line is told what was said.
-Rule 3. A line that is lost for good is an error of the use that meets it; the next use opens
-another one, as the next call would.
+Rule 1. The microphone never stops: between turns it sends silence, as in a call.
+Rule 2. The caller does what a `RealtimeNode` does between line and call: it starts an answer early,
+withdraws a turn that nobody asks about, and tells a new line what was said.
+Rule 3. A line that is lost for good is an error of the current use; the next use opens another one,
+as the next call would.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ async def open_caller(model: RealtimeModel, *, hears: bool) -> AsyncIterator[Rea
 
 
 class RealtimeCaller:
-    """Speaks with a model, turn by turn; made by `open_caller`."""
+    """Talks with a model turn by turn; made by `open_caller`."""
 
     def __init__(self, model: RealtimeModel, *, hears: bool) -> None:
-        """Open no line yet; `keep_line` does.
+        """Keep the settings; `keep_line` opens a line.
 
         Args:
-            model: Whom to call.
-            hears: Whether the model tells when the caller's turns begin and end.
+            model: The model.
+            hears: Whether the model detects the caller's turns.
         """
         self._model = model
         self._hears = hears
-        self._speech: deque[bytes] = deque()  # that is yet to be sent
-        self._facts: deque[EarFact] = deque()  # of the turn that somebody waits for
+        self._speech: deque[bytes] = deque()  # audio to send
+        self._facts: deque[EarFact] = deque()  # of the awaited turn
         self._said: UserEntry | None = None
         self._is_awaited = self._in_turn = self._is_known = False
         self._error: BaseException | None = None
@@ -83,14 +83,14 @@ class RealtimeCaller:
     # --- the line -------------------------------------------------------------------------------
 
     async def keep_line(self) -> None:
-        """Have a line open, and another one once a use has met the end of the last."""
+        """Keep a line open, and open another one once a use has noticed the end of the last."""
         while True:
             try:
                 async with self._line.open_stream() as self._audio, trio.open_nursery() as nursery:
                     nursery.start_soon(self._speak, self._audio)
                     while True:
                         self._follow(await self._audio.receive())
-            except Exception as error:  # noqa: BLE001  # whoever waits raises it
+            except Exception as error:  # noqa: BLE001  # raised in _wait()
                 self._error, self._audio = innermost(error), None
                 self._has_changed()
             while self._error is not None:
@@ -118,7 +118,7 @@ class RealtimeCaller:
         self._changed.set()
 
     async def _opened(self) -> CallerAudio:
-        """Return the line's way in; another line's, if the last one was lost for good."""
+        """Return the line's audio input; of a new line if the last one was lost for good."""
         if self._error is not None:
             self._error, self._in_turn = None, False
             self._line = self._new_line()
@@ -128,7 +128,7 @@ class RealtimeCaller:
         return self._audio
 
     async def _wait(self) -> None:
-        """Wait until something has changed; raise what the line was lost by."""
+        """Wait until something has changed; raise the error of a lost line."""
         if self._error is None:
             await self._change()
         if self._error is not None:
@@ -137,7 +137,7 @@ class RealtimeCaller:
     # --- a turn of the caller's -----------------------------------------------------------------
 
     async def say(self, pcm: bytes) -> str:
-        """Say something, and return what the model has heard; empty where it does not tell."""
+        """Say something, and return what the model has heard; empty if it does not say."""
         audio = await self._opened()
         while self._in_turn or self._speech:
             await self._wait()
@@ -168,13 +168,13 @@ class RealtimeCaller:
     async def _sent(self) -> str:
         while self._speech:
             await self._wait()
-        return "A latte, please."  # what ears of ours have heard
+        return "A latte, please."  # as if our ears had heard it
 
     async def expect_nothing(self, seconds: float) -> None:
         """Be silent for a while.
 
         Raises:
-            Breach: The model tells of a turn meanwhile.
+            Breach: The model reported a turn meanwhile.
         """
         await self._opened()
         self._is_awaited = True
@@ -188,7 +188,7 @@ class RealtimeCaller:
             self._facts.clear()
 
     async def pour(self, pcm: bytes, pieces: int) -> None:
-        """Send as much audio as is taken, at once."""
+        """Send a lot of audio at once."""
         audio = await self._opened()
         audio.let_in()
         for _ in range(pieces):
@@ -208,10 +208,10 @@ class RealtimeCaller:
             self._line.start_early(self._chat(), ())
 
     def ask(self) -> Any:
-        """Return the model's answer, as `ChatModel.stream` gives it."""
+        """Return the model's answer, as from `ChatModel.stream`."""
         return self._line.stream(self._chat())
 
     def hear_half(self, delta: SpeechDelta) -> None:
-        """Have the model forget what was not heard of its first sound: half of it was."""
+        """Truncate the model's answer after half of its first audio."""
         half_ms = 500 * len(delta.pcm) / 2 / delta.sample_rate_hz
         self._line.truncate(delta.item, int(half_ms))

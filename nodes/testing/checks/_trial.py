@@ -1,7 +1,7 @@
-"""One run of a provider, in a trio of its own: steps counted, tasks watched, ended in time.
+"""Runs a provider in its own run of trio: counts steps, watches tasks, and ends it in time.
 
-A cancellation can come between any two steps of trio's scheduler, and nowhere else: so to cancel
-behind each step of a run is to cancel at each of its awaits.
+A cancellation can come only between two steps of trio's scheduler. So cancelling after each step of
+a run means cancelling at each of its awaits.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ._check_report import Breach
 T = TypeVar("T")
 
 MOST_STEPS = 2_000_000
-"""More steps than this are a loop without an end."""
+"""More steps than this mean an endless loop."""
 
 LEAVE_S = 15.0
-"""How long a provider may take until all of its tasks have ended, in seconds."""
+"""How long all tasks of a provider may take to end, in seconds."""
 
 CHECK_S = 0.05
 
 
 class Trial(trio.abc.Instrument):
-    """Counts the steps of a run and knows its tasks."""
+    """Counts the steps of a run and tracks its tasks."""
 
     def __init__(self) -> None:
         self.steps = 0
-        """How many steps were taken since `watch`."""
+        """How many steps have run since `watch`."""
         self.cancelled_at_s = math.inf
         self._total = 0
         self._alive: set[trio.lowlevel.Task] = set()
@@ -44,26 +44,26 @@ class Trial(trio.abc.Instrument):
     # --- for the checks -------------------------------------------------------------------------
 
     def watch(self, scope: trio.CancelScope, cancel_after: float = math.inf) -> None:
-        """Count from here on, and cancel a scope behind so many steps."""
+        """Start counting, and cancel a scope after so many steps."""
         self.steps, self._scope, self._cancel_after = 0, scope, cancel_after
 
     def unwatch(self) -> None:
-        """Count no further."""
+        """Stop counting."""
         self._scope = None
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are."""
+        """How many tasks exist."""
         return len(self._alive)
 
     async def settle(self, tasks: int, when: str) -> None:
-        """Wait until there are as many tasks as there should be.
+        """Wait until no more than the given number of tasks is left.
 
         Raises:
             Breach: There are more.
         """
         with trio.move_on_after(LEAVE_S):
-            while self.tasks > tasks:  # noqa: ASYNC110 (tasks end without telling anybody)
+            while self.tasks > tasks:  # noqa: ASYNC110 (trio does not report the end of a task)
                 await trio.sleep(CHECK_S)
             return
         names = sorted(task.name for task in self._alive)
@@ -74,7 +74,7 @@ class Trial(trio.abc.Instrument):
     # --- for trio -------------------------------------------------------------------------------
 
     def task_spawned(self, task: trio.lowlevel.Task) -> None:
-        """Know a task."""
+        """Record a new task."""
         self._alive.add(task)
 
     def task_exited(self, task: trio.lowlevel.Task) -> None:
@@ -82,7 +82,7 @@ class Trial(trio.abc.Instrument):
         self._alive.discard(task)
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Count a step, and cancel behind it if that is due."""
+        """Count a step, and cancel after it if that is due."""
         self._total += 1
         if self._total > MOST_STEPS and self._whole is not None:
             self._whole.cancel(reason="steps without end")
@@ -97,7 +97,7 @@ class Trial(trio.abc.Instrument):
     # --- the run --------------------------------------------------------------------------------
 
     async def run(self, main: Callable[[], Awaitable[T]]) -> T:
-        """Run until all is done, and see that no task is left."""
+        """Run `main`, and check that no task is left."""
         before = self.tasks
         with trio.CancelScope() as self._whole:
             result = await main()
@@ -107,18 +107,18 @@ class Trial(trio.abc.Instrument):
 
 
 def run_trial(main: Callable[[Trial], Awaitable[T]], *, virtual: bool) -> T:
-    """Run something in a trio of its own.
+    """Run something in its own run of trio.
 
     Args:
-        main: Is given the trial.
+        main: Called with the trial.
         virtual: Whether time is virtual.
 
     Returns:
-        What it returns.
+        What `main` returns.
 
     Raises:
-        Breach: It leaves tasks or open files.
-        Exception: Whatever it raises, out of its groups.
+        Breach: It left tasks or open files.
+        Exception: What `main` raises, without exception groups.
     """
     trial = Trial()
     clock = trio.testing.MockClock(autojump_threshold=0) if virtual else None
@@ -139,14 +139,14 @@ def run_trial(main: Callable[[Trial], Awaitable[T]], *, virtual: bool) -> T:
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return the first error that is no group."""
+    """Return the first error inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def open_files() -> int:
-    """Return how many files and sockets are open; 0 where that cannot be known."""
+    """Return how many files and sockets are open; 0 if that is unknown."""
     try:
         return len(os.listdir("/proc/self/fd"))
     except OSError:
@@ -154,13 +154,13 @@ def open_files() -> int:
 
 
 def spread(steps: int, points: int | None) -> list[int]:
-    """Return at most so many of the numbers up to `steps`, evenly, the first and the last too."""
+    """Return at most `points` numbers from 1 to `steps`, evenly spread, first and last included."""
     if points is None or steps <= points:
         return list(range(1, steps + 1))
     return sorted({1 + round(n * (steps - 1) / max(1, points - 1)) for n in range(points)})
 
 
 def shown(value: Any) -> str:
-    """Return a value in few words."""
+    """Return the ``repr`` of a value, shortened."""
     text = repr(value)
     return text if len(text) <= 300 else f"{text[:300]}…"

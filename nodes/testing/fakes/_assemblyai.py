@@ -17,21 +17,21 @@ LEAST_S, MOST_S = 0.05, 1.0
 
 
 class FakeAssemblyAIEar(FakeEar):
-    """``/v3/ws``: turns with a number, of whose words some are final."""
+    """``/v3/ws``: numbered turns, in which some words are final."""
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults | LATE
     error: ClassVar[Mapping[str, Any] | None] = {"type": "Error", "error_code": 3005, "error": "no"}
     time_keys = ("start", "end")
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse who has no key."""
+        """Refuse a request without a key."""
         token = parse_qs(urlsplit(request.path).query).get("token")
         if request.headers.get("Authorization") or token:
             return None
         return 401, {"error": "Not authorized"}
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        """Return what a message asks for."""
+        """Parse a message."""
         if isinstance(data, bytes):
             seconds = len(data) / BYTES_PER_S
             if not LEAST_S <= seconds <= MOST_S:
@@ -58,7 +58,7 @@ class FakeAssemblyAIEar(FakeEar):
         return (_turn(turn, final=turn.heard - 1),)
 
     def over(self, turn: FakeTurn) -> Sequence[Message]:
-        """Return the ``Turn`` that ends, and again with its words formatted."""
+        """Return the final ``Turn``, and the same again with formatted words."""
         over = _turn(turn, final=turn.heard, end_of_turn=True, end_of_turn_confidence=0.9)
         return (over, {**over, "turn_is_formatted": True})
 

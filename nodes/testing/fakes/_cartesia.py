@@ -16,7 +16,7 @@ REQUEST = "11111111-2222-3333-4444-555555555555"
 
 
 def _refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-    """Refuse who has no key, or names no version."""
+    """Refuse a request without a key or a version."""
     has_key = request.headers.get("Authorization") or request.headers.get("X-API-Key")
     if not has_key and "api_key=" not in request.path:
         return 401, {"error_code": "unauthorized", "title": "Unauthorized"}
@@ -26,7 +26,7 @@ def _refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
 
 
 class FakeCartesiaEar(FakeEar):
-    """``/stt/turns/websocket``: turns, each message with all words so far, without times."""
+    """``/stt/turns/websocket``: turns; each message has all words so far, without times."""
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"backwards"} | LATE
     error: ClassVar[Mapping[str, Any] | None] = {
@@ -39,7 +39,7 @@ class FakeCartesiaEar(FakeEar):
     }
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse who has no key, or names no version."""
+        """Refuse a request without a key or a version."""
         return _refusal(request)
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
@@ -82,7 +82,7 @@ def _message(kind: str, **more: Any) -> Message:
 
 
 class FakeCartesiaVoice(FakeVoice):
-    """``/tts/websocket``: contexts, chunks, and then the times of their words."""
+    """``/tts/websocket``: contexts with chunks, each followed by the times of its words."""
 
     time_keys = ("start", "end")
     error: ClassVar[Mapping[str, Any] | None] = {
@@ -95,11 +95,11 @@ class FakeCartesiaVoice(FakeVoice):
     }
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse who has no key, or names no version."""
+        """Refuse a request without a key or a version."""
         return _refusal(request)
 
     def read(self, data: Data) -> Asked | None:
-        """Return what a message asks for."""
+        """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         context = message["context_id"]

@@ -26,11 +26,11 @@ class _FakeDeepgram(FakeEar):
     asks_end: ClassVar[str]
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse who has no key."""
+        """Refuse a request without a key."""
         return refusal(request)
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        """Return what a message asks for."""
+        """Parse a message."""
         if isinstance(data, bytes):
             return data
         message = json.loads(data)
@@ -46,7 +46,7 @@ class _FakeDeepgram(FakeEar):
 
 
 class FakeDeepgramFlux(_FakeDeepgram):
-    """``/v2/listen``: turns with their probabilities, each message with the whole turn."""
+    """``/v2/listen``: turns with probabilities; each message has the whole turn."""
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults | LATE
     error: ClassVar[Mapping[str, Any] | None] = {
@@ -59,7 +59,7 @@ class FakeDeepgramFlux(_FakeDeepgram):
     asks_end = "ForceEndTurn"
 
     def __init__(self, *turns: str, fault: Fault | None = None) -> None:
-        """Write the script; see `FakeEar`."""
+        """Set the script; see `FakeEar`."""
         super().__init__(*turns, fault=fault)
         self._sequence = 0
 
@@ -68,7 +68,7 @@ class FakeDeepgramFlux(_FakeDeepgram):
         return ({"type": "Connected", "request_id": REQUEST, "sequence_id": self._number()},)
 
     def began(self, turn: FakeTurn) -> Sequence[Message]:
-        """Return ``StartOfTurn``, which has a first word at times, and none here."""
+        """Return ``StartOfTurn``; the vendor sometimes adds a first word, the fake never does."""
         return (self._turn("StartOfTurn", turn, 0.05),)
 
     def so_far(self, turn: FakeTurn) -> Sequence[Message]:
@@ -112,9 +112,9 @@ class FakeDeepgramFlux(_FakeDeepgram):
 
 
 class FakeDeepgramNova(_FakeDeepgram):
-    """``/v1/listen``: segments; the end of words, and apart from it the end of speech.
+    """``/v1/listen``: segments; it reports the end of words and the end of speech separately.
 
-    Its errors end nothing.
+    Its errors do not end the stream.
     """
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"error"} | LATE

@@ -27,13 +27,13 @@ MODEL: Mapping[str, Any] = {
     "model_version": "2026-01-01.0",
 }
 FLUSHES, WITHIN_S = 20, 60.0
-"""How often ``/v1/speak`` may be flushed over a line within a time."""
+"""How often ``/v1/speak`` may be flushed on a line, within how many seconds."""
 
 CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_warnings": 0}
 
 
 class _FakeDeepgramVoice(FakeVoice):
-    faults: ClassVar[frozenset[FaultKind]] = FakeVoice.faults - {"backwards"}  # it gives no times
+    faults: ClassVar[frozenset[FaultKind]] = FakeVoice.faults - {"backwards"}  # it sends no times
     stop: ClassVar[str]
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
@@ -41,7 +41,7 @@ class _FakeDeepgramVoice(FakeVoice):
         return refusal(request)
 
     def read(self, data: Data) -> Asked | None:
-        """Return what a message asks for."""
+        """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         match message["type"]:
@@ -56,13 +56,13 @@ class _FakeDeepgramVoice(FakeVoice):
         raise ValueError(f"unknown message {message['type']}")
 
     def audio(self, context: str, word: str, at_s: float) -> Sequence[bytes]:
-        """Return sound in two messages, of which the first ends within a sample."""
+        """Return audio in two messages; the first ends in the middle of a sample."""
         pcm = pcm_of(word)
         return pcm[:501], pcm[501:]
 
 
 class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
-    """``/v2/speak``: each flush is a turn, echoed at once and over with its ``SpeechMetadata``."""
+    """``/v2/speak``: each flush is a turn, echoed at once and ended by ``SpeechMetadata``."""
 
     error: ClassVar[Mapping[str, Any] | None] = {
         "type": "Error",
@@ -88,7 +88,7 @@ class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
         return ({"type": "SpeechMetadata", **_metadata(0.0)},)
 
     def stopped(self, context: str, at_s: float) -> Sequence[Message]:
-        """Return ``SpeechInterrupted``; without an offset it knows of no text."""
+        """Return ``SpeechInterrupted``, without an offset in the text."""
         interrupted = {"type": "SpeechInterrupted", "audio_played_ms": round(1000 * at_s)}
         return ({**interrupted, "metadata": _metadata(at_s)},)
 
@@ -105,7 +105,7 @@ def _metadata(audio_s: float) -> dict[str, Any]:
 
 
 class FakeDeepgramAura(_FakeDeepgramVoice):
-    """``/v1/speak``: all up to a flush is said when its ``Flushed`` comes; 20 flushes a minute."""
+    """``/v1/speak``: ``Flushed`` follows the audio of all flushed text; 20 flushes a minute."""
 
     error: ClassVar[Mapping[str, Any] | None] = {
         "type": "Warning",
@@ -115,7 +115,7 @@ class FakeDeepgramAura(_FakeDeepgramVoice):
     stop = "Clear"
 
     def __init__(self, fault: Fault | None = None) -> None:
-        """Begin without a connection; see `FakeVendor`."""
+        """Start without a connection; see `FakeVendor`."""
         super().__init__(fault)
         self._flushed_s: WeakKeyDictionary[FakeLine, deque[float]] = WeakKeyDictionary()
 

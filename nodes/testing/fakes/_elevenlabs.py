@@ -14,23 +14,23 @@ from ._fake_voice import CHAR_S, Asked, FakeVoice, Message, base64_of
 
 
 def _refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-    """Refuse who has neither a key nor a token."""
+    """Refuse a request without a key or a token."""
     if request.headers.get("xi-api-key") or "token=" in request.path:
         return None
     return 401, {"detail": {"status": "invalid_api_key", "message": "Invalid API key"}}
 
 
 class FakeElevenLabsEar(FakeEar):
-    """``/v1/speech-to-text/realtime``: transcripts, of which the committed ones end a turn.
+    """``/v1/speech-to-text/realtime``: transcripts; a committed one ends a turn.
 
-    Its messages bear no number: what comes late looks like something new, so it does not.
+    Its messages have no number, so late ones would look new; it does not play that fault.
     """
 
     faults = FakeEar.faults - {"backwards"}
     error: ClassVar[Mapping[str, Any] | None] = {"message_type": "transcriber_error", "error": "no"}
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse who has no key."""
+        """Refuse a request without a key."""
         return _refusal(request)
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
@@ -57,7 +57,7 @@ class FakeElevenLabsEar(FakeEar):
 
 
 class FakeElevenLabsVoice(FakeVoice):
-    """``multi-stream-input``: audio with its characters; closing a context lets it go on."""
+    """``multi-stream-input``: audio with its characters; a closed context says flushed text."""
 
     time_keys = ("charStartTimesMs", "charDurationsMs")
     error: ClassVar[Mapping[str, Any] | None] = {
@@ -68,11 +68,11 @@ class FakeElevenLabsVoice(FakeVoice):
     most_contexts = 5
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse who has no key."""
+        """Refuse a request without a key."""
         return _refusal(request)
 
     def read(self, data: Data) -> Asked | None:
-        """Return what a message asks for."""
+        """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         if message.get("close_socket"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HEAD = "HTTP/1.1 200 OK\r\ncontent-type: {}\r\ntransfer-encoding: chunked\r\n\r\n"
 
 GARBAGE = (b": ping\n\n", b"data: \n\n", b"id: 7\nretry: 10\n\n", b"event: nobody\n\n")
-"""Lines that an event stream may contain besides events, and that mean nothing."""
+"""Lines without a meaning that an event stream may contain besides events."""
 
 GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 
@@ -46,13 +46,13 @@ class FakeChat(FakeService):
     content_type: ClassVar[str] = "text/event-stream"
 
     closes_whole: ClassVar[bool] = True
-    """Whether an answer that is closed in good order early looks like a whole one in HTTP."""
+    """Whether an answer that is cut off with a proper HTTP end looks complete."""
 
     def __init__(self, *words: str, fault: Fault | None = None) -> None:
         """Set the answer.
 
         Args:
-            words: Its pieces, each with its spaces; four words by default.
+            words: The pieces of the answer, each with its spaces; four words by default.
             fault: The fault to play; ``None`` for none.
 
         Raises:
@@ -63,7 +63,7 @@ class FakeChat(FakeService):
         self.requests: deque[dict[str, Any]] = deque(maxlen=50)
 
     def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
-        """Return the events of an answer, the first with a word as "first"."""
+        """Return an answer's events with their stages; "first" is the first one with a word."""
         raise NotImplementedError
 
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
@@ -82,7 +82,7 @@ class FakeChat(FakeService):
         """Return how many seconds the model takes to make an event."""
         return 0.0
 
-    # --- reaching it ------------------------------------------------------------------------------
+    # --- connections ------------------------------------------------------------------------------
 
     async def dial(self) -> trio.abc.Stream:
         """Connect in memory.
@@ -116,7 +116,7 @@ class FakeChat(FakeService):
                 await trio.aclose_forcefully(stream)
 
     async def _answer(self, stream: trio.abc.Stream, head: str, body: bytes) -> bool:
-        """Answer one request; return whether the connection goes on."""
+        """Answer one request; return whether the connection stays open."""
         fault = self._strikes.fault
         if fault is not None and fault.at == "connect":
             if fault.kind == "slow":
@@ -151,7 +151,7 @@ class FakeChat(FakeService):
 
 
 class _Answer:
-    """One answer on its way, with what goes wrong."""
+    """One answer in progress, with its fault."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _Answer:
         self._has_held = self._has_flooded = False
 
     async def give(self, event: Event, at: Stage) -> bool:
-        """Send an event; return whether the connection goes on."""
+        """Send an event; return whether the connection stays open."""
         fault = self._strikes.fault
         data = _encoded(event)
         if fault is None or fault.at != at:
@@ -272,7 +272,7 @@ class FakeOpenAIChat(FakeChat):
     }
 
     def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
-        """Return chunks, the reason of the end, the usage, and the end."""
+        """Return the chunks, the finish reason, the usage, and the end."""
         pieces: list[tuple[Event, Stage]] = [
             (_chunk({"role": "assistant", "content": word}), "middle" if n else "first")
             for n, word in enumerate(words)
@@ -297,8 +297,8 @@ class FakeAnthropic(FakeChat):
     }
 
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse who has no key, or names no version."""
-        # The SDK 2.12 sends a key as a bearer's token, earlier ones as x-api-key.
+        """Refuse a request without a key or a version."""
+        # The SDK 2.12 sends the key as a bearer token, earlier ones as x-api-key.
         if not any(f"\r\n{name}:" in head.lower() for name in ("x-api-key", "authorization")):
             error = {"type": "authentication_error", "message": "x-api-key header is required"}
         elif "\r\nanthropic-version:" not in head.lower():

@@ -27,35 +27,35 @@ PAUSE_S = 0.8
 BYTES_PER_S = 32_000
 
 LATE: frozenset[FaultKind] = frozenset({"late"})
-"""A fault of ears whose messages bear a number: else late looks like new."""
+"""A fault only for ears with numbered messages: without numbers, late messages look new."""
 
 Message = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class FakeTurn:
-    """A turn of the caller's, as far as it was heard."""
+    """A turn of the caller, as far as it was heard."""
 
     number: int
-    """Of the line, from 0."""
+    """Its number on the line, from 0."""
     words: list[str]
-    """All of them; as many as were heard so far come first."""
+    """All words of the turn."""
     heard: int = 0
     """How many words were heard."""
     began_s: float = 0.0
     """When it began, in seconds of the line's audio."""
     now_s: float = 0.0
-    """How much audio the line has had."""
+    """How much audio the line has received, in seconds."""
     is_forced: bool = False
-    """Whether its end was asked for."""
+    """Whether its end was requested."""
 
     @property
     def text(self) -> str:
-        """What was heard."""
+        """The words heard so far."""
         return " ".join(self.words[: self.heard])
 
     def times(self) -> list[tuple[str, float, float]]:
-        """Return the words that were heard, and when each begins and ends, in seconds."""
+        """Return the words heard so far, each with its start and end in seconds."""
         return [
             (word, self.began_s + n * WORD_S, self.began_s + (n + 0.9) * WORD_S)
             for n, word in enumerate(self.words[: self.heard])
@@ -73,7 +73,7 @@ class FakeEar(FakeVendor):
     )
 
     bytes_per_s: ClassVar[int] = BYTES_PER_S
-    """Of the audio that it takes."""
+    """The bytes of a second of its audio."""
 
     def __init__(self, *turns: str, fault: Fault | None = None) -> None:
         """Set the script.
@@ -89,7 +89,7 @@ class FakeEar(FakeVendor):
         self._turns = turns or ("a large latte please",)
         self._done = 0
 
-    # --- the vendor's own -----------------------------------------------------------------------
+    # --- for subclasses -------------------------------------------------------------------------
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
         """Return the audio of a message, or what it asks for; ``None`` if it asks for nothing.
@@ -174,7 +174,7 @@ class FakeEar(FakeVendor):
         return self._turns[min(self._done, len(self._turns) - 1)].split()
 
     def finish(self) -> None:
-        """Go on to the next turn of the script."""
+        """Move to the next turn of the script."""
         self._done += 1
 
 
@@ -248,6 +248,6 @@ class _Hearing:
     async def _give(self, messages: Sequence[Message], at: Stage) -> None:
         for message in messages:
             if not self._has_given and at == "middle":
-                at = "first"  # the vendor does not tell that a voice began
+                at = "first"  # the vendor does not report the start of a voice
             self._has_given = True
             await self._ear.give(self._line, message, at)

@@ -1,4 +1,4 @@
-"""Connects clients to a fake of a vendor's service, and checks that they leave it."""
+"""Connects clients to a fake of a vendor's service, and checks that they disconnect."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._fault import Fault, FaultKind
 from ._memory_stream import memory_stream_pair
 
 SLOW_S = 1.0
-"""How late a slow message comes."""
+"""How late a slow message is, in seconds."""
 
 FLOOD_BYTES = 48 << 20
-"""How much a flood sends, unless whoever is flooded closes the connection before."""
+"""How many bytes a flood sends, unless the client closes the connection first."""
 
 LEAVE_S = 5.0
-"""How long connections may take to end, once nobody uses them any more."""
+"""How long connections may take to end after their last use, in seconds."""
 
 
 class Strikes:

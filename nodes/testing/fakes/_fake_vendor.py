@@ -1,6 +1,6 @@
-"""A fake of a vendor's WebSocket service: connections, and their faults.
+"""The base of fake WebSocket services: connections and their faults.
 
-The files beside this one have the messages of each vendor.
+The other files here have the messages of each vendor.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ GARBAGE: tuple[Data, ...] = (
 """Messages that nobody can parse, as text and binary."""
 
 AFTER_S = 0.05
-"""How long after a result a connection ends whose fault is to end there."""
+"""How long after a result a connection with the stage "after" ends, in seconds."""
 
 
 class FakeLine:
@@ -72,7 +72,7 @@ class FakeLine:
         return fault is not None and fault.kind == kind
 
     def open(self, request: HttpRequest, socket: WebSocket) -> None:
-        """Begin to carry messages."""
+        """Start carrying messages."""
         self.path, self.headers, self._socket = request.path, request.headers, socket
 
     async def receive(self) -> Data:
@@ -103,7 +103,7 @@ class FakeLine:
         error: Mapping[str, Any] | None = None,
         time_keys: tuple[str, ...] = (),
     ) -> None:
-        """Send a part of a result, with the fault that strikes there.
+        """Send a part of a result, with the fault for that stage.
 
         Args:
             message: The message without a fault.
@@ -123,7 +123,7 @@ class FakeLine:
             return
         await self._send_in_turn(data)
         if fault is not None and (fault.at, at) == ("after", "last"):
-            await trio.sleep(AFTER_S)  # until it has arrived
+            await trio.sleep(AFTER_S)  # lets the message arrive
             self._end(fault)
 
     async def _give_wrongly(
@@ -230,7 +230,7 @@ class FakeVendor(FakeService):
             stream: A new stream, from which nothing has been read.
         """
         line = FakeLine(self._strikes)
-        is_known = not line.has("deaf")  # who hears nothing does not hear the end, either
+        is_known = not line.has("deaf")  # a deaf fake does not notice the end either
         self.open_lines += is_known
         self.lines += 1
         try:
@@ -252,7 +252,7 @@ class FakeVendor(FakeService):
         finally:
             self._left(is_known)
 
-    # --- the vendor's own -----------------------------------------------------------------------
+    # --- for subclasses -------------------------------------------------------------------------
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
         """Return the status and the body of a refusal; ``None`` accepts the request.
@@ -305,7 +305,7 @@ async def _until_left(stream: trio.abc.Stream) -> None:
 
 
 def encoded(message: Mapping[str, Any] | Data) -> Data:
-    """Return a message as it goes over the line."""
+    """Return a message in its wire format."""
     return message if isinstance(message, str | bytes) else json.dumps(message)
 
 

@@ -1,5 +1,5 @@
-"""A fake of a vendor's voice: each character lasts `CHAR_S`, and `FakeVoice.speed` says how fast it
-is made."""
+"""A fake of a vendor's voice, in which each character lasts `CHAR_S`; ``FakeVoice.speed`` sets its
+pace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHAR_S = 0.05
 """The length of a character in seconds."""
 
 SPEED = 10.0
-"""How much faster than real time a voice makes speech, unless told otherwise."""
+"""How much faster than real time a voice synthesises speech by default."""
 
 SAMPLE_RATE_HZ = 24_000
 
@@ -28,27 +28,27 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a message asks of a context."""
+    """A parsed request for a context."""
 
     context: str
     text: str = ""
     flush: bool = False
-    """Whether all text so far is to be said now."""
+    """Whether to say all text so far."""
     end: bool = False
     """Whether no text follows."""
     cancel: bool = False
-    """Whether nothing more is to be said."""
+    """Whether to stop speaking."""
     close: bool = False
-    """Whether the line is to be closed, at once."""
+    """Whether to close the line at once."""
 
 
 def pcm_of(text: str) -> bytes:
-    """Return sound that is as long as a text takes: PCM16 mono, 24 kHz."""
+    """Return audio with the length of a spoken text: PCM16 mono, 24 kHz."""
     return b"\x00\x10" * round(len(text) * CHAR_S * SAMPLE_RATE_HZ)
 
 
 def base64_of(text: str) -> str:
-    """Return the sound of a text as base64."""
+    """Return the audio of a text as base64."""
     return base64.b64encode(pcm_of(text)).decode()
 
 
@@ -63,23 +63,23 @@ class FakeVoice(FakeVendor):
     )
 
     speed: float = SPEED
-    """How much faster speech is made than it is heard; vendors are about 3 times as fast."""
+    """How much faster than real time it synthesises; real vendors are about 3 times as fast."""
 
     cancelled: int = 0
-    """How many contexts were cancelled before all was said."""
+    """How many contexts were cancelled before everything was said."""
 
-    # --- the vendor's own -----------------------------------------------------------------------
+    # --- for subclasses -------------------------------------------------------------------------
 
     def read(self, data: Data) -> Asked | None:
-        """Return what a message asks for; None if it asks for nothing.
+        """Parse a message; return None if it requests nothing.
 
         Raises:
-            ValueError: The vendor takes no such message.
+            ValueError: The vendor does not accept the message.
         """
         raise NotImplementedError
 
     def hello(self) -> Sequence[Message]:
-        """Return what a line begins with."""
+        """Return the first messages of a line."""
         return ()
 
     def refused(self, asked: Asked, line: FakeLine) -> Sequence[Message]:
@@ -95,7 +95,7 @@ class FakeVoice(FakeVendor):
         return ()
 
     def audio(self, context: str, word: str, at_s: float) -> Sequence[Message | bytes]:
-        """Return the messages with the sound of a word.
+        """Return the messages with the audio of a word.
 
         Args:
             context: The name of its context.
@@ -117,7 +117,7 @@ class FakeVoice(FakeVendor):
         return ()
 
     most_contexts: ClassVar[int | None] = None
-    """How many there may be at once on a line; None: any number."""
+    """The limit on open contexts per line; ``None`` for no limit."""
 
     # --------------------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class _Context:
             await self._give(self._voice.done(self.name), "last")
 
     def _end_of_flush(self) -> Stage:
-        """Return "last" where nothing waits to be said, and no message tells that all was said."""
+        """Return "last" if nothing waits to be said and no message reports the end of all text."""
         waits = self._jobs.statistics().current_buffer_used
         return "middle" if waits or self._voice.done(self.name) else "last"
 

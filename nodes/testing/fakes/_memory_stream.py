@@ -7,7 +7,7 @@ from typing import final
 import trio
 
 ROOM_BYTES = 65_536
-"""How many bytes one direction holds before its sender waits; about what sockets start with."""
+"""How many bytes one direction holds before its sender waits; about as many as a new socket."""
 
 
 @final
@@ -82,7 +82,7 @@ class MemoryStream(trio.abc.HalfCloseableStream):
             self._is_sending.release()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Return what came; empty at the end."""
+        """Return the next bytes; empty at the end."""
         if max_bytes is not None and not isinstance(max_bytes, int):
             raise TypeError(f"max_bytes is {max_bytes!r}; it must be a whole number")
         if max_bytes is not None and max_bytes < 1:
@@ -108,7 +108,7 @@ class MemoryStream(trio.abc.HalfCloseableStream):
             self._is_receiving.release()
 
     async def send_eof(self) -> None:
-        """Tell that nothing more will be sent."""
+        """Declare that nothing more will be sent."""
         if self._is_sending.locked():
             raise trio.BusyResourceError("another task is sending")
         await trio.lowlevel.checkpoint()

@@ -1,4 +1,4 @@
-"""Carries HTTP requests to a fake in memory, through the pool of connections that users have."""
+"""Carries HTTP requests to a fake in memory, through a real connection pool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 def memory_transport(
     dial: Callable[[], Awaitable[trio.abc.Stream]],
 ) -> httpx2.AsyncBaseTransport:
-    """Return the transport of httpx2, whose connections are streams of ours.
+    """Return a transport for httpx2 whose connections are streams of ours.
 
     Args:
         dial: Opens a connection.

@@ -14,7 +14,7 @@ from ._fake_ear import LATE, FakeEar, FakeTurn, Message
 from ._fault import Fault, FaultKind
 
 LOUD = 256
-"""From which level a sample is loud, of 32,768."""
+"""The level of a loud sample, out of 32,768."""
 
 HEARS = "conversation.item.input_audio_transcription."
 
@@ -28,19 +28,19 @@ def refusal(head: Mapping[str, str]) -> tuple[int, Mapping[str, Any]] | None:
 
 
 def is_loud(pcm: bytes) -> bool:
-    """Return whether half of it is loud: a resampler lets sound ring on in the next message."""
+    """Return whether half of the audio is loud: resampled sound rings into the next message."""
     return 4 * sum(abs(sample) > LOUD for sample in array("h", pcm)) > len(pcm)
 
 
 def event(kind: str, **fields: Any) -> Message:
-    """Return a message of the vendor's."""
+    """Return a message of the vendor."""
     return {"type": kind, "event_id": "event_1", **fields}
 
 
 class FakeOpenAIEar(FakeEar):
-    """``/v1/realtime?intent=transcription``: stretches of voice, and then their words.
+    """``/v1/realtime?intent=transcription``: stretches of speech, followed by their words.
 
-    A session without detection of turns has its words while they are spoken.
+    A session without turn detection streams words during speech.
     """
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"backwards"} | LATE
@@ -52,7 +52,7 @@ class FakeOpenAIEar(FakeEar):
     bytes_per_s = 48_000
 
     def __init__(self, *turns: str, fault: Fault | None = None) -> None:
-        """Write the script; see `FakeEar`."""
+        """Set the script; see `FakeEar`."""
         super().__init__(*turns, fault=fault)
         self._sessions = 0
         self._streams = False
@@ -62,7 +62,7 @@ class FakeOpenAIEar(FakeEar):
         return refusal(request.headers)
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        """Return what a message asks for."""
+        """Parse a message."""
         message = json.loads(data)
         kind = message["type"]
         if kind == "input_audio_buffer.append":
@@ -76,7 +76,7 @@ class FakeOpenAIEar(FakeEar):
         return "end" if kind == "input_audio_buffer.commit" else None
 
     def is_sound(self, pcm: bytes) -> bool:
-        """Return whether half of it is loud."""
+        """Return whether half of the audio is loud."""
         return is_loud(pcm)
 
     def answers(self, data: Data) -> Sequence[Message]:
@@ -100,7 +100,7 @@ class FakeOpenAIEar(FakeEar):
         return self._deltas(turn, turn.words[turn.heard - 1 : turn.heard]) if self._streams else ()
 
     def ending(self, turn: FakeTurn) -> Sequence[Message]:
-        """Return that the stretch is over, and its words one by one."""
+        """Return the end of the stretch, and its words one by one."""
         over: list[Message] = []
         if not turn.is_forced:
             over.append(self._buffer("speech_stopped", turn, audio_end_ms=round(1000 * turn.now_s)))
@@ -121,6 +121,6 @@ class FakeOpenAIEar(FakeEar):
         return event(f"input_audio_buffer.{kind}", item_id=self._item(turn), **more)
 
     def _item(self, turn: FakeTurn) -> str:
-        """Return the name of the item; a commit by hand in a stretch that was detected renames."""
+        """Return the id of the item; a client's commit in a detected stretch changes it."""
         renamed = "_by_hand" if turn.is_forced and not self._streams else ""
         return f"item_{self._sessions}_{turn.number}{renamed}"

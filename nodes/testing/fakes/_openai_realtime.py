@@ -26,19 +26,19 @@ from ._fault import Fault, FaultKind, Stage
 from ._openai_ear import HEARS, is_loud, refusal
 
 WRITTEN_S = 0.3
-"""How long it takes to write down what was heard."""
+"""How long a transcript takes, in seconds."""
 
 PAUSE_S = 0.5
-"""After how much silence the caller's turn is over."""
+"""How much silence ends the caller's turn, in seconds."""
 
 LATE_S = 6.0
-"""For how long a cancelled response goes on that is late."""
+"""How long a cancelled response continues with the fault "late", in seconds."""
 
 MOST_ITEMS = 200
-"""How many items the model knows: the vendor drops the oldest once a conversation is too long."""
+"""How many items the conversation keeps: the vendor drops the oldest of a long conversation."""
 
 MOST_MESSAGES = 100
-"""How many messages are kept to be looked at, those with audio apart."""
+"""How many received messages are kept, not counting audio."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class RealtimeConversation:
     """One line, and the conversation that the vendor keeps for it."""
 
     def __init__(self, line: FakeLine) -> None:
-        """Begin with nothing said."""
+        """Start with an empty conversation."""
         self.line = line
         self.received: deque[dict[str, Any]] = deque(maxlen=MOST_MESSAGES)
         self.items: list[RealtimeItem] = []
@@ -75,44 +75,44 @@ class RealtimeConversation:
         self.response: trio.CancelScope | None = None
         self.response_id = ""
         self.cancels: list[str] = []
-        self.spoken = ""  # the item that the caller speaks
+        self.spoken = ""  # the item that the caller is speaking
         self.silence_s = 0.0
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """Return the messages of a type that came."""
+        """Return the received messages of a type."""
         return [message for message in self.received if message["type"] == kind]
 
     @property
     def hearing(self) -> dict[str, Any]:
-        """What the session is asked for about the caller's audio."""
+        """The session's settings for the caller's audio."""
         hearing: dict[str, Any] = self.session.get("audio", {}).get("input", {})
         return hearing
 
     def add(self, item: RealtimeItem, after: str | None = None) -> None:
-        """Add an item behind another one, ``root`` for the beginning; None: at the end."""
+        """Add an item after another one; ``root`` adds it at the beginning, ``None`` at the end."""
         ids = ["root", *(each.id for each in self.items)]
         self.items.insert(ids.index(after) if after else len(self.items), item)
         del self.items[:-MOST_ITEMS]
 
     @property
     def conversation(self) -> list[tuple[str, str]]:
-        """What the model knows, as it would read it."""
+        """The conversation as the model knows it."""
         return [(item.what, item.text) for item in self.items]
 
 
 class FakeOpenAIRealtime(FakeVendor):
     """``/v1/realtime``: each response is the next reply of its script.
 
-    It hears words in whatever sounds if it is told which; else call ``hear``.
+    With `words` it hears them in any loud audio; otherwise call ``hear``.
 
     Attributes:
-        replies: What the model answers: texts, calls of tools, lists of both for one response, or a
-            dict, the error with which a response fails; the last one is given again and again.
-        words: What any loud audio says, if the session detects turns; empty: nothing is detected.
-        conversations: Those of all lines, the newest last.
-        is_stalled: Whether nothing more of a text is given.
+        replies: The model's answers: texts, tool calls, lists of both for one response, or a dict,
+            the error of a failed response; the last one repeats.
+        words: The words in any loud audio, if the session detects turns; empty to detect nothing.
+        conversations: The conversations of all lines, the newest last.
+        is_stalled: Whether texts stop halfway.
         is_refusing: Whether responses are refused.
-        echoes_metadata: Whether a response tells under which name it was asked for.
+        echoes_metadata: Whether a response repeats the metadata of its request.
     """
 
     faults: ClassVar[frozenset[FaultKind]] = frozenset(
@@ -129,15 +129,15 @@ class FakeOpenAIRealtime(FakeVendor):
     }
 
     def __init__(self, *replies: Any, words: str = "", fault: Fault | None = None) -> None:
-        """Write the script.
+        """Set the script.
 
         Args:
             replies: See the attribute.
             words: See the attribute.
-            fault: What goes wrong; None: nothing.
+            fault: The fault to play; ``None`` for none.
 
         Raises:
-            ValueError: This fake cannot do that.
+            ValueError: This fake cannot play that fault.
         """
         super().__init__(fault)
         self.replies = [*replies]
@@ -176,7 +176,7 @@ class FakeOpenAIRealtime(FakeVendor):
     async def send(
         self, line: RealtimeConversation, kind: str, at: Stage | None = None, **fields: Any
     ) -> None:
-        """Send a message; a part of a response where `at` is given."""
+        """Send a message; with `at`, as a part of a response."""
         message = {"type": kind, "event_id": f"event_{next(self._numbers)}", **fields}
         with suppress(ConnectionClosedError):
             if at is None or line.line.has("flood"):
@@ -260,7 +260,7 @@ class FakeOpenAIRealtime(FakeVendor):
         if line.response is None or message["response_id"] != line.response_id:
             await self.refuse(line, message, "response_cancel_not_active")
         elif line.line.has("late"):
-            line.response = None  # another one may begin meanwhile
+            line.response = None  # another response may start meanwhile
         else:
             line.response.cancel()
 
@@ -366,7 +366,7 @@ class FakeOpenAIRealtime(FakeVendor):
         await self.send(line, "input_audio_buffer.committed", item_id=id, previous_item_id=before)
 
     async def hear(self, text: str, *, takes_s: float = 0.5, written_s: float = WRITTEN_S) -> None:
-        """Detect that the caller says something, and write it down a little later."""
+        """Detect speech of the caller, and transcribe it a little later."""
         line = self.line
         id = await self._start_voice(line)
         await trio.sleep(takes_s)
@@ -374,7 +374,7 @@ class FakeOpenAIRealtime(FakeVendor):
         await self._write_down(line, id, text, written_s)
 
     async def _detect(self, line: RealtimeConversation, pcm: bytes, nursery: trio.Nursery) -> None:
-        """Hear in the caller's audio when a voice begins and when it stops."""
+        """Detect the start and the end of speech in the caller's audio."""
         if is_loud(pcm):
             line.silence_s = 0.0
             if not line.spoken:

@@ -1,4 +1,4 @@
-"""A fake of OpenAI's voice: a request for each clause, and its audio while it is made.
+"""A fake of OpenAI's voice: one request per clause, whose audio streams as it is synthesised.
 
 By the types of the vendor's SDK 3.54.
 """
@@ -16,9 +16,9 @@ FIELDS = ("model", "voice", "input")
 
 
 class FakeOpenAIVoice(FakeChat):
-    """``/audio/speech`` with ``response_format="pcm"``, in pieces that end within a sample.
+    """``/audio/speech`` with ``response_format="pcm"``, in pieces that may end in mid-sample.
 
-    Its answer is sound and nothing else, so it has no words for an error, and nothing is garbage.
+    Its answer is only audio, so it can neither report an error in it nor contain garbage.
     """
 
     faults: ClassVar[frozenset[FaultKind]] = FakeChat.faults - {"error", "garbage"}
@@ -29,7 +29,7 @@ class FakeOpenAIVoice(FakeChat):
     closes_whole = False
 
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key, and one for something else."""
+        """Refuse a request without a key, or with another path."""
         if "\r\nauthorization: bearer " not in head.lower():
             message = "Missing bearer authentication in header"
             return 401, {"error": {"message": message, "type": "invalid_request_error"}}
@@ -38,7 +38,7 @@ class FakeOpenAIVoice(FakeChat):
         return None
 
     def refusal_of(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request that lacks something, and one for a text without words."""
+        """Refuse a request with a missing field or an empty text."""
         for field in FIELDS:
             if not str(body.get(field) or "").strip():
                 error = {"message": f"{field} is missing", "type": "invalid_request_error"}
@@ -50,7 +50,7 @@ class FakeOpenAIVoice(FakeChat):
         return str(body["input"]).split()
 
     def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
-        """Return the sound of each word in two pieces."""
+        """Return the audio of each word in two pieces."""
         pieces: list[bytes] = []
         for word in words:
             pcm = pcm_of(f"{word} ")
@@ -62,5 +62,5 @@ class FakeOpenAIVoice(FakeChat):
         ]
 
     def made_s(self, event: Event) -> float:
-        """Return how long a piece takes to be made."""
+        """Return how long a piece takes to synthesise, in seconds."""
         return len(event) / len(pcm_of("a")) * CHAR_S / SPEED
