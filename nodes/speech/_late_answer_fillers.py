@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, cast
 import structlog
 import trio
 
-from bargein.bridge.events import ListeningFailed, StageStalled, TurnEnded, VoiceStarted
+from bargein.bridge.events import (
+    ListeningFailed,
+    ListeningResumed,
+    StageStalled,
+    TurnEnded,
+    VoiceStarted,
+)
 from bargein.routes.containment import CONTAINED
 
 from ._protocols import SpeechPiece, TextToSpeech
@@ -139,7 +145,9 @@ class SilenceFiller:
         self._say_waiting = say_waiting
         self._said = 0  # how many fillers during this wait
         self._in_turn: AnswerHandle | None = None  # a filler within the caller's own turn
-        bridge.on([StageStalled, TurnEnded, ListeningFailed, VoiceStarted]).map(self._follow)
+        self._is_deaf = False  # no words come, so asking the caller to wait would be untrue
+        bridge.on([StageStalled, TurnEnded, VoiceStarted]).map(self._follow)
+        bridge.on([ListeningFailed, ListeningResumed]).map(self._note_ear)
         if not spoken.is_ready:
             bridge.call.nursery.start_soon(spoken.prepare, name="fillers")
 
@@ -149,23 +157,27 @@ class SilenceFiller:
                 self._fill(stalled)
             case TurnEnded(outcome="failed", agent=agent) if self._bridge.call.has_floor(agent):
                 self._say(self._spoken.fillers.apology)
-            case ListeningFailed():
-                self._say(self._spoken.fillers.apology)
             case VoiceStarted() if self._in_turn is not None:
                 # The caller continues the same turn, which is not a barge-in.
                 in_turn, self._in_turn = self._in_turn, None
                 in_turn.interrupt()
 
+    def _note_ear(self, message: Message) -> None:
+        self._is_deaf = isinstance(message.event, ListeningFailed)
+        if self._is_deaf:
+            self._say(self._spoken.fillers.apology)
+
     def _fill(self, stalled: StageStalled) -> None:
         fillers = self._spoken.fillers
         if stalled.count == 1:
             self._said = 0
-        if stalled.stage == "line" or self._say_waiting():
-            return  # nobody would hear it, or the answer's own words are said instead
+        is_ear = stalled.stage in ("ear", "end_of_turn")
+        if (is_ear and self._is_deaf) or stalled.stage == "line" or self._say_waiting():
+            return  # untrue, or nobody would hear it, or the answer's own words are said instead
         if self._said < len(fillers.fillers):
             self._said += 1
             said = self._say(fillers.fillers[self._said - 1])
-            self._in_turn = said if stalled.stage in ("ear", "end_of_turn") else None
+            self._in_turn = said if is_ear else None
         elif stalled.stage == "tool" and self._bridge.move_answer_to_background():
             self._say(fillers.in_background)
         elif stalled.turn:

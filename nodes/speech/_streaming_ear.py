@@ -121,6 +121,7 @@ class StreamingEar:
         self._stopped_s: float | None = None  # since when the caller is silent
         self._is_silent = False  # whether the ear is silent too
         self._hears_again = False
+        self._is_lost = False  # the ear, for good
         bridge.on(UserAudio, source="caller").map(self._take_frame)
         bridge.on(StreamOpened).map(self._listen)
         bridge.on(TalkKeyChanged, down=False).map(self._end_stretch)
@@ -141,6 +142,8 @@ class StreamingEar:
     def _note_voice(self, message: Message) -> None:
         has_stopped = isinstance(message.event, VoiceStopped)
         self._stopped_s = message.at_s if has_stopped else None
+        if self._is_lost and has_stopped:
+            self._end_lost()
 
     def _mind_ear(self, stopped_s: float) -> None:
         """Publish once that the ear has fallen silent."""
@@ -192,6 +195,11 @@ class StreamingEar:
         except Exception as error:
             self._frames.close()
             self._publish(ListeningFailed(error=type(_first(error)).__name__))
+            self._is_lost = True
+            if self._loudness is not None and self._loudness.quiet_s >= QUIET_S:
+                self._stop_voice()  # nobody else would, of a caller who is never loud
+            if self._stopped_s is not None:
+                self._end_lost()
             raise
 
     async def _carry(self, stream: EarStream) -> None:
@@ -251,6 +259,11 @@ class StreamingEar:
         self._stop_voice()
         self._publish(TurnScored(complete=1.0, over=True))
         self._forget()
+
+    def _end_lost(self) -> None:
+        """End the turn with the words that the ear reported before it was lost: no others come."""
+        if self._words:
+            self._end(TurnOver())
 
     def _settle(self, _: Message) -> None:
         self._settled = {n: len(words.text.split()) for n, words in self._words.items()}
