@@ -56,8 +56,9 @@ PRE_ROLL_S = 2.0
 FORCING_SILENCE_S = 1.0
 """How much silence is sent to end a turn if the vendor has no message for that."""
 
-TWICE_S = 0.5
-"""An identical message within this time is a duplicate."""
+TWICE_S = 0.05
+"""An identical message within this time is a duplicate: callers repeat a word no faster than the
+shortest silence that ends a turn, which is 0.3 s for ElevenLabs."""
 
 MOST_RESTARTS = 3
 """How many lines a turn may lose before the stream ends."""

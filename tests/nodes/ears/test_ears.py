@@ -450,6 +450,24 @@ async def test_cancelling_loses_no_fact(autojump_clock, nursery, case, where):
     nursery.cancel_scope.cancel()
 
 
+async def test_a_word_that_is_said_twice_is_heard_twice(autojump_clock, nursery):
+    """Two equal messages are two turns, unless they come at once: Scribe's have no numbers, and a
+    silence of 0.3 s may end a turn there."""
+    committed = {"message_type": "committed_transcript", "text": "two"}
+
+    async def speak(socket: WebSocket, line: Line) -> None:
+        await trio.sleep(0.3)
+
+    vendor = Vendor(nursery, [committed, committed, speak, committed])
+    heard = []
+    async with ear_of(CASES["ElevenLabsEar"], vendor).open_stream() as stream:
+        with trio.move_on_after(5):
+            while True:
+                heard.append(await stream.receive())
+    assert heard == [VoiceBegan(), TurnOver("two")] * 2
+    nursery.cancel_scope.cancel()
+
+
 async def _pause(socket: WebSocket, line: Line) -> None:
     await trio.sleep(0.1)
 
