@@ -2,7 +2,8 @@
 
 Rule 1. Text is returned before its audio, whichever comes first: an utterance begins with its text.
 Rule 2. A response that is no longer wanted returns nothing, and is cancelled at most once.
-Rule 3. A response fails if more than `MOST_WAITING_S` of its audio waits.
+Rule 3. A response fails if more than `MOST_WAITING_S` of its audio waits, or if it is longer than
+`MOST_TEXT` or has more than `MOST_ITEMS` items.
 """
 
 from __future__ import annotations
@@ -27,6 +28,14 @@ from ._protocol import (
 MOST_WAITING_S = 240.0
 """How much audio may wait to be received, in seconds: an OpenAI response has at most 4,096 tokens
 of 50 ms. A reader that plays it keeps up easily."""
+
+
+MOST_TEXT = 100_000
+"""How many characters of text and of tool calls a response may have: six times what 4,096 tokens
+usually are."""
+
+MOST_ITEMS = 1000
+"""How many items a response may have: usually it has one, and one for each tool call."""
 
 
 class LineLostError(VendorError):
@@ -65,6 +74,7 @@ class Response:
         self._speaks = speaks
         self._has_text = False
         self._waiting_s = 0.0
+        self._characters = 0
         self._held: list[SpeechDelta] = []  # audio before any text
         self._pieces: deque[tuple[str, AnswerPiece]] = deque()
         self._error: VendorError | None = None
@@ -85,29 +95,36 @@ class Response:
         was_told, self.is_cancelled = self.is_cancelled, True
         return not was_told
 
-    @property
-    def is_full(self) -> bool:
-        """Whether more audio waits than `MOST_WAITING_S`."""
-        return self._waiting_s > MOST_WAITING_S
+    def excess(self) -> str:
+        """Return what there is too much of, as a problem; empty if the response is in bounds."""
+        if self._waiting_s > MOST_WAITING_S:
+            return f"more than {MOST_WAITING_S:g} s of speech wait for a reader"
+        if self._characters > MOST_TEXT:
+            return f"a response exceeds {MOST_TEXT} characters"
+        if len(self.items) > MOST_ITEMS:
+            return f"a response has more than {MOST_ITEMS} items"
+        return ""
 
     def add(self, fact: RealtimeFact) -> None:
         """Handle a fact about the response."""
         match fact:
             case ItemAdded():
                 self.items.append(fact.item)
-                if fact.tool:
+                if fact.tool and not self.is_over and self.is_wanted:
                     self._pieces.append(("", AnswerProgress("tool_call", fact.tool)))
-            case SpeechGiven() | TextGiven() if self.is_over or not self.is_wanted:
+            case SpeechGiven() | TextGiven() | CallAsked() if self.is_over or not self.is_wanted:
                 pass  # a late message
             case SpeechGiven():
                 self._hold(SpeechDelta(fact.pcm, self._rate_hz, fact.item))
             case TextGiven() if fact.text:
                 item = "" if self._speaks else fact.item
                 self._pieces.append((item, TextDelta(fact.text)))
+                self._characters += len(fact.text)
                 self._has_text = True
                 self._release()
             case CallAsked():
                 self._pieces.append((fact.item, fact.request))
+                self._characters += len(fact.request.raw)
             case ResponseOver() if self.is_over:
                 pass  # it has failed
             case ResponseOver():

@@ -24,7 +24,7 @@ from ._protocol import (
     SpeechGiven,
     TextGiven,
 )
-from ._response import MOST_WAITING_S, Response
+from ._response import Response
 
 log = structlog.get_logger()
 
@@ -163,8 +163,8 @@ class Responses:
         response.add(fact)
         if isinstance(fact, ItemAdded) and not response.is_wanted:
             self._delete(fact.item)
-        if response.is_full and not response.is_over:
-            problem = f"more than {MOST_WAITING_S:g} s of speech wait for a reader"
+        problem = "" if response.is_over else response.excess()
+        if problem:
             response.fail(VendorError(self._vendor, problem))
             self._cancel(response)
         if isinstance(fact, ResponseOver):

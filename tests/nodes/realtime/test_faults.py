@@ -6,6 +6,7 @@ import pytest
 import trio
 
 from bargein import App, Call
+from bargein.events import TurnEnded
 from bargein.fakes import FakeOpenAIRealtime, Fault
 from bargein.realtime import OpenAIRealtime, RealtimeNode
 from bargein.speech import StreamingSpeech
@@ -51,3 +52,23 @@ async def test_whatever_goes_wrong_with_an_answer_the_next_one_is_heard(autojump
     assert REPLY.startswith(first)
     if fault in HARMLESS:
         assert first == REPLY
+
+
+async def test_text_without_end_costs_one_answer(autojump_clock):
+    """An answer that a caller reads has a longest length, too; the next one is whole."""
+    vendor = FakeOpenAIRealtime(("on" * 500 + " ") * 200, REPLY)
+    model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+
+    async def answer(call: Call) -> None:
+        call.converse(RealtimeNode(model, "You sell coffee."))
+
+    async with vendor.open(), open_call(answer, audio=False, expect_errors=True) as caller:
+        await trio.sleep(1)
+        await caller.says("Hello?")
+        await caller.quiet(within_s=10_000)
+        (ended,) = caller.events(TurnEnded)
+        assert ended.outcome == "failed"
+        assert 99_000 < len(ended.generated) < 101_000
+        await caller.says("Are you there?")
+        await caller.quiet()
+        assert caller.heard.strip().endswith(REPLY)
