@@ -1,4 +1,4 @@
-"""What a caller keeps of a call: messages, arrivals of audio, and what it said."""
+"""A caller's records of a call: messages, received audio, and what it said."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Received(Generic[M]):
     at_s: float
     """In seconds of trio's clock."""
     number: int
-    """Its place in ``Caller.received``."""
+    """Its index in ``Caller.received``."""
     message: M
 
 
@@ -48,7 +48,7 @@ class Arrival:
 
 @dataclass(slots=True)
 class Spoke:
-    """What the caller said without a break."""
+    """What the caller said without a pause."""
 
     at_s: float
     """When the first frame was sent."""

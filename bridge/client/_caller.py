@@ -55,12 +55,13 @@ from ._microphone import FRAME_S, SpokenAudio
 from ._reconnect import CallerLine
 
 PING_EVERY_S = 10.0
-"""So that a caller without a microphone is not taken for a silent one."""
+"""How often a caller without a microphone pings, in seconds, so that it does not seem gone."""
 
 Frames: TypeAlias = Callable[[], bytes]
-"""Gives the next 20 ms of a microphone, PCM16 little-endian mono 16 kHz (640 bytes).
+"""Returns the next 20 ms of a microphone, PCM16 little-endian mono 16 kHz (640 bytes).
 
-It is called on the event loop once every 20 ms, late ones at once; it must neither wait nor raise.
+Called on the event loop every 20 ms; missed calls are made up at once.  It must neither wait nor
+raise.
 """
 
 
@@ -117,8 +118,7 @@ class Caller:
 
         Raises:
             CallOverError: The call ended before all was said.
-            RuntimeError: The call has no microphone or one of its own, or a ``speak()`` is under
-                way.
+            RuntimeError: The call has no microphone or its own one, or a ``speak()`` is under way.
         """
         if not self._can_speak:
             raise RuntimeError(
@@ -160,7 +160,7 @@ class Caller:
         self._send(Mute(on=on))
 
     def talk(self, down: bool = True) -> None:
-        """Press or release the key to talk by: the turn is over when it is released.
+        """Press or release the talk key; releasing it ends the turn.
 
         Raises:
             TypeError: The argument is not a bool.
@@ -177,7 +177,7 @@ class Caller:
 
         Args:
             verb: The verb.
-            text: The instruction of ``redirect``, the note of ``resume``.
+            text: The instruction of ``redirect``, or the note of ``resume``.
 
         Returns:
             The ``request`` of the ``VerbReceipt`` (or error) and the ``VerbSettled`` that follow.
@@ -195,7 +195,7 @@ class Caller:
         return request
 
     def respond(self, permission: str, allow: bool, remember: bool = False) -> int:
-        """Answer the question whether a tool may run.
+        """Answer a tool's permission question.
 
         Args:
             permission: The id of the question.
@@ -214,7 +214,7 @@ class Caller:
         return request
 
     def answer(self, question: str, text: str) -> int:
-        """Answer what a tool has asked.
+        """Answer a tool's question.
 
         Args:
             question: The id of the question.
@@ -224,8 +224,8 @@ class Caller:
             The ``request`` of the error that comes if nobody waits for the answer any more.
 
         Raises:
-            TypeError: One of them is not a string.
-            pydantic.ValidationError: The text has no word.
+            TypeError: An argument is not a string.
+            pydantic.ValidationError: The text has no words.
         """
         check_string("answer", "question", question)
         check_string("answer", "text", text)
@@ -262,7 +262,7 @@ class Caller:
         return request
 
     def watch(self, on: bool = True) -> int:
-        """Ask for everything that happens in the call, as ``Seen``, or for nothing more.
+        """Ask for every event of the call, as ``Seen`` messages, or ask to stop them.
 
         Returns:
             The ``request`` of the ``Watching`` that answers.
@@ -291,7 +291,7 @@ class Caller:
 
     @property
     def spoke(self) -> list[Spoke]:
-        """What was said with ``speak``."""
+        """What was said with ``speak()``."""
         return self._spoken.spoke
 
     @property
@@ -383,16 +383,16 @@ class Caller:
                 self.end(self._ending)
 
     def lose_line(self, close_code: int | None) -> None:
-        """Fall silent at the sample that is being heard: the connection is gone.
+        """Fall silent at the sample being heard, because the connection is gone.
 
         Args:
-            close_code: Why.
+            close_code: Why; ``None`` if unknown.
         """
         self._stopped_at = self._speaker.hold(True, trio.current_time())
         self.line.lose(close_code)
 
     def asks(self) -> Resume:
-        """Return the message that continues the call over a new connection."""
+        """Return the message that resumes the call on a new connection."""
         return self.line.asks(self._stopped_at)
 
     def go_on(self, outbox: Outbox, resumed: Resumed) -> None:
@@ -461,7 +461,7 @@ class Caller:
 
     def _report(self, report: Report, request: int | str | None = None) -> None:
         if not self.line.is_up:
-            return  # it says where it was stopped when it comes back
+            return  # the message that resumes the call reports the position
         self._send(
             PlaybackReport(
                 type=f"playback.{report.kind}",  # type: ignore[arg-type]  # a kind is one of five

@@ -1,8 +1,8 @@
-"""A loudspeaker made of arithmetic: what is heard, and when, to the sample.
+"""A simulated loudspeaker: computes what is heard, and when, to the sample.
 
-It plays nothing.  Each piece of audio gets its start when it arrives, so that everything else (how
-far an utterance was played, what a cut leaves) is computed from the time it is asked at.  Its own
-time stands still while it is held; only what it tells others is in the time of the clock.
+It plays nothing.  Each piece of audio gets its start time when it arrives; everything else (how far
+an utterance was played, what a cut leaves) is computed on request from the time.  Its own clock
+stands still while it is held; it reports times of trio's clock.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..playout._fades import Fade, fades_of
 from ..playout._fence import Fence
 
 POSITION_EVERY_S = 0.25
-"""Time between two reports of the position: the server takes the last one for the truth as long.
-The player reports at once what nobody can foresee: a start, an end, a gap, a hold, a release, a
-cut.  A longer time would save little, and cost: a line that stalls is noticed after a second
-without reports, one that breaks repeats what was heard since the last, and the server keeps the
-audio since then."""
+"""Seconds between two reports of the position; the server trusts a report for as long.  The player
+reports at once what cannot be foreseen: a start, an end, a gap, a hold, a release, a cut.  A longer
+time would save little and cost more: a stalled line is noticed after a second without reports, a
+broken one repeats what was heard since the last report, and the server keeps the audio since
+then."""
 
 _CLOSE_S = 1e-9
-"""What differences of times are off by; nothing that is heard."""
+"""The tolerance for rounding errors in times, in seconds; nobody can hear it."""
 
 ReportKind = Literal["start", "position", "done", "underrun", "flushed"]
 
@@ -33,7 +33,7 @@ class Heard:
     """Audio that left the loudspeaker without a gap."""
 
     at_s: float
-    """When its first sample did, in seconds of trio's clock."""
+    """When its first sample was played, in seconds of trio's clock."""
     utterance: int
     pcm: bytearray
     """PCM16 little-endian mono at the loudspeaker's rate."""
@@ -54,12 +54,12 @@ class Loudspeaker:
     """Plays audio by utterance, with a small buffer before each start.
 
     Attributes:
-        underruns: Times it ran out of audio inside an utterance.
-        dropped_bytes: Audio that came at or below a fence, or was cut by one.
+        underruns: How often it ran out of audio within an utterance.
+        dropped_bytes: Audio that arrived at or below a fence, or was cut by one.
     """
 
     def __init__(self, sample_rate_hz: int = 24_000, buffer_s: float = 0.06) -> None:
-        """Set it up, silent.
+        """Start silent.
 
         Args:
             sample_rate_hz: The rate of all audio.
@@ -83,7 +83,7 @@ class Loudspeaker:
         self._behind_s = 0.0
 
     def feed(self, utterance: int, pcm: bytes, now_s: float) -> None:
-        """Take audio, to be played behind all that is there.
+        """Add audio, to be played after all earlier audio.
 
         Args:
             utterance: Its utterance; audio at or below the fence is dropped.
@@ -136,24 +136,24 @@ class Loudspeaker:
         return Report("flushed", cut, self.played_ms(cut, told_s), self._ms(queued))
 
     def hold(self, on: bool, now_s: float) -> Report | None:
-        """Stop at the sample that is being heard and lose nothing, or go on with it.
+        """Stop at the sample being heard without losing anything, or continue there.
 
         Args:
-            on: False: go on.
+            on: True stops, False continues.
             now_s: The time.
 
         Returns:
-            Where it was stopped; None if nothing was being heard, or it goes on.
+            Where it stopped; ``None`` if nothing was being heard, or if it continues.
         """
         if on == (self._held_at_s is not None):
             return None
         own_s = self._own_s(now_s)
         if not on:
-            assert self._held_at_s is not None  # it is held
+            assert self._held_at_s is not None  # because it is held
             self._behind_s = now_s - own_s
             self._holds.append((own_s, self._behind_s))
             self._held_at_s = None
-            self._next_position_s = own_s  # the server does not know when it heard of its release
+            self._next_position_s = own_s  # the server does not know when the release arrived
             return None
         heard = next(
             (span for span in self._heard if span.at_s <= own_s < self._end_of(span)), None
@@ -161,7 +161,7 @@ class Loudspeaker:
         if heard is None:
             self._held_at_s = own_s
             return None
-        # Between two samples it has no place to stop.
+        # It can stop only at a sample.
         played = self._played_bytes(heard, own_s)
         self._held_at_s = heard.at_s + played / 2 / self._rate
         queued = self._queued_bytes(own_s, heard.utterance)
@@ -191,12 +191,12 @@ class Loudspeaker:
         return spans
 
     def fades(self, now_s: float) -> list[Fade]:
-        """Return what was added until now to what was `heard`, so that no edge of it clicks.
+        """Return the fades added to ``heard`` until now, so that its edges do not click.
 
         Args:
             now_s: The time.
         """
-        latest_s = now_s - 1 / self._rate  # what is being heard has no end yet
+        latest_s = now_s - 1 / self._rate  # the stretch being heard has no end yet
         return [fade for fade in fades_of(self.heard(now_s), self._rate) if fade.at_s <= latest_s]
 
     def played_ms(self, utterance: int, now_s: float) -> float:
@@ -263,11 +263,11 @@ class Loudspeaker:
     # --- arithmetic -----------------------------------------------------------------------------
 
     def _own_s(self, now_s: float) -> float:
-        """Return a time by the player's own clock, which has stood still while it was held."""
+        """Return a time on the player's own clock, which stood still while it was held."""
         return now_s - self._behind_s if self._held_at_s is None else self._held_at_s
 
     def _between_holds(self, span: Heard) -> list[Heard]:
-        """Return a span in the parts in which it was heard, at the times of the caller's clock."""
+        """Return a span split at the holds, with times on trio's clock."""
         parts, behind_s = [], 0.0
         for held_at_s, then_behind_s in self._holds:
             before = self._played_bytes(span, held_at_s)
@@ -284,7 +284,7 @@ class Loudspeaker:
         return span.at_s + len(span.pcm) / 2 / self._rate
 
     def _played_bytes(self, span: Heard, now_s: float) -> int:
-        # A thousandth of a sample: the clock's own rounding must not cost one.
+        # Add a thousandth of a sample: rounding of the clock must not lose one.
         samples = math.floor((now_s - span.at_s) * self._rate + 0.001)
         return min(max(samples, 0) * 2, len(span.pcm))
 

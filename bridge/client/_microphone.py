@@ -1,4 +1,4 @@
-"""What a caller says: audio that goes to the server frame by frame, in real time."""
+"""A simulated microphone: sends audio to the server frame by frame, in real time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FRAME_BYTES = 640
 """20 ms of PCM16 mono at 16 kHz."""
 
 _LATE_S = 0.002
-"""How late a timer may be within one utterance; a longer gap is a break."""
+"""How many seconds late a timer may be within one utterance; a longer gap is a pause."""
 
 
 @final
 class SpokenAudio:
-    """A microphone that gives what it is told to say, and silence otherwise.
+    """A microphone that returns the audio it is given, and silence otherwise.
 
     Attributes:
         spoke: What was said so far.
@@ -30,9 +30,9 @@ class SpokenAudio:
         self._all_said = trio.Event()
 
     async def say(self, pcm: bytes) -> None:
-        """Say something; returns once all of it was given away, or the call is over.
+        """Say something; return once all of it was read, or the call is over.
 
-        When cancelled, it is silent from the next frame on.
+        Cancelling this makes it silent from the next frame on.
 
         Args:
             pcm: PCM16 little-endian mono 16 kHz, any length.
@@ -41,7 +41,7 @@ class SpokenAudio:
             RuntimeError: It is saying something already.
         """
         if self._to_say:
-            raise RuntimeError("this caller is speaking already; wait for speak() to return")
+            raise RuntimeError("this caller is already speaking; wait for speak() to return")
         if not pcm:
             await trio.lowlevel.checkpoint()
             return
@@ -53,11 +53,11 @@ class SpokenAudio:
             self._to_say.clear()
 
     def stop(self) -> None:
-        """Let ``say()`` return: the call is over."""
+        """Make ``say()`` return, because the call is over."""
         self._all_said.set()
 
     def next_frame(self) -> bytes:
-        """Return the next 20 ms of what is said, or silence."""
+        """Return the next 20 ms of speech, or silence."""
         frame = bytes(self._to_say[:FRAME_BYTES])
         if not frame:
             return bytes(FRAME_BYTES)

@@ -1,7 +1,7 @@
 """A caller in Python: speaks, hears and types over the native protocol.
 
-It keeps a simulated loudspeaker that plays in real time on trio's clock, so that a program can say
-to the sample what a person at its place would have heard.
+It has a simulated loudspeaker that plays in real time on trio's clock, so that a program knows to
+the sample what a person would have heard.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ._caller import Caller, Frames
 from ._reconnect import CallerLine, pauses
 
 GOODBYE_S = 2.0
-"""Longest time that leaving may take."""
+"""How many seconds leaving may take."""
 
 FINAL = ("unauthorized", "forbidden")
-"""What a server answers that will not change its mind soon."""
+"""The statuses of a refusal that a retry will not change soon."""
 
 
 class CallRefusedError(BargeinError, ConnectionError):
@@ -70,14 +70,14 @@ async def open_caller(
         url: The server's address, ``ws://host:port/ws`` or the ``http://host:port/`` of its page.
         mode: ``audio``, or ``text`` for a caller who reads and types.
         token: The server's bearer token, if it requires one.
-        origin: Origin header to send; None sends none, as programs do.
+        origin: The Origin header to send; ``None`` sends none, as programs do.
         conversation: The conversation to continue, if the app lets callers name one; ``None``
             starts a new one.
         reconnect: With false, a dropped connection ends the call.
         microphone: Returns each frame to send.  ``None`` sends the audio given to
             ``Caller.speak()``, and silence otherwise.
         buffer_s: Seconds between the first audio of an utterance and its first sound.
-        ssl: Context for TLS; None takes the default for ``wss://`` and ``https://``.
+        ssl: Context for TLS; ``None`` uses the default for ``wss://`` and ``https://``.
         stream: A connection to use instead of opening one, or a function that opens one, which
             reconnecting requires.
 
@@ -132,7 +132,7 @@ class _Way:
 
     @asynccontextmanager
     async def dial(self, outbox: Outbox, *, resume: bool = False) -> AsyncIterator[WebSocket]:
-        """Open a connection that sends what an outbox has; leaving the block closes it."""
+        """Open a connection that sends an outbox's messages; leaving the block closes it."""
         query = {
             "mode": self.mode,
             "conversation": self.conversation,
@@ -181,7 +181,7 @@ async def _hold_call(
                     nursery.start_soon(caller.run_microphone)
                 nursery.start_soon(caller.run_reports)
                 nursery.start_soon(caller.run_pings)
-                # The line outlives the owner's cancellation, so that a goodbye can be said.
+                # The line outlives the owner's cancellation, so that it can hang up properly.
                 scope.shield = True
                 task_status.started(caller)
                 await _carry(caller, websocket)
@@ -193,12 +193,12 @@ async def _hold_call(
 async def _carry(caller: Caller, websocket: WebSocket) -> None:
     """Receive until the connection closes."""
     if await caller.listen(websocket):
-        websocket.connection.cut()  # it may have been dropped on purpose
+        websocket.connection.cut()  # drop_line() may have ended the loop
         caller.lose_line(websocket.connection.close_code)
 
 
 async def _redial(way: _Way, caller: Caller) -> None:
-    """Dial again until the line is back, and carry the call; or end it."""
+    """Dial until the line is back and run the call on it, or end the call."""
     until_s = trio.current_time() + caller.line.resume_s
     if way.can_redial and caller.line.can_resume:
         for pause_s in pauses():
@@ -211,10 +211,10 @@ async def _redial(way: _Way, caller: Caller) -> None:
 
 
 async def _try_again(way: _Way, caller: Caller, until_s: float) -> bool:
-    """Dial once, and carry the call if the server goes on with it.
+    """Dial once, and run the call if the server resumes it.
 
     Returns:
-        Whether the server has answered.
+        Whether the server answered.
     """
     try:
         with trio.move_on_at(until_s) as patience:
@@ -234,7 +234,7 @@ async def _try_again(way: _Way, caller: Caller, until_s: float) -> bool:
             caller.end(refused.code)
             return True
     except OSError:
-        pass  # nobody there, or gone again: the next try is due soon
+        pass  # nobody answered, or the line dropped again: the next attempt is due soon
     return False
 
 

@@ -1,4 +1,4 @@
-"""What a caller keeps while its line drops and comes back: counts, tokens, what was not sent."""
+"""A caller's state across lost connections: counts, tokens and unsent messages."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from ._loudspeaker import Report
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 2.0
-"""Pauses between two tries double up to this: short enough for a person who waits."""
+"""The longest pause between two attempts, in seconds; pauses double up to this.  It is short enough
+for a waiting person."""
 
 TOO_BIG = 1009
-"""Close code of a server that was sent more than it reads (RFC 6455, section 7.4.1)."""
+"""Close code of a server that received a too large message (RFC 6455, section 7.4.1)."""
 
 
 @final
 class CallerLine:
-    """The sending side of a caller, over more than one connection.
+    """The sending side of a caller, across connections.
 
     Attributes:
-        received: How many messages but audio and greetings have come.
-        resumes: How often the call went on over another connection.
+        received: How many messages were received, without audio and greetings.
+        resumes: How often the call continued over a new connection.
         is_up: Whether there is a connection now.
-        resume_s: For how long the server waits for this caller to come back.
+        resume_s: How many seconds the server waits for this caller to come back.
     """
 
     def __init__(self, outbox: Outbox, greeting: Greeting) -> None:
-        """Begin with a connection.
+        """Start with a connection.
 
         Args:
-            outbox: Of that connection.
+            outbox: The outbox of that connection.
             greeting: The server's first message on it.
         """
         self.resumes = 0
@@ -55,12 +56,12 @@ class CallerLine:
         return self._token is not None
 
     def send(self, data: Data) -> None:
-        """Send a message, now or once the line is back; audio is lost in between."""
+        """Send a message, now or once the line is back; audio is dropped in between."""
         if self.is_up or isinstance(data, str):
             self._backlog.put(data)
 
     def note(self, message: ServerMessage) -> None:
-        """Count a message that came."""
+        """Count a received message."""
         if not isinstance(message, AgentFrame):
             self.received += not isinstance(message, Greeting)
             return
@@ -77,15 +78,15 @@ class CallerLine:
         self.is_up = False
         self._backlog.leave()
         if close_code == TOO_BIG:
-            self._backlog.forget()  # sent again, it would only end the next line
+            self._backlog.forget()  # sending it again would only end the next line
 
     def asks(self, stopped_at: Report | None) -> Resume:
-        """Return the message that goes on with the call.
+        """Return the message that resumes the call.
 
         Args:
-            stopped_at: What was playing when the line was lost.
+            stopped_at: What was playing when the line was lost; ``None`` for nothing.
         """
-        assert self._token is not None  # can_resume was asked
+        assert self._token is not None  # can_resume is true
         return Resume(
             token=self._token,
             received=self.received,
@@ -96,10 +97,10 @@ class CallerLine:
         )
 
     def go_on(self, outbox: Outbox, resumed: Resumed) -> None:
-        """Send over another connection, first what the server has not got.
+        """Continue on another connection, first with the messages that the server missed.
 
         Args:
-            outbox: Of that connection.
+            outbox: The outbox of that connection.
             resumed: The server's first message on it.
         """
         self._backlog.send_again(outbox, resumed.received)
@@ -109,9 +110,9 @@ class CallerLine:
 
 
 def pauses() -> Iterator[float]:
-    """Yield the seconds to wait before each try: none, then longer, each with some luck in it.
+    """Yield the seconds to wait before each attempt: none, then longer, with random jitter.
 
-    Luck, because all the callers of a server lose their lines in the same moment.
+    The jitter is there because all callers of a server lose their lines at the same moment.
     """
     yield 0.0
     pause_s = FIRST_PAUSE_S

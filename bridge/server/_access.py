@@ -1,4 +1,4 @@
-"""Who may reach a server, by what names, and with which token."""
+"""Who may reach a server, under which names, and with which token."""
 
 from __future__ import annotations
 
@@ -15,55 +15,55 @@ from ._signed_token import BadTokenError, check_secret, read_token
 Origins = Sequence[str | re.Pattern[str]]
 
 LOCAL_RIGHTS = frozenset({"watch", "control"})
-"""What callers of a server that only this machine reaches may do in their own calls."""
+"""The rights of callers in their own calls, on a server that only this machine can reach."""
 
 
 class UnguardedError(BargeinError, ValueError):
-    """A public server has no guard: it would let everybody call."""
+    """A public server has no protection: it would let everybody call."""
 
     def __init__(self, where: str) -> None:
         super().__init__(
-            f"{where} can be reached by strangers, and nothing keeps them out: give a token "
+            f"strangers can reach {where}, and nothing keeps them out: give a token "
             "(--token, or BARGEIN_TOKEN), a secret for signed tokens (BARGEIN_TOKEN_SECRET) or "
             "App(..., admit=...); if everybody may call, say so with --insecure (insecure=True)"
         )
 
 
 class EmptyTokenError(BargeinError, ValueError):
-    """A token of a server that everybody would bring, as it is empty."""
+    """A server's token is empty, so every caller would have it."""
 
     def __init__(self, which: str) -> None:
         super().__init__(
-            f"{which} is empty, so that whoever brings no token would be let in: is the variable "
-            "that it comes from set?  Leave it out to ask for none"
+            f"{which} is empty, which would admit callers without a token: is the variable that it "
+            "comes from set?  To require no token, leave it out"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """What requests are judged by before the app is asked.
+    """What requests are checked against before the app is asked.
 
     Raises:
         ValueError: The secret is too short, or a token is empty.
     """
 
     public: bool
-    """Whether others than this machine can reach the server, directly or through a proxy."""
+    """Whether other machines can reach the server, directly or through a proxy."""
     listens_publicly: bool = True
-    """Whether it listens on an address that is not of this machine alone."""
+    """Whether it listens on an address that other machines can reach."""
     host_names: Sequence[str] = ()
-    """The names by which it is reached."""
+    """The names under which it is reached."""
     origins: Origins | None = None
-    """Pages that may call; None: pages of this server and, unless it is public, of localhost."""
+    """Pages that may call; ``None`` allows this server's and, unless it is public, localhost's."""
     token: str | None = field(default=None, repr=False)
-    """What callers and readers of the metrics must bring."""
+    """The token that callers and readers of the metrics must send; ``None`` requires none."""
     token_secret: str | None = field(default=None, repr=False)
-    """What signed tokens are checked with."""
+    """The secret that verifies signed tokens; ``None`` accepts none."""
     metrics_token: str | None = field(default=None, repr=False)
-    """What readers of the metrics may bring instead."""
+    """The token that readers of the metrics may send instead."""
 
     def __post_init__(self) -> None:
-        """Check the secret and the tokens, before the first caller comes."""
+        """Check the secret and the tokens before the first call."""
         for which, token in (("token", self.token), ("metrics_token", self.metrics_token)):
             if token is not None and not token.strip():
                 raise EmptyTokenError(which)
@@ -72,14 +72,14 @@ class Access:
 
     @property
     def needs_token(self) -> bool:
-        """Whether callers must bring a token."""
+        """Whether callers must send a token."""
         return self.token is not None or self.token_secret is not None
 
     def identify(self, given: str) -> Identity | None:
-        """Return who a caller with this token is; None: the token does not hold.
+        """Return the identity of a caller with this token; ``None`` if the token is not valid.
 
         Args:
-            given: The token, empty if it brought none.
+            given: The token; empty if the caller sent none.
         """
         rights = frozenset() if self.public else LOCAL_RIGHTS
         if not self.needs_token or _is(given, self.token):
@@ -93,7 +93,7 @@ class Access:
         return Identity(named.user, named.rights | rights)
 
     def may_read_metrics(self, given: str) -> bool:
-        """Whether the metrics are shown to who brings this token."""
+        """Whether this token may read the metrics."""
         if self.metrics_token is None and not self.needs_token:
             return not self.public
         if any([_is(given, self.metrics_token), _is(given, self.token)]):

@@ -1,4 +1,4 @@
-"""From an HTTP request to a call: the gate decides, then the app."""
+"""From an HTTP request to a call: first the gate decides, then the app."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from .. import App
 
 ADMIT_S = 5.0
-"""How long an app may take to decide about a call: half of what a client has for its handshake."""
+"""How many seconds an app may take to decide about a call: half the time for a handshake."""
 
 WRONG_TOKEN_DELAY_S = 1.0
-"""How long the answer to a wrong token waits, as sshd's and PAM's do (2 s)."""
+"""How many seconds the response to a wrong token is delayed, as by sshd and PAM (2 s)."""
 
 GUARDED = (CALL_PATH, WATCH_PATH, "/metrics")
 
@@ -42,19 +42,19 @@ log = structlog.get_logger()
 
 @final
 class Entrance:
-    """Lets connections in, one ``Visit`` each."""
+    """Admits connections, with one ``Visit`` for each."""
 
     def __init__(
         self, app: App, gate: Gate, access: Access, addresses: Addresses, proxies: TrustedProxies
     ) -> None:
-        """Keep who decides.
+        """Keep the parts that decide.
 
         Args:
-            app: Asked about each call that the gate lets through.
+            app: Decides about each call that the gate admits.
             gate: Answers everything else.
-            access: Tells who a caller is by its token.
-            addresses: What each address may take.
-            proxies: Whose word about an address is believed.
+            access: Identifies callers by their tokens.
+            addresses: The budgets of addresses.
+            proxies: The proxies trusted to name the caller's address.
         """
         self._app = app
         self.gate = gate
@@ -63,7 +63,7 @@ class Entrance:
         self.proxies = proxies
 
     def visit(self, peer: str, *, secure: bool) -> Visit:
-        """Begin with a connection.
+        """Start with a connection.
 
         Args:
             peer: The address of the other end of the socket.
@@ -72,9 +72,9 @@ class Entrance:
         return Visit(self, peer, secure)
 
     async def ask_app(self, asked: CallRequest) -> CallRequest | Response:
-        """Return the request with whom the app took the caller for, or the answer that refuses it.
+        """Return the request with the identity that the app gave the caller, or the refusal.
 
-        Cancelling it is safe.
+        Cancelling this is safe.
         """
         try:
             with trio.move_on_after(ADMIT_S):
@@ -93,11 +93,11 @@ class Entrance:
 
 @final
 class Visit:
-    """One connection on its way in.
+    """One connection before it has a call.
 
     Attributes:
-        call: How it asked for a call; None before it was let in, and for one that resumes.
-        peer: The caller's address, once its request was read.
+        call: Its request for a call; ``None`` before it is admitted, and if it resumes a call.
+        peer: The caller's address, known once the request was read.
     """
 
     def __init__(self, entrance: Entrance, peer: str, secure: bool) -> None:
@@ -106,15 +106,15 @@ class Visit:
         self.peer = peer
         self._socket_peer = peer
         self._secure = secure
-        # What comes over a proxy comes from anybody; only the request tells from whom.
+        # Behind a proxy, only the request tells whose connection it is.
         self._is_counted = not entrance.proxies.trusts(peer)
         self._is_silent = False
 
     def wait(self) -> bool:
-        """Take a place among the connections that have sent no request, until ``asks()``.
+        """Count it among the connections without a request, until ``asks()``.
 
         Returns:
-            False if too many of its address wait already; then it has none.
+            False if too many of its address wait already; then it is not counted.
         """
         addresses = self._entrance.addresses
         if not self._is_counted:
@@ -125,7 +125,7 @@ class Visit:
         return self._is_silent
 
     def asks(self) -> None:
-        """Give back the place, as the request is here or never comes; harmless without one."""
+        """Stop counting it, because the request has arrived or never will; harmless if repeated."""
         if self._is_silent:
             self._is_silent = False
             self._entrance.addresses.give_back(self._socket_peer, "silent")

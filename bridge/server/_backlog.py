@@ -1,10 +1,10 @@
-"""What a client has to be told, however many connections that takes.
+"""The messages of a call for its client, over as many connections as it takes.
 
-Rule 1. The client gets each JSON message once and in order: it tells how many it has got, and the
-rest is sent again, in the order of the wire.
-Rule 2. Audio is sent again from the sample that the client tells.
-Rule 3. What the client is known to have is not kept: it tells how many messages it has got, and how
-far it has played.
+Rule 1. The client gets each JSON message once and in order: it reports how many it has received,
+and the rest is sent again, in the order of the wire.
+Rule 2. Audio is sent again from the sample that the client reports.
+Rule 3. Messages that the client is known to have are not kept: it reports how many it has received,
+and how far it has played.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from ._connection_messages import OUTPUT_RATE_HZ, Resume
 from ._outbox import Entry, Outbox
 
 KEPT_BYTES = 250_000
-"""How much audio that was sent is kept to be sent again: 5 s, and as much of messages.  A line that
-takes nothing more is held after a second or two, so that less than that is ever in flight."""
+"""How many bytes of sent audio are kept for a resend: 5 s; and as many of messages.  The voice is
+held after a line has stalled for a second or two, so there is never more than that in flight."""
 
 _HOLD = '{"type":"hold"'
-"""How the message begins that is not sent again: what holds now is told anew, in front of all that
-was missed, and must be the last word on it."""
+"""How messages start that are not sent again: the current hold is sent in front of all missed
+messages, and must not be overridden by older ones."""
 
 BYTES_PER_MS = OUTPUT_RATE_HZ * 2 // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A message that was sent, and may have been lost."""
+    """A sent message that may have been lost."""
 
     data: Data
-    """A JSON message; or audio without its header, the very bytes that the playout keeps, too."""
+    """A JSON message, or audio without its header: the same bytes object that the playout keeps."""
     place: int
-    """Where it stands among all that was sent."""
+    """Its position among all sent messages."""
     number: int = 0
-    """Of a JSON message its number, from 1; 0 for audio."""
+    """The number of a JSON message, from 1; 0 for audio."""
     utterance: int = -1
     begins: int = 0
-    """Where in its utterance the audio begins, in bytes."""
+    """Where in its utterance the audio starts, in bytes."""
 
 
 @final
 class Backlog:
-    """The one queue of a call, over the outboxes of its connections.
+    """The queue of a call, across the outboxes of its connections.
 
-    Has the ways of an ``Outbox`` to put messages in; between two connections they wait.
+    It has the methods of an ``Outbox`` to queue messages; between connections they wait.
 
     Attributes:
         put: Queues a message behind those that wait; see ``Outbox.put``.
@@ -61,10 +61,10 @@ class Backlog:
     )  # fmt: skip
 
     def __init__(self, open_outbox: Callable[[], Outbox]) -> None:
-        """Begin between two connections.
+        """Start without a connection.
 
         Args:
-            open_outbox: Makes an outbox that nobody runs, for the time between connections.
+            open_outbox: Creates an outbox that nobody runs, for the time between connections.
         """
         self._open_outbox = open_outbox
         self._outbox = open_outbox()
@@ -84,7 +84,7 @@ class Backlog:
 
     @property
     def spare(self) -> Callable[[], Data | None]:
-        """Asked for a message whenever none waits to be sent; it may give none."""
+        """Called for a message whenever none waits to be sent; may return ``None``."""
         return self._outbox.spare
 
     @spare.setter
@@ -102,25 +102,25 @@ class Backlog:
         return self._outbox.dropped
 
     def put_audio(self, utterance: int, pcm: bytes) -> None:
-        """Queue audio behind what waits; see ``Outbox.put_audio``."""
+        """Queue audio behind waiting messages; see ``Outbox.put_audio``."""
         self._outbox.put_audio(utterance, pcm)
 
     def put_first(self, data: Data) -> None:
-        """Queue a message in front of those that wait; see ``Outbox.put_first``."""
+        """Queue a message in front of waiting ones; see ``Outbox.put_first``."""
         self._outbox.put_first(data)
 
     def drop_audio(self, fence: int) -> int:
-        """Drop the audio that waits, or was sent and may be lost; see ``Outbox.drop_audio``."""
+        """Drop audio that waits, or was sent and may be lost; see ``Outbox.drop_audio``."""
         self._audio = [sent for sent in self._audio if sent.utterance > fence]
         self._kept_bytes = sum(len(sent.data) for sent in self._audio)
         return self._outbox.drop_audio(fence)
 
     def wake(self) -> None:
-        """Look for something to send; for who has it in `spare`."""
+        """Look for something to send; called by the owner of ``spare``."""
         self._outbox.wake()
 
     def close(self) -> None:
-        """Take nothing more; the outbox is done once all that waits is sent."""
+        """Accept nothing more; the outbox is done once everything waiting is sent."""
         self._outbox.close()
 
     # --- connections ----------------------------------------------------------------------------
@@ -130,55 +130,55 @@ class Backlog:
         self._move_to(outbox)
 
     def greet(self, text: Data) -> None:
-        """Put the message that begins a connection in front of all; it does not count."""
+        """Put the first message of a connection in front of all others; it is not counted."""
         self._greeting = text
         self._outbox.put_first(text)
 
     def leave(self) -> None:
-        """Wait for another connection: this one is lost."""
+        """Wait for another connection, because this one is lost."""
         self._move_to(self._open_outbox())
 
     def can_resume(self, asked: Resume) -> bool:
-        """Whether everything that a client has missed is still there."""
+        """Whether everything that a client missed is still kept."""
         return self._forgotten <= asked.received <= self._count
 
     def resume(self, outbox: Outbox, asked: Resume, greeting: Data) -> None:
-        """Send over another connection: a greeting, what was missed, and then what waits.
+        """Continue on another connection: a greeting, the missed messages, then the waiting ones.
 
         Args:
-            outbox: Of that connection.
-            asked: What the client has; ``can_resume`` has been asked.
+            outbox: The outbox of that connection.
+            asked: What the client has; ``can_resume()`` accepted it.
             greeting: The first message of the connection.
         """
         self._greeting = greeting
-        outbox.put_first(greeting)  # in front of what was urgent in the gap
+        outbox.put_first(greeting)  # in front of urgent messages from the gap
         self._go_on(outbox, asked)
 
     def send_again(self, outbox: Outbox, received: int) -> None:
-        """Send over another connection what was missed, as far as it is known, and what waits.
+        """Continue on another connection: the missed messages still kept, then the waiting ones.
 
         Args:
-            outbox: Of that connection.
-            received: How many JSON messages the other side has got.
+            outbox: The outbox of that connection.
+            received: How many JSON messages the other side has received.
         """
         self._go_on(outbox, Resume(token="", received=received))
 
     def note_received(self, count: int) -> None:
-        """Forget the messages that the other side has got.
+        """Forget the messages that the other side has received.
 
         Args:
-            count: How many JSON messages it has got, of all connections; more than were sent says
-                nothing.
+            count: How many JSON messages it has received, over all connections; ignored if more
+                than were sent.
         """
         while self._texts and self._texts[0].number <= count <= self._count:
             self._forget_text()
 
     def note_played(self, utterance: int, played_ms: float) -> None:
-        """Forget the audio that the client has played, and so has got.
+        """Forget the audio that the client has played.
 
         Args:
-            utterance: What it plays.
-            played_ms: How far it has played that.
+            utterance: The utterance that it plays.
+            played_ms: How far it has played it.
         """
         played_bytes = played_ms * BYTES_PER_MS
         audio = self._audio
@@ -192,7 +192,7 @@ class Backlog:
             self._kept_bytes -= len(audio.pop(0).data)
 
     def forget(self) -> None:
-        """Send nothing again of what was sent so far."""
+        """Forget all sent messages, so that none is sent again."""
         self._texts.clear()
         self._text_bytes = 0
         self._audio.clear()
@@ -233,7 +233,7 @@ class Backlog:
                 self._forget_text()
         elif (
             utterance is not None
-        ):  # bytes of none are of a microphone: late, they are worth nothing
+        ):  # binary data without an utterance is microphone audio: useless when late
             self._keep_audio(utterance, data)
 
     def _keep_audio(self, utterance: int, pcm: bytes) -> None:
@@ -247,7 +247,7 @@ class Backlog:
 
 
 def _missed(sent: _Sent, asked: Resume) -> Entry | None:
-    """Return what of a message the client has not got."""
+    """Return the part of a message that the client has not received; ``None`` for nothing."""
     if isinstance(sent.data, str):
         is_old = sent.number <= asked.received or sent.data.startswith(_HOLD)
         return None if is_old else (None, sent.data)

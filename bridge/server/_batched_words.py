@@ -1,9 +1,9 @@
-"""The words that are generated and heard, told in as few messages as a reader notices.
+"""Batches generated and heard words into few messages, without a delay that a reader notices.
 
-Rule 1. The first words after a pause are told at once; those that follow within ``WORDS_EVERY_S``
+Rule 1. The first words after a pause are sent at once; those that follow within ``WORDS_EVERY_S``
 wait, and share a message.
-Rule 2. Words that are generated are told before the same words are told as heard.
-Rule 3. Every other message is told behind the words that came before it: at a cut, an end or a
+Rule 2. Words are sent as generated before they are sent as heard.
+Rule 3. Every other message is sent after the words that came before it: at a cut, an end or a
 change of state, the client has every word.
 """
 
@@ -19,8 +19,8 @@ import trio
 from ._call_messages import Spoken, Transcript
 
 WORDS_EVERY_S = 0.1
-"""The least time between two messages with words of one kind.  People hear three words a second; a
-model writes thirty to a hundred pieces, each generated and, where only text travels, also heard."""
+"""The minimum of seconds between two messages with words of one kind.  People hear three words a
+second; a model writes thirty to a hundred pieces, which a text-only call sends twice."""
 
 CallAt = Callable[[object, float, Callable[[], None]], None]
 """Calls a function at a time: ``Router.call_at``."""
@@ -28,7 +28,7 @@ CallAt = Callable[[object, float, Callable[[], None]], None]
 
 @dataclass(slots=True)
 class _Waiting:
-    """Words of one kind and one utterance that were not told yet."""
+    """Unsent words of one kind and one utterance."""
 
     text: str = ""
     utterance: int | None = None
@@ -36,12 +36,12 @@ class _Waiting:
 
 @final
 class Words:
-    """Words of the agent on their way to the client."""
+    """The agent's words on their way to the client."""
 
     __slots__ = ("_call_at", "_generated", "_heard", "_put", "_told_at_s")
 
     def __init__(self, put: Callable[[Transcript | Spoken], None]) -> None:
-        """Begin with nothing to tell.
+        """Start without words.
 
         Args:
             put: Queues a message for the client.
@@ -53,15 +53,15 @@ class Words:
         self._told_at_s = -math.inf
 
     def attached(self, call_at: CallAt) -> None:
-        """Keep the timer of the call; before that, words are told at once."""
+        """Keep the timer of the call; before that, words are sent at once."""
         self._call_at = call_at
 
     def add(self, kind: Literal["generated", "heard"], utterance: int | None, text: str) -> None:
-        """Tell words of the agent, now or together with those that follow.
+        """Send words of the agent, now or together with those that follow.
 
         Args:
             kind: What happened to them.
-            utterance: Its number; None if the words belong to none.
+            utterance: Its number; ``None`` if the words belong to no utterance.
             text: The words.
         """
         words = self._generated if kind == "generated" else self._heard
@@ -77,7 +77,7 @@ class Words:
             self._call_at(self, due_s, self.flush)
 
     def flush(self) -> None:
-        """Tell all words that wait."""
+        """Send all waiting words."""
         generated, heard = self._generated, self._heard
         if not (generated.text or heard.text):
             return

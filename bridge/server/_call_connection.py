@@ -1,6 +1,7 @@
 """One connection that carries a call.
 
-Rule 1. The line ends when its peer is lost, when all is said, or when another line has taken over.
+Rule 1. The line ends when its peer is lost, when everything is sent, or when another line takes
+over.
 Rule 2. However it ends, the connection is closed when ``run`` returns.
 """
 
@@ -17,18 +18,18 @@ from ._limits import Limits
 from ._outbox import Outbox
 
 Fate = Literal["lost", "left", "said"]
-"""How a line ended: the peer is lost or goes away, or has closed the line for good; or all was said
-that was to be said, and the peer knows that."""
+"""How a line ended: the peer was lost or went away; it closed the line for good; or everything was
+sent, and the peer confirmed that."""
 
 NORMAL_CLOSE = 1000
-"""Close code of a client that has left; with 1001 a browser's page goes away, which may be loaded
-anew and come back (RFC 6455, 7.4.1)."""
+"""Close code of a client that left for good; 1001 means that a browser's page goes away, which may
+be reloaded and come back (RFC 6455, 7.4.1)."""
 
 NO_STATUS = 1005
-"""Close code of a frame without one, which may answer ours (RFC 6455, 5.5.1)."""
+"""Close code of a frame without a code, which may answer ours (RFC 6455, 5.5.1)."""
 
 TAKEN_OVER = 4001
-"""Close code of a line whose call goes on over another one (private use, RFC 6455, 7.4.2)."""
+"""Close code of a line whose call continues on another one (private use, RFC 6455, 7.4.2)."""
 
 REFUSED = 1008
 """Close code of a line whose call was refused (RFC 6455, 7.4.1: policy violation)."""
@@ -41,7 +42,7 @@ class Line:
     Attributes:
         connection: The WebSocket.
         outbox: Where messages for it are queued.
-        over: Set by whoever ran it, once ``run`` has returned and that was taken note of.
+        over: Set once ``run`` has returned and its caller has dealt with that.
     """
 
     __slots__ = (
@@ -56,8 +57,8 @@ class Line:
 
         Args:
             connection: Open.
-            limits: Of the server.
-            on_overflow: Told of this line when the peer reads too slowly for what it is sent.
+            limits: The server's.
+            on_overflow: Called with this line when the peer reads too slowly.
         """
         self.connection = connection
         self.outbox = Outbox(
@@ -76,15 +77,15 @@ class Line:
         """Carry messages until the line is over.
 
         Args:
-            take: Gets each message that comes; must neither wait nor raise.
-            ready: Messages are read from then on.
-            on_silent: Called when the peer has sent nothing for too long; the line goes on.
+            take: Called with each message received; must neither wait nor raise.
+            ready: Messages are read once this is set.
+            on_silent: Called when the peer has sent nothing for too long; the line continues.
         """
         self._take, self._ready, self._on_silent = take, ready, on_silent
         await self.connection.run(self.outbox, self._hear, self._may_read)
         code = self.connection.close_code
         if self.connection.close_sent == NORMAL_CLOSE and self.outbox.is_closed:
-            # Another code is no answer to ours: the peer was going away and has read nothing.
+            # Another code does not answer ours: the peer was going away, and has read nothing.
             return "said" if code in (NORMAL_CLOSE, NO_STATUS) else "lost"
         has_left = self.connection.was_closed_by_peer
         return "left" if has_left and code == NORMAL_CLOSE else "lost"
@@ -99,18 +100,18 @@ class Line:
             self._ready = None
 
     def check(self, now_s: float) -> None:
-        """Look whether the peer is still there; to be called about once a second.
+        """Check whether the peer is still there; call this about once a second.
 
         Args:
             now_s: trio's clock.
         """
         self.connection.check(now_s)
         if now_s - self._heard_at_s >= self._silence_s:
-            self._heard_at_s = math.inf  # told once
+            self._heard_at_s = math.inf  # report it once
             self._on_silent()
 
     def cut(self) -> None:
-        """Tear the connection, now."""
+        """Break the connection now."""
         self.connection.cut()
 
     def give_up(self, code: int = TAKEN_OVER, reason: str = "another line has taken over") -> None:

@@ -1,7 +1,7 @@
-"""The native protocol, version 1: the messages that a call itself consists of, and their encoding.
+"""The native protocol, version 1: the messages of a call itself, and their encoding.
 
-The other modules named for messages have those of the connection, of the handle and of watching;
-``_message_validation`` reads them.
+Other modules have the messages of the connection, of the handle and of watching;
+``_message_validation`` reads them all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Applies the rate limits to what a client sends, and passes on what is within them."""
+"""Applies the rate limits to a client's messages, and passes on those within them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 COMPLAINTS_PER_S = 10.0
 COMPLAINT_BURST = 100
-"""Errors told to one client; more are counted but not told, so that nobody can make us talk."""
+"""How many errors are sent to one client; more are only counted, so that nobody can make the
+server send without limit."""
 
 
 BYTES_PER_S = 1000 * BYTES_PER_INPUT_MS
@@ -26,11 +27,11 @@ BYTES_PER_S = 1000 * BYTES_PER_INPUT_MS
 
 @final
 class Intake:
-    """Takes the messages of one call's client.
+    """Receives the messages of one call's client.
 
     Attributes:
-        received: JSON messages that came, of all connections of the call.
-        refused: Messages that were answered by an error.
+        received: JSON messages received, over all connections of the call.
+        refused: Messages answered by an error.
     """
 
     __slots__ = (
@@ -39,11 +40,11 @@ class Intake:
     )  # fmt: skip
 
     def __init__(self, transport: NativeTransport, limits: Limits, metrics: Metrics) -> None:
-        """Begin with nothing received.
+        """Start without messages.
 
         Args:
-            transport: Does to the call what a message says.
-            limits: Of the server.
+            transport: Applies messages to the call.
+            limits: The server's.
             metrics: The server's counts.
         """
         self.received = 0
@@ -57,7 +58,7 @@ class Intake:
         self._complaints = RateLimit(COMPLAINTS_PER_S, COMPLAINT_BURST)
 
     def handle(self, data: Data, call: Call) -> None:
-        """Do what a message says, or tell the client why not; never raises for what it says.
+        """Apply a message, or send an error to the client; never raises because of its content.
 
         Args:
             data: The message, text or binary.
@@ -82,7 +83,7 @@ class Intake:
         self.received += 1
         within_rate = self._rate.take()
         message = decode_client(text, max_bytes=self._limits.max_message_bytes)
-        # The two ways to make the agent stop work at any rate.
+        # These two stop the agent, and so are never limited.
         if not within_rate and not isinstance(message, Stop | HangUp):
             raise ProtocolViolationError(
                 "rate_limited", f"more than {self._limits.messages_per_s:g} messages per second"
@@ -107,7 +108,7 @@ def _audio_budget(rate: float | None) -> RateLimit | None:
 
 
 def _is_turn(message: ClientMessage) -> bool:
-    """Whether a message begins a turn of the agent's, which may cost a model's work."""
+    """Whether a message starts an answer of the agent, which may cost model calls."""
     return isinstance(message, TextInput) or (
         isinstance(message, UseVerb) and message.verb == "redirect"
     )

@@ -1,8 +1,8 @@
-"""What one address may take of a server: calls, handshakes, wrong tokens, and places to wait in.
+"""The budgets of each address: calls, handshakes, wrong tokens and waiting connections.
 
-Rule 1. This machine, and a line without an address, have no budget: a proxy that is not trusted
-would be one caller, and lock out all that are behind it.
-Rule 2. What is kept is bounded: an address that holds nothing is forgotten, the oldest first.
+Rule 1. This machine, and a line without an address, have no budget: an untrusted proxy would count
+as one caller, and lock out everybody behind it.
+Rule 2. Memory is bounded: addresses that hold nothing are forgotten, the oldest first.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Literal, final
 from ._limits import Limits, RateLimit
 
 MAX_ADDRESSES = 10_000
-"""Addresses that are remembered while they hold nothing, at about 1 KB each."""
+"""How many addresses that hold nothing are remembered, at about 1 KB each."""
 
 IPV6_PREFIX = 64
-"""The smallest net that is given to one customer (RFC 6177); who has one has 2**64 addresses."""
+"""The smallest network given to one customer (RFC 6177); it has 2**64 addresses."""
 
 HANDSHAKES_PER_S = 2.0
 HANDSHAKE_BURST = 30
-"""A page that reconnects tries once in some seconds; an office behind one address some at once."""
+"""A page that reconnects tries every few seconds; an office behind one address, several at once."""
 
 WRONG_TOKENS_PER_S = 0.1
 WRONG_TOKEN_BURST = 10
-"""A person mistypes a few times; after ten the address waits 10 s for each further try."""
+"""A person mistypes a few times; after ten the address waits 10 s for each further attempt."""
 
 SILENT_CONNECTIONS = HANDSHAKE_BURST
-"""Connections of one address that have not sent their request yet.  A request comes within a round
-trip, but for the one or two that browsers open ahead; who holds more wants to fill the server."""
+"""Connections of one address that have not sent their request yet.  A request arrives within a
+round trip, except on the one or two that browsers open ahead; more is an attack."""
 
 Held = Literal["calls", "resumes", "silent"]
 
@@ -39,7 +39,7 @@ Budget = Literal["calls", "handshakes", "failed_tokens", "resumes", "silent", "a
 
 @final
 class _Usage:
-    """What an address has taken."""
+    """What an address has used."""
 
     __slots__ = ("handshakes", "held", "wrong_tokens")
 
@@ -51,14 +51,14 @@ class _Usage:
 
 @final
 class Addresses:
-    """The budgets of all addresses; for the event loop only."""
+    """The budgets of all addresses; use it only on the event loop."""
 
     def __init__(self, limits: Limits, over: Counter[str]) -> None:
-        """Begin with no address.
+        """Start without addresses.
 
         Args:
-            limits: Of the server.
-            over: Counts what was refused, by budget.
+            limits: The server's.
+            over: Counts refusals, by budget.
         """
         self._most = {
             "calls": limits.calls_per_address,
@@ -73,28 +73,28 @@ class Addresses:
         return len(self._known)
 
     def may_knock(self, peer: str) -> bool:
-        """Whether an address may try to open a WebSocket now; counts the try."""
+        """Whether an address may try to open a WebSocket now; counts the attempt."""
         usage = self._usage(peer)
         return usage is None or self._counted(usage.handshakes.take(), "handshakes")
 
     def may_guess(self, peer: str) -> bool:
-        """Whether a token of an address is looked at: not after too many wrong ones."""
+        """Whether to check a token of an address; not after too many wrong ones."""
         usage = self._usage(peer)
         return usage is None or self._counted(usage.wrong_tokens.has_some, "failed_tokens")
 
     def guessed_wrong(self, peer: str) -> None:
-        """Count a token that did not hold."""
+        """Count a wrong token."""
         usage = self._usage(peer)
         if usage is not None:
             usage.wrong_tokens.take()
 
     def has_room(self, peer: str, budget: Held) -> bool:
-        """Whether an address may hold one more; counts it if not."""
+        """Whether an address may hold one more; counts the refusal if not."""
         most, usage = self._most[budget], self._usage(peer)
         return usage is None or most is None or self._counted(usage.held[budget] < most, budget)
 
     def reserve(self, peer: str, budget: Held) -> None:
-        """Hold one more of a budget, until ``give_back``."""
+        """Hold one more of a budget until ``give_back()``."""
         usage = self._usage(peer)
         if usage is not None:
             usage.held[budget] += 1
@@ -129,7 +129,7 @@ class Addresses:
 
 
 def key_of(peer: str) -> str | None:
-    """Return what an address is counted as: itself, or its net with IPv6; None if it is not."""
+    """Return the key of an address: itself, or its IPv6 network; ``None`` if it is not counted."""
     try:
         address = ipaddress.ip_address(peer.partition("%")[0])
     except ValueError:

@@ -13,11 +13,12 @@ from pydantic import BaseModel
 from .. import events as e
 
 MAX_TEXT = 1000
-"""Characters of one text: a long paragraph.  What a tool returned may be a thousand times that."""
+"""How many characters of one text are shown: a long paragraph.  A tool may return a thousand times
+that."""
 MAX_ITEMS = 40
 MAX_DEPTH = 5
 MAX_LEFT = 4000
-"""Characters that one event may have altogether."""
+"""How many characters of one event are shown in total."""
 
 _WORDLESS: dict[type, frozenset[str]] = {
     e.AgentError: frozenset({"message", "route", "stage"}),
@@ -45,12 +46,12 @@ _WORDLESS: dict[type, frozenset[str]] = {
     e.VoiceWords: frozenset({"error"}),
     e.TurnEnded: frozenset({"agent", "capped"}),
 }
-"""Texts that say what an event is about, and never what anybody said.  Of all other events, and
-of those of users, numbers and fixed words are shown and nothing else."""
+"""Text fields that say what an event is about, and never what anybody said.  Of all other fields,
+and of users' events, only numbers and fixed words are shown."""
 
 _TOLD_BY_COMING = ("type", "for_operator")
-"""Fields that say nothing to who is told of an event: its name goes with it, and what is for the
-operators is told to nobody."""
+"""Fields that are left out: the name of an event is sent separately, and what is for operators is
+sent to nobody."""
 
 _KEYS = get_args(e.Button)
 
@@ -61,16 +62,17 @@ def compact(event: Any) -> dict[str, Any]:
     """Return the fields of an event as short JSON; never raises.
 
     Args:
-        event: Of any class; bytes become their number, and what JSON cannot say its class.
+        event: An event of any class; bytes become their count, and values that JSON lacks their
+            class.
     """
     left = [MAX_LEFT]
     return {name: _short(getattr(event, name, None), left) for name in _fields(type(event))}
 
 
 def without_words(event: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of an event that cannot hold words, and the names of the others.
+    """Return the fields of an event that cannot contain words, and the names of the others.
 
-    Numbers, yes and no, and words of a fixed set are safe in any event.
+    Numbers, bools and words of a fixed set are safe in any event.
     """
     cls = type(event)
     safe = _open_fields.get(cls)
@@ -95,7 +97,7 @@ def _fields(cls: type) -> tuple[str, ...]:
 
 def _fixed_words(cls: type) -> frozenset[str]:
     models = cls.model_fields if issubclass(cls, BaseModel) else {}
-    # A key of the telephone is one of a fixed set too, but keys spell card numbers.
+    # Telephone keys are a fixed set too, but they spell card numbers.
     return frozenset(
         name
         for name, field in models.items()
@@ -131,7 +133,7 @@ def _short_text(text: str, left: list[int]) -> str:
     room = max(0, min(MAX_TEXT, left[0]))
     left[0] -= min(len(text), room) + 2
     shown = text if len(text) <= room else f"{text[:room]}… {len(text)} characters in all"
-    return shown.encode("utf-8", "replace").decode()  # half a surrogate pair is no JSON
+    return shown.encode("utf-8", "replace").decode()  # a lone surrogate is not valid JSON
 
 
 def _short_mapping(value: Mapping[Any, Any], left: list[int], depth: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a client is told when its connection begins: who answers, and what was said before."""
+"""The first message of a connection: who answers, and what was said before."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from ._limits import Limits
 
 MAX_SAID_CHARS = 50_000
-"""How much of a conversation is told when a line begins: an hour of talk."""
+"""How much of a conversation is sent when a line starts: an hour of talk."""
 
 
 def about(app: App, *, named: bool) -> bytes:
     """Return what the page shows of an app before a call, as JSON.
 
     Args:
-        app: What answers.
-        named: Whether its name is told: not where callers need a token, as this needs none.
+        app: The app.
+        named: Whether to include its name; not if callers need a token, because this needs none.
     """
     shown = {"audio": app.speech is not None, "hears": app.hears}
     return to_json(shown | ({"name": app.name} if named else {}))
@@ -39,15 +39,15 @@ def hello(app: App, call: Call, limits: Limits, token: str | None) -> Hello:
 def resumed(
     app: App, call: Call, limits: Limits, token: str, received: int, verbs: Collection[Verb]
 ) -> Resumed:
-    """Return the first message of a connection that goes on with a call.
+    """Return the first message of a connection that resumes a call.
 
     Args:
-        app: What answers.
+        app: The app.
         call: The call; it may be over.
-        limits: Of the server.
-        token: For the next time.
-        received: How many JSON messages of the client have come.
-        verbs: Those that the client may use.
+        limits: The server's.
+        token: The token that resumes it the next time.
+        received: How many JSON messages of the client were received.
+        verbs: The verbs that the client may use.
     """
     snapshot = snapshot_of(call, "resumed", verbs)
     return Resumed(
@@ -74,7 +74,7 @@ def _common(app: App, call: Call, limits: Limits, token: str | None) -> dict[str
 
 
 def said_in(entries: Iterable[Entry]) -> tuple[Said, ...]:
-    """Return what both sides have said, the last of it if it is long."""
+    """Return what both sides said; only the end if it is long."""
     said: list[Said] = []
     room = MAX_SAID_CHARS
     for entry in reversed(tuple(entries)):

@@ -1,6 +1,6 @@
 """Plain HTTP on the server's port: the page, health, metrics, and who may open a call.
 
-One request per connection is answered, and none with a body is taken.
+Each connection serves one request, and a request must have no body.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from ._origins import OriginCheck, header_of
 CALL_PATH = "/ws"
 
 WATCH_PATH = "/watch"
-"""Where operators answer; see ``_operators.py``."""
+"""The path for operators; see ``_operators.py``."""
 
 ABOUT_PATH = "/page/agent.json"
-"""What the page shows of the agent before a call; see ``about``."""
+"""The path of what the page shows about the agent before a call; see ``about()``."""
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {calls}; "
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""What a page of this server may do: run its own files and call its own server, nothing else."""
+"""What this server's page may do: only run its own files and connect to its own server."""
 
 SECURITY_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
@@ -49,10 +49,10 @@ SECURITY_HEADERS = (
 )
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
-"""A Host that may stand in a header of ours: a name or an address, and a port."""
+"""A Host that is safe in a response header: a name or an address, and a port."""
 
 CONVERSATION = re.compile(r"[\w.@:+~-]{1,128}")
-"""What a client may call a conversation: letters, digits and a few signs, as in an address."""
+"""A conversation name of a client: letters, digits and a few signs, as in a URL."""
 
 CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
@@ -66,14 +66,14 @@ CONTENT_TYPES = {
     "woff2": "font/woff2",
     "wav": "audio/wav",
 }
-"""What the page may consist of; other files of its folder are not served."""
+"""The types of the page's files; other files of its folder are not served."""
 
 Page = dict[str, tuple[str, bytes]]
 """Path on the server → content type, body."""
 
 
 def load_page() -> Page:
-    """Return the files of the package's folder ``page``, by path: below ``/page/``, and ``/``."""
+    """Return the files of the package's folder ``page`` by path: ``/``, and below ``/page/``."""
     page: Page = {}
     for path, file in _walk(files("bargein.bridge").joinpath("page"), "/page"):
         kind = CONTENT_TYPES.get(path.rpartition(".")[2])
@@ -97,7 +97,7 @@ def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
 
 @final
 class Gate:
-    """Answers every HTTP request, and lets those through that may open a call.
+    """Answers every HTTP request, and passes on those that may open a call.
 
     The checks, in order: path and method, Host, bearer token, Origin, room for a call.
     """
@@ -110,13 +110,13 @@ class Gate:
         *,
         page: Page | None = None,
     ) -> None:
-        """Keep what requests are judged by.
+        """Keep what requests are checked against.
 
         Args:
             metrics: The server's counts.
-            room: Says why no call can be opened now, or None.
-            access: Who may reach the server, by what names, and with which token.
-            page: The files to serve; None loads those of the package.
+            room: Returns why no call can be opened now; ``None`` if one can.
+            access: Who may reach the server, under which names, and with which token.
+            page: The files to serve; ``None`` loads those of the package.
         """
         self._metrics = metrics
         self._room = room
@@ -126,7 +126,7 @@ class Gate:
 
     @staticmethod
     def secure(request: HttpRequest, response: Response) -> None:
-        """Add the security headers to a response, also to one that comes of the handshake."""
+        """Add the security headers to a response, including that of a handshake."""
         calls = " ".join(_calls_of(header_of(request.headers, "Host")))
         policy = CONTENT_POLICY.format(calls=calls)
         for name, value in (("Content-Security-Policy", policy), *SECURITY_HEADERS):
@@ -164,7 +164,7 @@ class Gate:
         given = token_of(request)
         if path == "/metrics":
             return self._access.may_read_metrics(given)
-        # The token of a call is proof enough to go on with it; a signed one may have expired.
+        # A call's own token is enough to resume it; a signed one may have expired by now.
         resumes = path == CALL_PATH and wants_resume(request)
         is_proven = resumes and self._access.token_secret is not None
         return is_proven or self._access.identify(given) is not None
@@ -201,7 +201,7 @@ class Gate:
                 "conversation_refused",
                 "conversation is 1 to 128 letters, digits or one of _.@:+~-",
             )
-        # A call that goes on has its room already.
+        # A resumed call has its room already.
         why_not = self._room() if "resume" not in query or self._room() == "draining" else None
         if why_not is not None:
             response = self.reject(HTTPStatus.SERVICE_UNAVAILABLE, why_not, "no room for a call")
@@ -210,25 +210,25 @@ class Gate:
         return None
 
     def reject(self, status: HTTPStatus, code: ErrorCode, text: str) -> Response:
-        """Return the answer to a call that is refused, and count it."""
+        """Return the response that refuses a call, and count it."""
         self._metrics.rejected[code] += 1
         body = encode(ErrorMessage(code=code, message=text))
-        assert isinstance(body, str)  # only audio is bytes
+        assert isinstance(body, str)  # only audio is binary
         return http_response(status, "application/json", body.encode())
 
 
 def wants_to_watch(request: HttpRequest) -> bool:
-    """Whether a client is an operator, whom the gate has let through."""
+    """Whether a request that passed the gate is an operator's."""
     return request.path.partition("?")[0] == WATCH_PATH
 
 
 def wants_resume(request: HttpRequest) -> bool:
-    """Whether a client wants to go on with a call."""
+    """Whether a client wants to resume a call."""
     return "resume" in _query(request)
 
 
 def token_of(request: HttpRequest) -> str:
-    """Return the bearer token of a request, from its header or its query; empty without one."""
+    """Return the bearer token of a request, from its header or its query; empty for none."""
     scheme, _, given = header_of(request.headers, "Authorization").partition(" ")
     if scheme.lower() != "bearer":
         # A browser cannot set a header on a WebSocket.
@@ -239,12 +239,12 @@ def token_of(request: HttpRequest) -> str:
 def call_request(
     request: HttpRequest, peer: str, identity: Identity | None = None, *, secure: bool = False
 ) -> CallRequest:
-    """Return how a client asked for a call, in the words of the app.
+    """Return a client's request for a call, as the app gets it.
 
     Args:
-        request: Its handshake, which the gate let through.
+        request: Its handshake, which passed the gate.
         peer: Its address.
-        identity: Who it is, as far as its token tells.
+        identity: Who it is, according to its token.
         secure: Whether its connection is encrypted.
     """
     query = _query(request)
@@ -265,7 +265,7 @@ def call_request(
 
 
 def peer_of(stream: trio.abc.AsyncResource) -> str:
-    """Return the address of the other end; empty where there is none."""
+    """Return the address of the other end; empty for none."""
     if isinstance(stream, trio.SSLStream):
         stream = stream.transport_stream
     if not isinstance(stream, trio.SocketStream):
@@ -283,9 +283,9 @@ def _query(request: HttpRequest) -> dict[str, str]:
 
 
 def _calls_of(host: str) -> Iterator[str]:
-    """Yield where a page of this server may connect to."""
+    """Yield the addresses that this server's page may connect to."""
     yield "'self'"
-    # Not every browser takes 'self' to mean the WebSockets of this host (CSP3, section 6.7.2.8).
+    # Not in every browser does 'self' include this host's WebSockets (CSP3, section 6.7.2.8).
     if _HOST.fullmatch(host):
         yield f"ws://{host}"
         yield f"wss://{host}"

@@ -10,11 +10,11 @@ import trio
 from ._watch_messages import WatchLevel
 
 AUDIO_WINDOW_S = 5.0
-"""Over how many seconds a caller's audio is counted: a line that stalled catches up in less."""
+"""Over how many seconds a caller's audio is averaged: a stalled line catches up in less."""
 
 HARD_LIMIT_FACTOR = 4
-"""A message above ``max_message_bytes`` is answered by an error; above this many times as much it
-is not even read: the connection is closed with code 1009."""
+"""A message above ``max_message_bytes`` is answered by an error; one above this multiple of it is
+not even read, and closes the connection with code 1009."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,48 +22,49 @@ class Limits:
     """The limits of a server; ``None`` disables one where that is allowed.
 
     Raises:
-        ValueError: A limit is zero or negative, or `watch` is another word.
+        ValueError: A limit is zero or negative, or ``watch`` is not a known level.
     """
 
     max_calls: int = 100
     """Calls at the same time; the next caller is refused with status 503."""
     max_message_bytes: int = 65_536
-    """Largest message of a client that is looked at."""
+    """The largest message of a client that is accepted, in bytes."""
     calls_per_address: int | None = 20
-    """Calls at the same time from one address, with IPv6 from one /64; None: no limit.  This
-    machine has none.  Behind a proxy, trust it, or all callers have one address."""
+    """Calls at the same time from one address (with IPv6, from one /64); ``None`` for no limit.
+    This machine has none.  Trust a proxy in front, or all callers share its address."""
     resumes_per_address: int | None = 5
-    """Connections of one address that have not told yet which call they go on with."""
+    """Connections of one address that have not said yet which call they resume."""
     audio_rate: float | None = 1.5
-    """Seconds of a caller's audio that are taken in a second, over 5 s; what is more is dropped
-    and counted.  None: no limit."""
+    """Seconds of a caller's audio accepted per second, averaged over 5 s; more is dropped and
+    counted.  ``None`` for no limit."""
     turns_per_s: float = 2.0
-    """Texts that a caller may send as turns per second and call, over a while."""
+    """Texts that a caller may send as turns per second and call, in the long run."""
     turn_burst: int = 10
-    """Texts that may come at once."""
+    """Texts that may arrive at once."""
     messages_per_s: float = 100.0
-    """JSON messages per second and call, over a while; playback positions alone are 10."""
+    """JSON messages per second and call, in the long run; playback positions alone are 10."""
     message_burst: int = 200
-    """JSON messages that may come at once."""
+    """JSON messages that may arrive at once."""
     resume_s: float = 20.0
-    """Seconds that a call waits for a client whose line has dropped; 0: it ends with its line.  A
-    telephone that changes from one network to another takes a few."""
+    """Seconds that a call waits for a client whose line dropped; with 0, it ends with its line.
+    A telephone that changes networks takes a few seconds."""
     silence_s: float | None = 120.0
-    """Seconds without any message of the client (audio counts, so does ping) that end a call."""
+    """After how many seconds without any message of the client (audio and pings count) a call
+    ends."""
     stall_s: float | None = 10.0
-    """Seconds in which a client takes nothing of what is sent to it that end a call."""
+    """After how many seconds in which a client reads nothing a call ends."""
     max_waiting_bytes: int = 1_000_000
     """Bytes that may wait for a slow client; 1 MB is 20 s of 24 kHz audio."""
     handshake_s: float = 10.0
-    """Seconds a client has for its HTTP request."""
+    """Seconds that a client has for its HTTP request."""
     close_s: float = 2.0
-    """Seconds a client has to take the last messages and the close frame of its call."""
+    """Seconds that a client has to read the last messages and the close frame of its call."""
     drain_s: float = 10.0
-    """Seconds that calls have to end when the server stops."""
+    """Seconds that calls may take to end when the server stops."""
     watch: WatchLevel = "events"
-    """What clients may see of their own calls: ``off``, nothing but what the protocol tells anyway;
-    ``events``, all that happens, without words; ``words``, also what people say, and what tools are
-    given and return."""
+    """What clients may see of their own calls: ``off``, only what the protocol needs; ``events``,
+    every event without the words in it; ``words``, also what people say, and what tools are given
+    and return."""
 
     def __post_init__(self) -> None:
         """Check every bound."""
@@ -90,8 +91,8 @@ class RateLimit:
         """Start with a full bucket.
 
         Args:
-            per_s: Tokens that come back each second.
-            burst: Tokens the bucket holds.
+            per_s: Tokens added each second.
+            burst: Tokens that the bucket holds.
         """
         self._per_s = per_s
         self._burst = float(burst)
@@ -99,8 +100,8 @@ class RateLimit:
         self._at_s = trio.current_time()
 
     def take(self, cost: float = 1.0) -> bool:
-        """Take a token, or `cost` of them; False when there are fewer."""
-        now_s = trio.current_time()  # in place, as this comes with each frame
+        """Take ``cost`` tokens; False if there are fewer."""
+        now_s = trio.current_time()  # inlined: this runs for each frame
         tokens = min(self._burst, self._tokens + (now_s - self._at_s) * self._per_s)
         self._at_s = now_s
         is_enough = tokens >= cost

@@ -10,10 +10,10 @@ from ._origins import is_loopback
 
 
 async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
-    """Listen on an address; with port 0 on one free port.
+    """Listen on an address; port 0 picks a free port.
 
     Args:
-        host: The address, or a name that stands for several.
+        host: The address, or a name, which may have several addresses.
         port: The TCP port.
 
     Raises:
@@ -21,7 +21,7 @@ async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
     """
     listeners = await trio.open_tcp_listeners(port, host=host)
     if port == 0:
-        # Each address of a name would get a port of its own: keep the first.
+        # Each address of a name would get a different port: keep the first.
         for other in listeners[1:]:
             await other.aclose()
         del listeners[1:]

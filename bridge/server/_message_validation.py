@@ -1,7 +1,7 @@
 """Validates messages of the native protocol: bytes and text in, typed messages out, no I/O.
 
-This module alone validates what the other side sends.  It ignores unknown fields, so that newer
-peers are understood; everything else that is wrong raises ``ProtocolViolationError``.
+Only this module validates what the other side sends.  It ignores unknown fields, so that newer
+peers are understood; anything else that is wrong raises ``ProtocolViolationError``.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def decode_client(data: str | bytes, *, max_bytes: int = 65_536) -> ClientMessag
             the bytes are.
     """
     if isinstance(data, str):
-        # A character of UTF-8 has at most 4 bytes; encoding again for an exact count is not worth
-        # its time.
+        # A character has at most 4 bytes in UTF-8; encoding again just to count them would cost
+        # too much.
         if len(data) > max_bytes:
             raise ProtocolViolationError("too_large", f"a message has at most {max_bytes} bytes")
         return _parse(data, _CLIENT_MODELS)  # type: ignore[return-value]  # by the table

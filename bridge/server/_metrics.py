@@ -1,4 +1,4 @@
-"""The server's numbers, in Prometheus' text format.
+"""The server's metrics, in Prometheus' text format.
 
 Source of the format: prometheus.io/docs/instrumenting/exposition_formats, text format 0.0.4.
 """
@@ -17,10 +17,10 @@ from ..events import AnswerStage
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 DURATION_BUCKETS_S = (1, 5, 15, 30, 60, 120, 300, 600, 1800)
-"""From a caller who hangs up at once to half an hour; five minutes is a long support call."""
+"""From a caller who hangs up at once to half an hour; a long support call takes five minutes."""
 
 DELAY_BUCKETS_S = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-"""A frame of audio lasts 0.02 s; from 0.25 s on a line of the log says who blocks the loop."""
+"""A frame of audio lasts 0.02 s; from 0.25 s on, a log line says what blocks the loop."""
 
 
 KNOWN_REASONS = frozenset(
@@ -35,26 +35,26 @@ KNOWN_REASONS = frozenset(
         "silence",
     }
 )
-"""Reasons with a row of their own in the metrics; an agent may end calls with any word."""
+"""Reasons with their own row in the metrics; an agent may end calls with any word."""
 
 
 BUDGETS = ("audio", "calls", "failed_tokens", "handshakes", "resumes", "silent", "turns")
-"""What is bounded by call or by address, and shown from the start, at 0."""
+"""The budgets by call or by address, shown from the start, at 0."""
 
 
 @final
 class Histogram:
-    """How many values there were, by size, and their sum.
+    """Counts values by size, and sums them.
 
     Attributes:
         count: How many values there were.
-        sum: Of all values.
+        sum: The sum of all values.
     """
 
     __slots__ = ("_bounds", "_counts", "count", "sum")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """Count by these upper bounds, which rise; each belongs to its bucket."""
+        """Count by these rising upper bounds; each is inclusive."""
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
         self.count = 0
@@ -67,7 +67,7 @@ class Histogram:
         self.sum += value
 
     def lines(self, name: str, text: str) -> Iterator[str]:
-        """Yield its lines in the exposition."""
+        """Yield its lines of the exposition."""
         yield f"# HELP {name} {text}"
         yield f"# TYPE {name} histogram"
         for bound, count in zip(self._bounds, accumulate(self._counts), strict=False):
@@ -132,15 +132,15 @@ class Metrics:
     def _lines(self) -> Iterator[str]:
         yield from _plain("calls_active", "gauge", "Calls that are open now.", self.calls_active)
         yield from _plain(
-            "calls_waiting", "gauge", "Calls whose line has dropped.", self.calls_waiting
+            "calls_waiting", "gauge", "Calls whose connection has dropped.", self.calls_waiting
         )
         yield from _plain(
-            "lines_lost_total", "counter", "Times the line of a call dropped.", self.lines_lost
+            "lines_lost_total", "counter", "Times a call's connection dropped.", self.lines_lost
         )
         yield from _plain(
             "reconnects_total",
             "counter",
-            "Times a call went on over another line.",
+            "Times a call continued over a new connection.",
             self.reconnects,
         )
         yield from _labelled("calls_total", "Calls that ended.", "reason", self.calls)
@@ -149,13 +149,13 @@ class Metrics:
         )
         yield from _labelled(
             "over_budget_total",
-            "What was refused or dropped for being too much.",
+            "What was refused or dropped because it exceeded a budget.",
             "budget",
             self.over_budget,
         )
         yield from self._durations.lines("bargein_call_duration_seconds", "How long calls were.")
         yield from self.loop_delay.lines(
-            "bargein_loop_delay_seconds", "How long the event loop took to come round."
+            "bargein_loop_delay_seconds", "How late the event loop ran what was due."
         )
         yield from _plain(
             "barge_ins_total", "counter", "Times queued speech was cleared.", self.barge_ins
@@ -176,11 +176,11 @@ class Metrics:
             self.stages_stalled,
         )
         yield from _circuit_lines()
-        yield from _labelled("errors_total", "Errors told to clients.", "code", self.errors)
+        yield from _labelled("errors_total", "Errors sent to clients.", "code", self.errors)
 
 
 def _circuit_lines() -> Iterator[str]:
-    """Yield the lines of the providers that stand in for one another; none without any."""
+    """Yield the lines of the providers with a circuit; none without any."""
     resting, failures = [], []
     for kind, name, is_open, count in circuits():
         labels = f'{{kind="{kind}",provider="{_safe(name)}"}}'

@@ -1,4 +1,4 @@
-"""The caller's side of a call over the native protocol: events out, messages in, no I/O."""
+"""The transport of the native protocol: events out, messages in, no I/O."""
 
 from __future__ import annotations
 
@@ -88,16 +88,16 @@ log = structlog.get_logger()
 
 @final
 class NativeTransport:
-    """A caller on a WebSocket: sends what reaches the caller, and says what the caller does.
+    """A caller on a WebSocket: sends the caller's events, and applies the caller's messages.
 
     Every method is synchronous and never waits.
 
     Attributes:
         audio: Whether the caller hears audio.
-        sample_rate_hz: The rate of the audio that `play` takes, in Hz.
-        ended: The reason told to the client, or None while nothing was told.
-        has_reported: Whether the client has ever told what it plays.
-        cleared: Times the caller's audio was cleared.
+        sample_rate_hz: The sample rate of the audio for ``play()``, in Hz.
+        ended: The reason sent to the client; ``None`` until then.
+        has_reported: Whether the client has ever reported playback.
+        cleared: How often the caller's audio was cleared.
     """
 
     __slots__ = (
@@ -118,17 +118,17 @@ class NativeTransport:
         on_received: Callable[[int], None] = lambda count: None,
         on_played: Callable[[int, float], None] = lambda utterance, played_ms: None,
     ) -> None:
-        """Keep the outbox, which somebody else runs.
+        """Keep the outbox, which its connection runs.
 
         Args:
             outbox: Where messages are queued.
             metrics: The server's counts.
             audio: False for a caller who reads.
-            watch: What the client may see of what happens in its call.
-            verbs: Those that the client may use.
-            greet: Tells the client that the call is open; called before anything is told of it.
-            on_received: Told how many messages the client has got.
-            on_played: Told how far the client has played an utterance, in milliseconds.
+            watch: How much of its call the client may see.
+            verbs: The verbs that the client may use.
+            greet: Tells the client that the call is open; called before anything else is sent.
+            on_received: Called with how many messages the client has received.
+            on_played: Called with how far the client has played an utterance, in milliseconds.
         """
         self.audio = audio
         self.sample_rate_hz = OUTPUT_RATE_HZ
@@ -153,7 +153,7 @@ class NativeTransport:
         outbox.spare = self._next_seen
 
     def attached(self, call: Call) -> None:
-        """Keep the call, which tells what utterance a text belongs to."""
+        """Keep the call, which knows the utterance of each text."""
         self._call = call
         self._words.attached(call.router.call_at)
         self._greet(call)
@@ -162,7 +162,7 @@ class NativeTransport:
     # --- to the caller --------------------------------------------------------------------------
 
     def send(self, message: Message) -> None:
-        """Tell the client of an event that reached the caller."""
+        """Send the client an event."""
         match message.event:
             case AgentResponse(content=text):
                 said = message.tag
@@ -181,12 +181,11 @@ class NativeTransport:
                     self.send_message(wire)
 
     def _player_number(self, utterance: int) -> int:
-        """Return the number by which the player knows an utterance: another one if it was given it
-        again."""
+        """Return the number under which the player has an utterance: a new one after a resend."""
         return utterance if self._call is None else self._call.speaking.player_number(utterance)
 
     def send_message(self, message: ServerMessage) -> None:
-        """Queue a message behind all that waits; nothing follows ``ended``."""
+        """Queue a message behind all waiting ones; nothing follows ``ended``."""
         self._words.flush()
         self._queue(message)
 
@@ -211,7 +210,7 @@ class NativeTransport:
         request: int | str | None = None,
         detail: str | None = None,
     ) -> None:
-        """Tell the client of an error, and count it."""
+        """Send the client an error, and count it."""
         self._metrics.errors[code] += 1
         self.send_message(ErrorMessage(code=code, message=text, request=request, detail=detail))
 
@@ -224,11 +223,11 @@ class NativeTransport:
             self.ended = reason
 
     def end_without_call(self, reason: str) -> None:
-        """Record why no call came about; the client was told already, and nothing follows."""
+        """Record why no call was opened; the client knows already, and nothing follows."""
         self.ended = reason
 
     def play(self, utterance: int, pcm: bytes) -> None:
-        """Queue audio, unless its utterance was cleared before.
+        """Queue audio, unless its utterance was cleared.
 
         Args:
             utterance: The number of the utterance; numbers rise.
@@ -242,10 +241,10 @@ class NativeTransport:
         self._outbox.put_audio(utterance, pcm)
 
     def clear(self, utterance: int, reason: str) -> None:
-        """Drop the audio that waits, up to and including an utterance, and tell the client to.
+        """Drop waiting audio up to and including an utterance, and tell the client to do so too.
 
-        Nothing of those utterances is sent after this, and the client hears of it before any
-        later message.
+        Nothing of those utterances is sent after this, and the client gets the message before any
+        later one.
 
         Args:
             utterance: The fence.
@@ -260,29 +259,29 @@ class NativeTransport:
         self._outbox.put_first(encode(message))
 
     def hold(self, on: bool) -> None:
-        """Have the client's player hold at the sample that is next, or go on with it.
+        """Hold the client's player at its next sample, or resume it there.
 
-        The client hears of it before all that waits, in the order of holds and clears.
+        The client gets this before all waiting messages, in the order of holds and clears.
 
         Args:
-            on: False: go on.
+            on: True holds, False resumes.
         """
         self._held = on
         self.tell_hold()
 
     def tell_hold(self) -> None:
-        """Tell the client's player, in front of all that waits, whether it holds now."""
+        """Tell the client's player whether it is held now, in front of all waiting messages."""
         if self.audio and self.ended is None:
             self._outbox.put_first(encode(Hold(on=self._held)))
 
     def settle(self) -> None:
-        """Tell the client that every verb it has used is settled; for a call that is closed."""
+        """Tell the client that every verb it used has settled; for a closed call."""
         self._remote.settle_all()
 
     # --- from the caller ------------------------------------------------------------------------
 
     def receive(self, message: ClientMessage, call: Call) -> None:
-        """Do to the call what the client asked for.
+        """Apply a client's message to the call.
 
         Args:
             message: A message, decoded.
@@ -329,9 +328,9 @@ class NativeTransport:
 
     def _hear(self, pcm: bytes, call: Call) -> None:
         if not self.audio:
-            return  # hello said so; a microphone that is still on is no error
+            return  # hello said so; a microphone that is still on is not an error
         if self._muted:
-            # Silence, not nothing: voice activity and end of turn count frames.
+            # Silence rather than nothing: VAD and endpointing count frames.
             pcm = bytes(len(pcm))
         if len(pcm) == FRAME_BYTES and not self._microphone:
             self._metrics.frames_in += 1
@@ -363,17 +362,17 @@ def _wire_message(event: object, message: Message) -> ServerMessage | None:
         case StateChanged(state=state, number=number):
             return State(state=state, number=number)
         case UserAudio() | AgentAudio() | AgentTextComplete() | AgentAudioComplete():
-            return None  # audio goes by play(); the others are between the call and its voice
+            return None  # play() sends audio; the others are between the call and its voice
         case VoiceWords() | TurnLikelyOver():
-            return None  # words that may be nobody's turn; who may see them asks with `watch`
+            return None  # words that may not become a turn; clients that may see them use `watch`
         case _ if is_operators(event):
             return None  # see _operators.py
         case CallEnded():
-            return None  # `ended` is the last message: whoever runs the call says it
+            return None  # `ended` is the last message: the session sends it
         case UserTranscriptionReceived(content=text, final=final, language=language):
             return Transcript(role="user", text=text, final=final, language=language or None)
         case AgentSpeechCut(utterance=number, heard=heard, unheard=unheard, at_ms=at_ms):
             return Cut(utterance=number, heard=heard, rest=unheard, at_ms=at_ms)
     if not isinstance(event, Event):
-        return None  # plain dataclasses and models are for the routes of the call alone
+        return None  # plain dataclasses and models are only for the routes of the call
     return OtherEvent(name=message.alias, data=event.model_dump(exclude={"type"}))

@@ -1,7 +1,7 @@
-"""The watch socket: operators see the questions that are theirs, of all calls, and answer them.
+"""The watch socket: operators see their questions of all calls, and answer them.
 
-Rule 1. Only a question with ``by="operator"`` is told here, and only who has the right gets here.
-Rule 2. An operator that reads too slowly loses its connection, and no call waits for it.
+Rule 1. It shows only questions with ``by="operator"``, and only to callers with that right.
+Rule 2. An operator that reads too slowly loses its connection; no call waits for it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OperatorQuestion(Wire):
     type: Literal["question"] = "question"
     call: str
     user: str
-    """Whom the call's identity names; empty for nobody in particular."""
+    """The user of the call's identity; empty for nobody in particular."""
     id: str
     tool: str
     arguments: JsonObject
@@ -70,7 +70,7 @@ class OperatorAnswer(Wire):
 
 
 class OperatorError(Wire):
-    """An answer that could not be taken."""
+    """An answer that was not accepted."""
 
     type: Literal["error"] = "error"
     message: str
@@ -81,17 +81,17 @@ class Operators:
     """The operators of a server, and the calls whose questions they answer."""
 
     def __init__(self) -> None:
-        """Begin with no call and nobody there."""
+        """Start without calls and operators."""
         self._calls: dict[str, Call] = {}
         self._outboxes: set[Outbox] = set()
 
     @property
     def is_full(self) -> bool:
-        """Whether no further operator is taken."""
+        """Whether no further operator is admitted."""
         return len(self._outboxes) >= MAX_OPERATORS
 
     def attend(self, call: Call) -> None:
-        """Tell the operators of a call's questions from now on."""
+        """Show a call's questions to the operators from now on."""
         self._calls[call.call_id] = call
 
         def asked(message: Message) -> None:
@@ -115,7 +115,7 @@ class Operators:
         self._calls.pop(call_id, None)
 
     async def serve(self, connection: Connection) -> None:
-        """Carry one operator's connection until it is over; cancelling it is safe."""
+        """Serve one operator's connection until it is over.  Cancelling this is safe."""
         outbox = Outbox(
             max_bytes=MAX_WAITING_BYTES, on_broken=lambda: connection.end_with(TOO_SLOW, "too slow")
         )
@@ -136,7 +136,7 @@ class Operators:
             self._outboxes.remove(outbox)
 
     def _handle(self, data: Data) -> str:
-        """Do what an operator says; return what is wrong with it, if anything."""
+        """Apply an operator's message; return what is wrong with it, empty for nothing."""
         try:
             answer = OperatorAnswer.model_validate_json(data)
         except ValidationError:
@@ -155,7 +155,7 @@ class Operators:
 
 
 def is_operators(event: object) -> bool:
-    """Whether an event is for the operators alone: their questions and answers, and their tools."""
+    """Whether an event is only for operators: their questions, their answers and their tools."""
     match event:
         case PermissionRequested(by="operator") | PermissionAnswered(by="operator"):
             return True

@@ -1,8 +1,8 @@
-"""Which Host and which Origin a server answers: its own names, and the pages that may call.
+"""Checks Host and Origin: the server's own names, and the pages that may call.
 
-A browser sends the Origin of the page that connects, and a page cannot change it: so no page of
-strangers uses a person's microphone here.  A foreign name in Host may have been rebound to this
-server's address, which makes a stranger's page look like one of ours (DNS rebinding).
+A browser sends the Origin of the page that connects, and a page cannot change it, so no foreign
+page can use a person's microphone here.  A foreign name in Host may have been rebound to this
+server's address, which makes a foreign page look like the server's own (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from websockets.datastructures import Headers
 from ._access import Access
 
 _AUTHORITY = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\])(:[0-9]{1,5})?")
-"""A name or an address, and a port, as Host and Origin have them (RFC 9110, section 7.2; RFC 6454,
-section 7); underscores are in the names of containers.  What else a URL may hold there, such as a
-user, is nobody's host."""
+"""A name or an address, and a port, as in Host and Origin (RFC 9110, section 7.2; RFC 6454, section
+7); names of containers have underscores.  Anything else that a URL allows there, such as a user,
+is rejected."""
 
 
 @final
 class OriginCheck:
-    """Judges the Host and the Origin of requests."""
+    """Checks the Host and the Origin of requests."""
 
     def __init__(self, access: Access) -> None:
-        """Begin.
+        """Keep the rules.
 
         Args:
-            access: By what names the server is reached, and which pages may call.
+            access: Under which names the server is reached, and which pages may call.
         """
         self._access = access
         self._host_names = frozenset(name.lower().rstrip(".") for name in access.host_names)
 
     def knows_host(self, headers: Headers) -> bool:
-        """Whether a Host is ours: a foreign name may have been rebound to this address."""
+        """Whether a Host is the server's own; a foreign name may have been rebound to it."""
         host = _hostname(header_of(headers, "Host")).rstrip(".")
         if is_loopback(host) or host in self._host_names:
             return True
-        return self._access.listens_publicly and _is_address(host)  # nobody rebinds an address
+        return self._access.listens_publicly and _is_address(host)  # an address cannot be rebound
 
     def allows(self, headers: Headers) -> bool:
         """Whether the page that connects may call."""
         if "Origin" not in headers:
-            return True  # no browser: nobody's page is abused
+            return True  # not a browser, so no page is abused
         origin = header_of(headers, "Origin").lower()
         if self._access.origins is not None:
             return self._is_listed(origin)
@@ -83,7 +83,7 @@ def _is_address(host: str) -> bool:
 
 
 def _hostname(host: str) -> str:
-    """Return the name or the address that a Host or an Origin has; empty if it is none."""
+    """Return the name or the address in a Host or an Origin; empty if it is invalid."""
     if not _AUTHORITY.fullmatch(host):
         return ""
     try:
@@ -93,6 +93,6 @@ def _hostname(host: str) -> str:
 
 
 def header_of(headers: Headers, name: str) -> str:
-    """Return a header that a request must bring once; empty if it is missing or repeated."""
+    """Return a header that must occur exactly once; empty if it is missing or repeated."""
     values = headers.get_all(name)
     return values[0] if len(values) == 1 else ""

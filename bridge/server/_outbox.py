@@ -1,4 +1,4 @@
-"""What waits to be sent to one client: a bounded queue whose audio can be dropped."""
+"""The messages that wait to be sent to one client: a bounded queue whose audio can be dropped."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import final
 from ..websocket import Data
 
 Entry = tuple[int | None, Data]
-"""What waits: a message, with no utterance; or audio without its header, and its utterance."""
+"""A waiting message without an utterance, or audio without its header and with its utterance."""
 
 AUDIO_HEADER = struct.Struct("<I")
-"""What audio begins with on the wire: the number of its utterance."""
+"""The header of audio on the wire: the number of its utterance."""
 
 
 @final
 class Outbox:
     """The source of a connection: messages in the order of the wire.
 
-    Queueing is synchronous, so whoever queues may be cancelled at will.  When the peer reads too
-    slowly for the bound, the outbox breaks: it calls ``on_broken`` once, drops what it has and
-    takes nothing more.
+    Queueing is synchronous, so the code that queues may be cancelled at will.  When the peer reads
+    too slowly for the bound, the outbox breaks: it calls ``on_broken`` once, drops its messages and
+    accepts no more.
 
     Attributes:
-        dropped: Messages that were queued or offered and never sent.
+        dropped: Messages that were queued or offered but never sent.
         sent: Messages that the connection has taken.
-        is_closed: Whether nothing more is taken.
-        on_next: Told of each message as it is taken, in order: the utterance of audio and its PCM,
-            or None and the message.
-        spare: Asked for a message whenever none waits to be sent; it may give none.
+        is_closed: Whether nothing more is accepted.
+        on_next: Called with each message as it is taken, in order: the utterance of audio and its
+            PCM, or ``None`` and the message.
+        spare: Called for a message whenever none waits to be sent; may return ``None``.
     """
 
     __slots__ = (
@@ -40,7 +40,7 @@ class Outbox:
     def __init__(
         self, *, max_bytes: int = 1_000_000, on_broken: Callable[[], None] = lambda: None
     ) -> None:
-        """Begin empty.
+        """Start empty.
 
         Args:
             max_bytes: Bytes (characters of text) that may wait; more breaks the outbox.
@@ -55,7 +55,7 @@ class Outbox:
         self.spare: Callable[[], Data | None] = lambda: None
         self._max_bytes = max_bytes
         self._on_broken = on_broken
-        # Mostly there is nothing in them, and an empty deque takes 0.8 kB.
+        # Lists: both are usually empty, and an empty deque takes 0.8 kB.
         self._urgent: list[Data] = []
         self._queue: list[Entry] = []
         self._waiting_bytes = 0
@@ -67,11 +67,11 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """Messages that wait to be sent."""
+        """How many messages wait to be sent."""
         return len(self._urgent) + len(self._queue)
 
     def put(self, data: Data) -> None:
-        """Queue a message behind those that wait; ``drop_audio`` keeps it."""
+        """Queue a message behind waiting ones; ``drop_audio()`` keeps it."""
         waiting_bytes = self._waiting_bytes + len(data)
         if self._is_broken or self.is_closed or waiting_bytes > self._max_bytes:
             self._refuse()
@@ -81,9 +81,9 @@ class Outbox:
         self._on_news()
 
     def put_audio(self, utterance: int, pcm: bytes) -> None:
-        """Queue audio behind what waits.
+        """Queue audio behind waiting messages.
 
-        It gets its header as it is sent, so that the very bytes wait that others keep, too.
+        Its header is added when it is sent, so that the queue shares the bytes object with others.
 
         Args:
             utterance: The number of its utterance.
@@ -94,13 +94,13 @@ class Outbox:
             self._on_news()
 
     def put_first(self, data: Data) -> None:
-        """Queue a message in front of all that wait, behind earlier ones queued like this."""
+        """Queue a message in front of waiting ones, but behind earlier ones queued like this."""
         if self._admit(data):
             self._urgent.append(data)
             self._on_news()
 
     def drop_audio(self, fence: int) -> int:
-        """Drop the audio that waits, of all utterances up to and including ``fence``.
+        """Drop the waiting audio of all utterances up to and including ``fence``.
 
         Args:
             fence: The number of an utterance.
@@ -120,15 +120,15 @@ class Outbox:
         return dropped
 
     def wake(self) -> None:
-        """Have the connection look for something to send; for who has it in `spare`."""
+        """Make the connection look for something to send; called by the owner of ``spare``."""
         self._on_news()
 
     def take_over(self, other: Outbox, before: Iterable[Entry] = ()) -> None:
-        """Queue what waits in another outbox, which breaks without telling anybody.
+        """Take over the waiting messages of another outbox, which breaks silently.
 
         Args:
-            other: The outbox of a connection that is lost or given up; its counts go over too.
-            before: What to queue in front of that.
+            other: The outbox of a connection that is lost or given up; its counts are added.
+            before: Messages to queue in front of those.
         """
         for utterance, data in before:
             self._queue.append((utterance, data))
@@ -144,12 +144,12 @@ class Outbox:
         self._on_news()
 
     def close(self) -> None:
-        """Take nothing more; the connection is closed once all that waits is sent."""
+        """Accept nothing more; the connection is closed once everything waiting is sent."""
         self.is_closed = True
         self._on_news()
 
     def next(self) -> Data | None:
-        """Take the message that is due; ``None`` if there is none."""
+        """Remove and return the next message; ``None`` if there is none."""
         utterance: int | None = None
         if self._urgent:
             data = self._urgent.pop(0)
@@ -175,11 +175,11 @@ class Outbox:
         return True
 
     def _refuse(self) -> None:
-        """Drop a message, and break if that is because too much waits."""
+        """Drop a message, and break if the reason is that too much waits."""
         self.dropped += 1
         if not (self._is_broken or self.is_closed):
             self._is_broken = True
-            self._on_broken()  # who hears of it may take over what waits
+            self._on_broken()  # it may take over the waiting messages
             self.dropped += self.waiting
             self._clear()
             self.close()

@@ -1,7 +1,7 @@
-"""Who calls, behind a proxy: only what a trusted proxy says is believed.
+"""Finds the caller behind a proxy; only trusted proxies are believed.
 
 Sources: RFC 7239 for ``Forwarded``; ``X-Forwarded-For`` and ``-Proto`` as nginx, Caddy and Envoy
-write them, each proxy adding the address that it saw at the end.
+write them: each proxy appends the address that it saw.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, final
 from websockets.datastructures import Headers
 
 MAX_HOPS = 20
-"""Entries that are looked at, from the end."""
+"""How many entries are read, from the end."""
 
 _PAIR = re.compile(r'(?:^|[;,\s])(for|proto)\s*=\s*(?:"([^"]*)"|([^;,\s"]+))', re.IGNORECASE)
 
@@ -31,13 +31,13 @@ class TrustedProxies:
     """The addresses of proxies whose headers are believed."""
 
     def __init__(self, proxies: Sequence[str] = ()) -> None:
-        """Keep the nets.
+        """Keep the networks.
 
         Args:
-            proxies: Addresses or nets, as ``"127.0.0.1"`` and ``"10.0.0.0/8"``.
+            proxies: Addresses or networks, such as ``"127.0.0.1"`` and ``"10.0.0.0/8"``.
 
         Raises:
-            ValueError: One of them is none.
+            ValueError: One of them is neither.
         """
         try:
             self._nets = [ipaddress.ip_network(proxy) for proxy in proxies]
@@ -56,7 +56,7 @@ class TrustedProxies:
         Args:
             peer: The address of the other end of the socket.
             secure: Whether the socket is encrypted.
-            headers: Of the request.
+            headers: The headers of the request.
         """
         if not self.trusts(peer):
             return Seen(peer, secure)
@@ -65,14 +65,14 @@ class TrustedProxies:
         for hop in reversed(hops[-MAX_HOPS:]):
             address = _address(hop)
             if address is None:
-                break  # what stands before it may be anybody's word
+                break  # anybody may have written the entries before it
             client = address
             if not self.trusts(address):
                 break
         return Seen(client, secure or (bool(protos) and protos[-1].lower() == "https"))
 
     def trusts(self, peer: str) -> bool:
-        """Whether an address is that of a proxy whose headers are believed."""
+        """Whether an address is that of a trusted proxy."""
         address = _parsed(peer)
         return address is not None and any(address in net for net in self._nets)
 

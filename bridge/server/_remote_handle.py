@@ -1,4 +1,4 @@
-"""The handle of a call in the hands of its client: messages in, receipts and views out, no I/O."""
+"""The handle of a call for its client: messages in, receipts and snapshots out, no I/O."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", Stopped, StillRunning, StepView, ToolView)
 
 MAX_UNSETTLED = 64
-"""Verbs of one client that may wait to settle; a person uses a few in a minute.  The Stop key works
-beyond it."""
+"""How many verbs of one client may be settling; a person uses a few in a minute.  The Stop key
+always works."""
 
 SHOWN: tuple[Verb, ...] = tuple(verb for verb in VERBS if verb != "shutdown")
-"""The verbs that a snapshot tells about."""
+"""The verbs that a snapshot describes."""
 
 EVERYBODYS: tuple[Verb, ...] = ("barge_in", "cancel", "emergency_stop")
-"""What every caller may do to its own call: stop it.  Talking over the agent does as much as
-``barge_in``."""
+"""The verbs that every caller may use on its own call: those that stop it.  Talking over the agent
+does as much as ``barge_in``."""
 
 NOT_YOURS = "not open to callers of this server; the app can give the right 'control'"
 
 CAP_PARTS = 20
-"""A cap is told anew when another twentieth of it is used: finer than a person can see."""
+"""A cap is sent again when another twentieth of it is used: finer than a person can see."""
 
 
 @final
 class RemoteHandle:
-    """Does to a call what its client asks of the handle, and tells what came of it.
+    """Applies a client's messages to the handle of its call, and sends the results.
 
     Every method is synchronous and never waits.
     """
@@ -72,11 +72,11 @@ class RemoteHandle:
     def __init__(
         self, tell: Callable[[ServerMessage], None], verbs: Collection[Verb] = VERBS
     ) -> None:
-        """Begin with nothing under way.
+        """Start without verbs under way.
 
         Args:
             tell: Queues a message for the client.
-            verbs: Those that the client may use.
+            verbs: The verbs that the client may use.
         """
         self._tell = tell
         self._verbs = verbs
@@ -86,7 +86,7 @@ class RemoteHandle:
         self._told: SnapshotMessage | None = None
 
     def receive(self, message: HandleMessage, call: Call) -> None:
-        """Do what a message asks for.
+        """Apply a message.
 
         Args:
             message: A message, decoded.
@@ -114,7 +114,7 @@ class RemoteHandle:
                 assert_never(message)
 
     def settle_all(self) -> None:
-        """Send that every verb has settled: the call is closed, so everything is over."""
+        """Send that every verb has settled, because the call is closed."""
         for receipt_id in tuple(self._unsettled):
             self._settle(receipt_id)
 
@@ -126,7 +126,7 @@ class RemoteHandle:
             call.on_touch.append(self._touched)
 
     def _touched(self) -> None:
-        """Send what the call is doing, if that differs from what was sent last."""
+        """Send a snapshot, if it differs from the last one sent."""
         if self._call is None or self._followed is None:
             return
         now = snapshot_of(self._call, self._followed, self._verbs)
@@ -215,7 +215,7 @@ def _receipt(receipt: Receipt, request: Request | None) -> VerbReceipt:
 
 
 def _callers(tools: Iterable[_T]) -> Iterator[_T]:
-    """Yield what the caller may be told of: all but the tools that ask the operator."""
+    """Yield the tools that the caller may see: all but those that ask the operator."""
     return (one for one in tools if not one.for_operator)
 
 
@@ -237,8 +237,8 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
 
     Args:
         call: The call.
-        request: Of the question.
-        verbs: Those that the client may use; the others are told as impossible.
+        request: The id of the request.
+        verbs: The verbs that the client may use; the others are shown as impossible.
     """
     now = call.snapshot()
     return SnapshotMessage(
@@ -291,7 +291,7 @@ def _verb_now(call: Call, verb: Verb, verbs: Collection[Verb]) -> VerbNow:
 
 
 def _essence(shown: SnapshotMessage) -> SnapshotMessage:
-    """Return what counts as a change: all but what only grows."""
+    """Return the part that counts as a change: all but values that only grow."""
     return shown.model_copy(
         update={
             "elapsed_ms": 0.0,

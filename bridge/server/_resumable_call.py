@@ -1,9 +1,9 @@
 """One call from its hello to its last message, over as many connections as it takes.
 
-Rule 1. The writer of a line is stopped last, so what the call says while it ends is heard.
-Rule 2. Whatever goes wrong ends this call, with a reason, and nothing else.
-Rule 3. A lost line ends nothing: the agent's voice is held until the client is back, or the time
-for that is over.  A client that closes its line by itself has left.
+Rule 1. The writer of a line is stopped last, so that the last words of an ending call are sent.
+Rule 2. Whatever goes wrong ends only this call, with a reason.
+Rule 3. A lost line does not end the call: the agent's voice is held until the client is back, or
+the time for that is over.  A client that closes its line itself has left.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     from .._call_request import CallRequest
 
 UNWIND_S = 1.0
-"""How long the tasks of an ended call may take before the client is told that it is over."""
+"""How many seconds the tasks of an ended call may take before the client is told of the end."""
 
 STALLED_S = 1.0
-"""How long a client that tells what it plays, four times a second, may be silent while the agent
-speaks: then its line has stalled, and what is said would be lost."""
+"""After how many silent seconds the line of a client counts as stalled while the agent speaks: it
+normally reports playback four times a second, and further speech would be lost."""
 
 CONNECTION = "connection"
-"""The reason for which the agent's voice is held."""
+"""The reason of the hold on the agent's voice."""
 
 log = structlog.get_logger()
 
 
 class _Refused(Exception):
-    """The call is not opened; its client is told why."""
+    """The call is not opened, for a reason that its client gets."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -62,8 +62,8 @@ class Session:
     """A call of the native protocol.
 
     Attributes:
-        call_id: Names the call in logs.
-        is_over: Whether the call is over and its client knows, or cannot be told now.
+        call_id: The id of the call in logs.
+        is_over: Whether the call is over, and its client knows or cannot be told.
     """
 
     __slots__ = (
@@ -85,12 +85,12 @@ class Session:
         """Keep what the call needs; nothing happens before ``run``.
 
         Args:
-            app: What answers.
-            request: How the client asked for the call.
-            limits: Of the server.
+            app: The app.
+            request: The client's request for the call.
+            limits: The server's.
             metrics: The server's counts.
-            call_id: Names the call in logs.
-            on_open: Told of the call once it is open; must not raise.
+            call_id: The id of the call in logs.
+            on_open: Called with the call once it is open; must not raise.
         """
         self.call_id = call_id
         self.is_over = False
@@ -116,7 +116,7 @@ class Session:
         self._transport = NativeTransport(
             self._backlog,
             metrics,
-            # An app without a voice reads and writes, whatever the client would like.
+            # An app without speech is text-only, whatever the client asked for.
             audio=request.mode == "audio" and app.speech is not None,
             watch=limits.watch,
             verbs=verbs_of(request.identity),
@@ -127,7 +127,7 @@ class Session:
         self._intake = Intake(self._transport, limits, metrics)
 
     def end(self, reason: str) -> None:
-        """End the call now; the first reason given holds."""
+        """End the call now; the first reason counts."""
         if self._ending is None:
             self._ending = reason
             if self._call is not None:
@@ -138,9 +138,9 @@ class Session:
     # --- the call -------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Hold the call; returns once it is over and nobody can ask for its end any more.
+        """Run the call; return once it is over and no client can come back for its end.
 
-        Cancelling it ends the call without a word.
+        Cancelling this ends the call without a goodbye.
         """
         started_s = trio.current_time()
         self._metrics.calls_active += 1
@@ -175,7 +175,7 @@ class Session:
                     call.end(self._ending)
                 try:
                     await call.ended.wait()
-                finally:  # not before, as a task that waits takes 2 kB a call
+                finally:  # only now: a waiting task would take 2 kB a call
                     nursery.start_soon(self._announce_end, call)
         except BaseException as error:  # noqa: ASYNC103, BLE001  # the outermost edge of a call
             told, rest = contain(error)
@@ -190,7 +190,7 @@ class Session:
         """Return the conversation that the client names.
 
         Raises:
-            _Refused: It may not.
+            _Refused: The client may not open it.
         """
         if self._request.conversation is None:
             return None
@@ -204,7 +204,7 @@ class Session:
         raise _Refused("conversation_refused", "this conversation is not open to you")
 
     async def _announce_end(self, call: Call) -> None:
-        """Tell the end when the call's own tasks do not come to theirs."""
+        """Send the end even if the call's own tasks do not end in time."""
         await call.ended.wait()
         await trio.sleep(UNWIND_S)
         self._transport.finish(call.end_reason)
@@ -212,7 +212,7 @@ class Session:
     def _fail(self, errors: Exception) -> None:
         error = _first_of(errors)
         if self._call is None and isinstance(error, ConversationBusyError):
-            error = _Refused("conversation_in_use", "this conversation is going on in another call")
+            error = _Refused("conversation_in_use", "this conversation is open in another call")
         if isinstance(error, _Refused):
             self._refuse(error)
             return
@@ -230,7 +230,7 @@ class Session:
             self._line.give_up(REFUSED, refused.code)
 
     async def _say_goodbye(self) -> None:
-        self._transport.settle()  # nothing of the call is alive any more
+        self._transport.settle()  # nothing of the call runs any more
         reason = self._call.end_reason if self._call is not None else ""
         if self._failed and reason in ("", "ended"):
             reason = "failed"
@@ -268,7 +268,7 @@ class Session:
     # --- its lines ------------------------------------------------------------------------------
 
     def _open_outbox(self) -> Outbox:
-        """Return an outbox for the time between two lines, which nobody runs."""
+        """Return an outbox that nobody runs, for the time between two lines."""
         return Outbox(
             max_bytes=self._limits.max_waiting_bytes, on_broken=lambda: self.end("disconnected")
         )
@@ -278,7 +278,7 @@ class Session:
         self._backlog.greet(encode(hello(self._app, call, self._limits, token)))
 
     async def open_on(self, line: Line) -> None:
-        """Carry the call over its first line; returns when that line is over.
+        """Run the call on its first line; return when the line is over.
 
         Args:
             line: The line.
@@ -288,15 +288,15 @@ class Session:
         await self._carry(line)
 
     def can_resume(self, asked: Resume) -> bool:
-        """Whether a client that asks to go on with this call may, and has lost nothing for good."""
+        """Whether a client may resume this call, with nothing lost for good."""
         return self._tokens.fits(asked.token) and self._backlog.can_resume(asked)
 
     async def resume(self, line: Line, asked: Resume) -> None:
-        """Go on over another line; returns when that line is over.
+        """Continue on another line; return when that line is over.
 
         Args:
-            line: The line, which takes over from the one before if that still seems to be there.
-            asked: What ``can_resume`` has said yes to.
+            line: The line; it takes over from the previous one if that still seems to be up.
+            asked: What ``can_resume()`` accepted.
         """
         call = self._call
         assert call is not None  # a client has no token before the call is open
@@ -322,7 +322,7 @@ class Session:
         self._backlog.resume(line.outbox, asked, encode(greeting))
         log.info("line_resumed", lines=self._lines + 1)
         if asked.utterance is None and call.audio:
-            self._backlog.drop_audio(MAX_UTTERANCE)  # its player has nothing: all is given anew
+            self._backlog.drop_audio(MAX_UTTERANCE)  # its player is empty: everything is sent again
             call.speaking.resend()
         if self._transport.ended is not None:
             self._backlog.close()
@@ -346,7 +346,7 @@ class Session:
                 self._lose_line(line)
 
     def line_overflows(self, line: Line) -> None:
-        """End the call of a client that reads too slowly: another line would only flow over again.
+        """End the call of a client that reads too slowly: another line would only overflow again.
 
         Args:
             line: Its line.
@@ -355,7 +355,7 @@ class Session:
             self.end("disconnected")
 
     def _lose_line(self, line: Line) -> None:
-        """Keep what was not sent, and wait for the client, or end with its line."""
+        """Keep the unsent messages and wait for the client, or end the call with its line."""
         self._line = None
         self._backlog.leave()
         call = self._call
@@ -388,7 +388,7 @@ class Session:
         self.end("silence")
 
     def _mind_line(self) -> None:
-        """Hold the agent's voice while the line is there and nothing comes of it."""
+        """Hold the agent's voice while the line is up but silent."""
         call = self._call
         assert call is not None
         now_s = trio.current_time()
@@ -399,7 +399,7 @@ class Session:
                 self._stalled = True
                 log.info("line_stalled")
                 call.hold_speech(CONNECTION)
-        # No task for it: each takes 2 kB a call.
+        # An alarm, because a task takes 2 kB a call.
         call.router.call_at(self, due_s, self._mind_line)
 
     def _would_report(self, call: Call) -> bool:

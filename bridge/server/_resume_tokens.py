@@ -1,4 +1,4 @@
-"""The tokens by which a client resumes its call on a new connection."""
+"""The tokens with which a client resumes its call on a new connection."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ TOKEN_BYTES = 32
 
 @final
 class Tokens:
-    """The tokens that go on with one call; each connection has its own.
+    """The tokens that resume one call; each connection has its own.
 
-    The one before the newest holds, too, until the client has shown that it has the newest: a line
-    may drop before its first message has arrived.
+    The second newest stays valid until the client has shown that it has the newest: a line may drop
+    before its first message arrives.
     """
 
     __slots__ = ("_call_id", "_valid")
 
     def __init__(self, call_id: str) -> None:
-        """Begin without a token.
+        """Start without a token.
 
         Args:
-            call_id: Names the call; it is no secret, and the first part of each token.
+            call_id: The id of the call, which is no secret; the first part of each token.
         """
         self._call_id = call_id
         self._valid: tuple[bytes, ...] = ()
@@ -36,21 +36,21 @@ class Tokens:
         return f"{self._call_id}.{secret}"
 
     def confirm(self) -> None:
-        """Forget all but the newest: the client has it."""
+        """Forget all but the newest, because the client has it."""
         self._valid = self._valid[-1:]
 
     def revoke(self) -> None:
-        """Let no token hold any more."""
+        """Make all tokens invalid."""
         self._valid = ()
 
     def fits(self, token: str) -> bool:
-        """Whether a token holds; it takes the same time, whichever it is."""
+        """Whether a token is valid, checked in constant time."""
         given = _digest(token.partition(".")[2])
         return sum(hmac.compare_digest(given, valid) for valid in self._valid) > 0
 
 
 def call_of(token: str) -> str:
-    """Return the name of the call that a token is said to belong to."""
+    """Return the id of the call in a token, which is not verified."""
     return token.partition(".")[0]
 
 

@@ -26,14 +26,14 @@ def run(
     """Serve an app until SIGINT or SIGTERM, then drain; a second signal closes at once.
 
     Args:
-        app: What answers calls.
-        on_ready: Called on the event loop once calls are taken; must not wait.
+        app: Answers the calls.
+        on_ready: Called on the event loop once calls are accepted; must not wait.
         options: Those of ``open_server``.
 
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
         UnguardedError: It is public, and nothing keeps strangers out.
-        Exception: What opening the app raised, or what the server failed with.
+        Exception: Opening the app raised this, or the server failed with it.
     """
 
     async def main() -> None:

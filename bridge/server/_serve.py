@@ -54,8 +54,8 @@ TRY_AGAIN_LATER = 1013
 """Close code for a server without room (IANA WebSocket Close Code Number Registry)."""
 
 PING_S = 10.0
-"""How often a connection is tried, and how long an answer may take: a peer that is gone without a
-word is found out after 20 s at the latest.  Phones answer from sleep within a few seconds."""
+"""How often a connection is pinged, and how long the answer may take, in seconds: a peer that
+vanished is detected after 20 s at the latest.  Sleeping phones answer within a few seconds."""
 
 log = structlog.get_logger()
 _websockets_log = logging.getLogger("bargein.bridge.server.websockets")
@@ -149,11 +149,11 @@ class Server:
             log.exception("connection_failed")
 
     async def _let_in(self, stream: trio.abc.Stream) -> Callable[[], Awaitable[None]] | None:
-        """Return what serves a connection that was let in: the request goes, a call may be long."""
+        """Return the function that serves an admitted connection; its request can then be freed."""
         limits = self._limits
         visit = self._entrance.visit(peer_of(stream), secure=self._is_encrypted)
         if not visit.wait():
-            return None  # whoever called closes it
+            return None  # the caller of this closes it
         try:
             opened = await accept(
                 stream,
@@ -181,11 +181,11 @@ class Server:
         why_not = self.room()
         if why_not is None and not self._addresses.has_room(asked.peer, "calls"):
             why_not = "rate_limited"
-        if why_not is not None:  # others came while the handshake was answered
+        if why_not is not None:  # others came during the handshake
             await self._refuse(connection, why_not, "no room")
             return
         session = self._open(asked)
-        bind_contextvars(call_id=session.call_id)  # for good: each connection has a task of its own
+        bind_contextvars(call_id=session.call_id)  # never unbound: each connection has its own task
         with self._line(connection, session) as line:
             await session.open_on(line)
 
@@ -201,7 +201,7 @@ class Server:
 
     @contextmanager
     def _line(self, connection: Connection, session: Session) -> Iterator[Line]:
-        """Have a line looked at about once a second while the block runs."""
+        """Check a line about once a second while the block runs."""
         line = Line(connection, self._limits, session.line_overflows)
         self._lines.add(line)
         try:
@@ -227,7 +227,7 @@ class Server:
             with CONTAINED:
                 await session.run()
         except Exception:
-            # Its own nursery would have told; this is a fault of the server, and no other call's.
+            # A fault of the server itself; it must not affect other calls.
             log.exception("session_failed")
         finally:
             self._operators.leave(session.call_id)
@@ -237,7 +237,7 @@ class Server:
                 self._idle.set()
 
     async def _resume(self, connection: Connection, peer: str) -> None:
-        """Let a client go on with its call over another connection."""
+        """Let a client resume its call on this connection."""
         is_full = self._asking >= self._limits.max_calls
         if is_full or not self._addresses.has_room(peer, "resumes"):
             await self._refuse(connection, "server_full", "too many clients ask at once")
@@ -258,7 +258,7 @@ class Server:
             await session.resume(line, asked)
 
     async def _asked(self, connection: Connection) -> Resume | None:
-        """Return what a client has to go on with; None if it does not tell."""
+        """Return a client's request to resume; ``None`` if it sends none."""
         data: Data | None = None
         with trio.move_on_after(self._limits.handshake_s):
             data = await connection.first()
@@ -284,7 +284,7 @@ class Server:
                 self._calls = nursery
                 nursery.start_soon(check_all, lambda: self._lines)
                 await nursery.start(self._listen, nursery)
-                # Calls outlive the owner's cancellation, so that they can be told why they end.
+                # Calls outlive the owner's cancellation, so that their clients learn why they end.
                 self._service.shield = True
                 log.info("server_started", url=self.url)
                 task_status.started()

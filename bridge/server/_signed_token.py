@@ -2,9 +2,9 @@
 
 A token is a JSON Web Token (RFC 7519) signed with HS256 (RFC 7515, RFC 7518, section 3.2).
 
-Rule 1. The algorithm is fixed: a token cannot choose how it is checked (RFC 8725, section 3.1).
-Rule 2. The signature is compared in constant time, and before anything of the payload is read.
-Rule 3. A token without an expiry, or with one that lies too far ahead, is none.
+Rule 1. The algorithm is fixed: a token cannot choose how it is verified (RFC 8725, section 3.1).
+Rule 2. The signature is compared in constant time, before any of the payload is read.
+Rule 3. A token without an expiry, or with one too far ahead, is invalid.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from bargein.routes import BargeinError
 from .._call_request import Identity
 
 MIN_SECRET_BYTES = 32
-"""HS256 needs a key of 256 bits at least (RFC 7518, section 3.2)."""
+"""HS256 needs a key of at least 256 bits (RFC 7518, section 3.2)."""
 
 MAX_TOKEN_CHARS = 4096
-"""Longest token that is looked at: a quarter of the head of a request."""
+"""The longest token that is read: a quarter of the head of a request."""
 
 MAX_LIFE_S = 366 * 86_400.0
-"""Longest life of a token; who needs longer wants ``--token``."""
+"""The longest life of a token; for longer, use ``--token``."""
 
 MAX_TIME_S = 1e12
 """Beyond any year that matters."""
@@ -60,7 +60,7 @@ def check_secret(secret: str | bytes) -> bytes:
     key = secret.encode() if isinstance(secret, str) else secret
     if len(key) < MIN_SECRET_BYTES:
         raise BadSecretError(
-            f"the secret of signed tokens has at least {MIN_SECRET_BYTES} bytes, not {len(key)}; "
+            f"the secret of signed tokens needs at least {MIN_SECRET_BYTES} bytes, not {len(key)}; "
             "make one with: openssl rand -hex 32"
         )
     return key
@@ -81,10 +81,10 @@ def sign_token(
         user: The user, 1 to 256 characters.
         lasts_s: Seconds until it expires, above 0 and up to 366 days.
         rights: What its bearer may do; see ``Identity``.
-        now_s: Seconds since the epoch; None: now.
+        now_s: The current time, in seconds since the epoch; ``None`` reads the clock.
 
     Raises:
-        ValueError: An argument is impossible.
+        ValueError: An argument is invalid.
     """
     key = check_secret(secret)
     if not 0 < lasts_s <= MAX_LIFE_S:
@@ -103,7 +103,7 @@ def sign_token(
     signed = f"{_encode(_json(_HEADER))}.{_encode(_json(claims))}"
     token = f"{signed}.{_encode(_signature(key, signed))}"
     if len(token) > MAX_TOKEN_CHARS:
-        raise ValueError(f"a token has {MAX_TOKEN_CHARS} characters at most; give fewer rights")
+        raise ValueError(f"a token has at most {MAX_TOKEN_CHARS} characters; give fewer rights")
     return token
 
 
@@ -112,8 +112,8 @@ def read_token(secret: str | bytes, token: str, *, now_s: float | None = None) -
 
     Args:
         secret: The secret it was signed with.
-        token: The token, from anywhere.
-        now_s: Seconds since the epoch; None: now.
+        token: The token, which may be anything.
+        now_s: The current time, in seconds since the epoch; ``None`` reads the clock.
 
     Raises:
         BadTokenError: It was not signed with this secret, or has expired.
@@ -121,7 +121,7 @@ def read_token(secret: str | bytes, token: str, *, now_s: float | None = None) -
     key = check_secret(secret)
     parts = token.split(".")
     if len(token) > MAX_TOKEN_CHARS or len(parts) != 3:
-        raise BadTokenError("no signed token")
+        raise BadTokenError("not a signed token")
     head, body, mark = parts
     expected = _signature(key, f"{head}.{body}")
     if not hmac.compare_digest(_decode(mark), expected):
@@ -134,7 +134,7 @@ def read_token(secret: str | bytes, token: str, *, now_s: float | None = None) -
     if now >= expires_s:
         raise BadTokenError("expired")
     if expires_s - now > MAX_LIFE_S:
-        raise BadTokenError("exp lies too far ahead")
+        raise BadTokenError("exp is too far ahead")
     if "nbf" in claims and now < _time(claims, "nbf"):
         raise BadTokenError("not valid yet")
     return _identity(claims)

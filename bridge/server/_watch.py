@@ -1,15 +1,14 @@
 """A client's view of its call: every event but audio, and why routes acted or did not.
 
-Rule 1. Watching never holds up the call: what waits is bounded, the oldest is lost and counted, and
-it is sent only while nothing else waits to be.
-Rule 2. An event is made into JSON when it is sent, so that what is lost costs next to nothing, and
-a call that nobody watches nothing at all.
+Rule 1. Watching never delays the call: the queue is bounded, its oldest entries are dropped and
+counted, and it is sent only while nothing else waits.
+Rule 2. An event becomes JSON when it is sent, so dropped events cost almost nothing, and a call
+that nobody watches costs nothing.
 
-Rule 3. This is a record and no sink: what was published before a cut, and waits when that comes, is
-told all the same, in its order and with its time.
+Rule 3. This is a record and not a sink: events published before a cut that still wait are sent
+anyway, in order and with their times.
 
-Rule 4. What the operators are asked, what they answer, and which tools ask them, is told to no
-caller.
+Rule 4. No caller learns what operators are asked, what they answer, and which tools ask them.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ if TYPE_CHECKING:
     from .. import Call
 
 QUEUE_LIMIT = 1024
-"""How many events may wait for a client: some seconds of an agent that writes as fast as it can."""
+"""How many events may wait for a client: some seconds of an agent that writes at full speed."""
 
 LAST_LIMIT = 64
-"""How many of those that wait are still sent when the call is over."""
+"""How many waiting events are still sent when the call is over."""
 
 NOTED_KEPT = 64
-"""How many numbers of messages are kept that were told of before sinks heard of them: publications
-nest no deeper than 32."""
+"""How many numbers of messages recorded before the sinks saw them are kept: publications nest no
+deeper than 32."""
 
 _NOT_SEEN = (UserAudio, AgentAudio, FixedText)
 """Audio, and a request of the call to itself."""
@@ -66,11 +65,11 @@ class _Decision(NamedTuple):
 
 @final
 class Watcher:
-    """Collects what happens in a call while its client wants to know; no I/O.
+    """Collects the events of a call while its client watches; no I/O.
 
     Attributes:
-        lost: Events that were never sent, of the whole call.
-        waiting: What is to be sent, the oldest first.
+        lost: Events of the whole call that were never sent.
+        waiting: What waits to be sent, oldest first.
     """
 
     __slots__ = (
@@ -79,7 +78,7 @@ class Watcher:
     )  # fmt: skip
 
     def __init__(self, level: WatchLevel, wake: Callable[[], None]) -> None:
-        """Begin without anybody who watches.
+        """Start without a watching client.
 
         Args:
             level: What the server allows its clients to see.
@@ -98,12 +97,12 @@ class Watcher:
         self._untold = 0
 
     def attached(self, call: Call) -> None:
-        """Keep the call that may be watched; its time begins now."""
+        """Keep the call; its time starts now."""
         self._call = call
         self._began_s = trio.current_time()
 
     def watch(self, message: Watch) -> Watching:
-        """Begin or end, as the client asks and the server allows; return the answer."""
+        """Start or stop, as the client asks and the server allows; return the answer."""
         call = self._call
         self._is_on = message.on and self._level != "off" and call is not None
         if not self._is_on:
@@ -123,7 +122,7 @@ class Watcher:
         )
 
     def next(self) -> Seen | None:
-        """Take the oldest that waits; ``None`` if nothing does."""
+        """Remove and return the oldest waiting entry; ``None`` for none."""
         if not self.waiting:
             return None
         lost, self._untold = self._untold, 0
@@ -131,7 +130,7 @@ class Watcher:
         return seen.model_copy(update={"lost": lost}) if lost else seen
 
     def last(self) -> Iterator[Seen]:
-        """Take the newest of what waits, for a call that is over."""
+        """Yield the newest waiting entries, for a call that is over."""
         while len(self.waiting) > LAST_LIMIT:
             self._lose_one()
         while (seen := self.next()) is not None:
@@ -140,12 +139,12 @@ class Watcher:
     # --- what happens ---------------------------------------------------------------------------
 
     def _begins(self, message: Message) -> None:
-        """Remember an event that may lead to others before sinks get it."""
+        """Remember an event that may cause others before sinks get it."""
         if self._is_on:
             self._unnoted.append(message)
 
     def _note_causes(self) -> None:
-        """Note, in their order, the events that have led to what is noted next."""
+        """Record, in order, the events that caused what is recorded next."""
         now_s = trio.current_time()
         begun, self._unnoted = self._unnoted, []
         for message in begun:
@@ -164,14 +163,14 @@ class Watcher:
         if isinstance(message.event, _NOT_SEEN) or is_operators(message.event):
             return
         now_s = trio.current_time()
-        self._note_causes()  # rules act before sinks hear of it
+        self._note_causes()  # rules act before sinks get the message
         if message.at_s == now_s and message.id not in self._noted:
             self._note(message)
         why = f"{why}: run {run}" if run else why
         self._queue(_Decision(now_s, message, verdict, why, route))
 
     def _note(self, message: Message) -> None:
-        assert self._call is not None  # nobody watches before
+        assert self._call is not None  # attached() comes first
         self._noted.append(message.id)
         del self._noted[:-NOTED_KEPT]
         turn = self._call.turn_of(message.run)
@@ -219,7 +218,7 @@ class Watcher:
         try:
             with CONTAINED:
                 return (compact(event), ()) if self._level == "words" else without_words(event)
-        except Exception:  # an event of a user's class may do anything
+        except Exception:  # an event class of a user may do anything
             log.exception("event_not_shown", event_class=type(event).__name__)
             return {}, ("all",)
 

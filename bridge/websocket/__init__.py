@@ -1,7 +1,7 @@
-"""WebSockets over trio: the Sans-I/O protocol of ``websockets``, and who reads and writes for it.
+"""WebSockets over trio: the Sans-I/O protocol of ``websockets``, with tasks that read and write.
 
-``open_websocket`` is the client's way in, ``accept`` the server's; both give a connection that is
-closed in good order and bounded time.
+Clients use ``open_websocket``, servers ``accept``; both return a connection that is closed properly
+and in bounded time.
 """
 
 from ._accept import Answer as Answer

@@ -1,11 +1,11 @@
-"""The server's end of an opening: one HTTP request, and its answer or a WebSocket.
+"""The server's side of an opening: one HTTP request, then a response or a WebSocket.
 
-Rule 1. One request a connection; its body is never read, and its head has limits.
-Rule 2. No extension is agreed on: speech does not compress, and deflate costs 33 KB a connection
-and a third more CPU.
-Rule 3. Every request is answered: one that is no HTTP by 400, one that is too large by 431.
-Rule 4. The peer may read its answer at leisure: what it still sends is read and thrown away until
-it closes, for a short while.
+Rule 1. One request per connection; its body is never read, and its head has limits.
+Rule 2. No extension is accepted: speech does not compress, and deflate costs 33 KB a connection and
+a third more CPU.
+Rule 3. Every request gets a response: 400 if it is not HTTP, 431 if it is too large.
+Rule 4. The peer gets time to read the response: for a short while, what it still sends is read and
+discarded until it closes.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from bargein.routes import BargeinError
 from ._connection import READ_BYTES, Connection, torn_on_error
 
 MAX_HEAD_BYTES = 16_384
-"""Largest head of a request, as nginx and uvicorn have it (4 x 8 KiB, 64 KiB) or less."""
+"""The largest head of a request, in bytes; nginx and uvicorn allow 4 x 8 KiB and 64 KiB."""
 
 MAX_HEADERS = 100
-"""Most headers of a request; browsers send about 20, Apache takes 100."""
+"""The most headers of a request; browsers send about 20, Apache accepts 100."""
 
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TARGET = re.compile(rb"[\x21-\x7e]+")
 _VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
-"""Names, targets and values as RFC 9110, section 5, and RFC 9112, section 3, have them."""
+"""Names, targets and values according to RFC 9110, section 5, and RFC 9112, section 3."""
 
 
 @final
@@ -46,22 +46,22 @@ class HttpRequest:
 
     method: str
     path: str
-    """With its query."""
+    """The path, with its query."""
     headers: Headers
 
 
 Answer = Callable[[HttpRequest], Response | Awaitable[Response | None] | None]
-"""Answers a request, plain or async; ``None`` goes on with the handshake of a WebSocket."""
+"""Answers a request, plain or async; ``None`` continues with a WebSocket handshake."""
 
 Finish = Callable[[HttpRequest, Response], None]
-"""Adds to a response, to that of a handshake too, before it is sent."""
+"""Completes a response, including that of a handshake, before it is sent."""
 
 
 class BadHeadError(BargeinError, ValueError):
-    """The head of a request or a response that is none.
+    """The head of a request or a response is not valid.
 
     Attributes:
-        status: What a server answers.
+        status: The status of the server's response.
     """
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
@@ -120,7 +120,7 @@ async def accept(
                 await stream.send_all(block)
                 await _let_read(stream, close_s)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # nobody is there to be answered
+            pass  # the peer is gone
         with trio.move_on_after(close_s):
             await stream.aclose()
     return None
@@ -129,7 +129,7 @@ async def accept(
 async def _exchange(
     stream: trio.abc.Stream, answer: Answer, logger: Logger | None
 ) -> tuple[HttpRequest, Response, bytes]:
-    """Return a request, what answers it, and what came behind it."""
+    """Return a request, its response, and the bytes received after it."""
     try:
         head, rest = await read_head(stream)
         request = parse_request(head)
@@ -139,7 +139,7 @@ async def _exchange(
     answered = answer(request)
     response = await answered if isinstance(answered, Awaitable) else answered
     if response is None:
-        # Its own parser is not used: that of old releases takes no method but GET.
+        # Its own parser is not used: that of old releases accepts no method but GET.
         handshake = ServerProtocol(logger=logger)
         response = handshake.accept(Request(request.path, request.headers))
     return request, response, rest
@@ -149,7 +149,7 @@ async def read_head(stream: trio.abc.Stream) -> tuple[bytes, bytes]:
     """Read the head of a request or a response.
 
     Returns:
-        All up to the empty line, with it, and what came behind it.
+        Everything up to and including the empty line, and the bytes after it.
 
     Raises:
         BadHeadError: It is too large, or ends before the empty line; a ValueError.
@@ -202,7 +202,7 @@ def parse_request(head: bytes) -> HttpRequest:
 
 
 async def _let_read(stream: trio.abc.Stream, grace_s: float) -> None:
-    """Let a peer read its answer, which closing a stream with unread input would take away."""
+    """Let a peer read the response; closing a stream with unread input would discard it."""
     with trio.move_on_after(grace_s):
         if isinstance(stream, trio.abc.HalfCloseableStream):
             await stream.send_eof()
@@ -211,7 +211,7 @@ async def _let_read(stream: trio.abc.Stream, grace_s: float) -> None:
 
 
 def plain_response(status: HTTPStatus, text: str) -> Response:
-    """Return a response of a line of text, which ends its connection."""
+    """Return a response with a line of text, which ends its connection."""
     return http_response(status, "text/plain; charset=utf-8", text.encode() + b"\n")
 
 

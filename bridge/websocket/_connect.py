@@ -1,9 +1,9 @@
-"""The client's end of an opening: TCP or a proxy, TLS, and the WebSocket's handshake.
+"""The client's side of an opening: TCP or a proxy, TLS, and the WebSocket handshake.
 
-Rule 1. Opening has one deadline, for all of it.
-Rule 2. Whatever fails is an ``OSError`` that names the host; a server that answers no is a
-``HandshakeRefusedError`` with its status, headers and body.
-Rule 3. Credentials are in no message of an error: addresses are told without user and query.
+Rule 1. The whole opening has one deadline.
+Rule 2. Every failure is an ``OSError`` that names the host; if the server refuses, it is a
+``HandshakeRefusedError`` with status, headers and body.
+Rule 3. No error message contains credentials: addresses are shown without user and query.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from ._connection import READ_BYTES, Connection, Source, torn_on_error
 from ._websocket import MAX_WAITING_BYTES, WebSocket, using
 
 ENVIRONMENT: Final = "environment"
-"""As a proxy: the one that ``HTTPS_PROXY``, ``HTTP_PROXY`` or ``ALL_PROXY`` names, if any, and
-``NO_PROXY`` does not except."""
+"""Use the proxy that ``HTTPS_PROXY``, ``HTTP_PROXY`` or ``ALL_PROXY`` names, if any, except for the
+hosts in ``NO_PROXY``."""
 
 
 class HandshakeRefusedError(BargeinError, ConnectionError):
-    """The server answered, and opened no WebSocket.
+    """The server answered, but opened no WebSocket.
 
     Attributes:
         status: Its HTTP status.
         headers: Its headers.
-        body: What it said about it, at most 1 MiB.
+        body: The body of its response, at most 1 MiB.
     """
 
     def __init__(self, where: str, status: int, headers: Headers, body: bytes) -> None:
@@ -74,34 +74,34 @@ async def open_websocket(
     """Open a WebSocket to a server while the block runs; leaving the block closes it.
 
     Args:
-        url: ``ws://`` or ``wss://``; a user and password in it become a header of authorization.
+        url: ``ws://`` or ``wss://``; a user and password in it become an authorization header.
         headers: Further headers of the handshake; they replace those of the same name.
-        origin: The Origin header; None sends none, as programs do.
-        subprotocols: What to offer, the most wanted first.
-        ssl: Context for TLS; None takes the default one for ``wss://``.
-        proxy: An ``http://`` or ``https://`` address; ``ENVIRONMENT`` asks the environment; None
-            connects directly.
-        connect_s: Seconds until the connection is open.
-        max_size: Largest message that is received, in bytes; None: no limit.
+        origin: The Origin header; ``None`` sends none, as programs do.
+        subprotocols: The subprotocols to offer, most preferred first.
+        ssl: Context for TLS; ``None`` uses the default one for ``wss://``.
+        proxy: An ``http://`` or ``https://`` address; ``ENVIRONMENT`` reads the environment;
+            ``None`` connects directly.
+        connect_s: Seconds that opening the connection may take.
+        max_size: The largest message that is received, in bytes; ``None`` for no limit.
         max_waiting_bytes: See ``using``.
-        stall_s: Seconds that the server may take nothing of what is sent; None: no limit.
+        stall_s: Seconds that the server may read nothing of what is sent; ``None`` for no limit.
         ping_s: After how many seconds of silence the server is pinged, and how long its answer may
-            take; None: it is never pinged.
+            take; ``None`` never pings.
         close_s: Seconds that closing may take.
-        stream: A connection to use instead of opening one; `ssl` and `proxy` do not count then.
-        source: What gives the messages that are sent; None: what ``WebSocket.send`` is given.
+        stream: A connection to use instead of opening one; `ssl` and `proxy` are then ignored.
+        source: The messages to send; ``None`` sends those given to ``WebSocket.send()``.
 
     Raises:
-        ValueError: `url` or `proxy` is none.
+        ValueError: `url` or `proxy` is not a valid address.
         TimeoutError: It was not open in time; an OSError.
         HandshakeRefusedError: The server refused; a ConnectionError.
-        ConnectionError: What answers is no WebSocket server, or the line was lost.
+        ConnectionError: The peer is not a WebSocket server, or the line was lost.
         OSError: The server cannot be reached.
     """
     try:
         address = parse_uri(url)
     except (InvalidURI, ValueError) as error:
-        raise ValueError(f"url: {_shown(url)} is no ws:// or wss:// address") from error
+        raise ValueError(f"url: {_shown(url)} is not a ws:// or wss:// address") from error
     where = f"{address.host}:{address.port}"
     protocol = ClientProtocol(
         address,
@@ -116,7 +116,7 @@ async def open_websocket(
             await _shake_hands(stream, protocol, headers or {}, where)
     if patience.cancelled_caught:
         raise TimeoutError(f"{where} did not open a WebSocket within {connect_s:g} s")
-    assert stream is not None  # or the deadline had passed
+    assert stream is not None  # otherwise the deadline has passed
     connection = Connection(stream, protocol, stall_s=stall_s, ping_s=ping_s, close_s=close_s)
     async with using(connection, source, max_waiting_bytes=max_waiting_bytes) as websocket:
         yield websocket
@@ -136,7 +136,7 @@ async def _shake_hands(
         head, rest = await read_head(stream)
         protocol.receive_data(head)
         if protocol.state is State.OPEN:
-            protocol.events_received()  # the response; what stays are the frames behind it
+            protocol.events_received()  # remove the response; frames may follow it
             if rest:
                 protocol.receive_data(rest)
             return
@@ -182,7 +182,7 @@ async def _reach(
 async def _secure(
     stream: trio.abc.Stream, host: str, context: ssl_module.SSLContext | None
 ) -> trio.abc.Stream:
-    # Servers of vendors close without TLS's own goodbye; the WebSocket has one.
+    # Vendors' servers close without TLS's close_notify; the WebSocket has its own close.
     secured = trio.SSLStream(
         stream,
         context or _default_context(),
@@ -199,7 +199,7 @@ async def _secure(
 
 @cache
 def _default_context() -> ssl_module.SSLContext:
-    """Return the one context of all connections that bring none of their own.
+    """Return the context shared by all connections without their own.
 
     It has the certificates of all authorities that the system trusts: 0.9 MB, and 20 ms to read.
     """
@@ -218,7 +218,7 @@ async def _through(proxy: str, address: WebSocketURI) -> trio.abc.Stream:
     """Return a stream to a server behind a proxy (RFC 9110, section 9.3.6)."""
     parts = urlsplit(proxy)
     if parts.scheme not in ("http", "https") or parts.hostname is None:
-        raise ValueError(f"proxy: {_shown(proxy)} is no http:// or https:// address")
+        raise ValueError(f"proxy: {_shown(proxy)} is not an http:// or https:// address")
     port = parts.port or (443 if parts.scheme == "https" else 80)
     stream: trio.abc.Stream = await trio.open_tcp_stream(parts.hostname, port)
     if parts.scheme == "https":
@@ -229,9 +229,9 @@ async def _through(proxy: str, address: WebSocketURI) -> trio.abc.Stream:
     async with torn_on_error(stream):
         try:
             await stream.send_all("\r\n".join(lines).encode())
-            head, _ = await read_head(stream)  # nothing can come behind it before we speak
+            head, _ = await read_head(stream)  # nothing can follow before we send
         except (ValueError, trio.BrokenResourceError) as error:
-            raise ConnectionError(f"the proxy {parts.hostname}:{port} has not answered") from error
+            raise ConnectionError(f"the proxy {parts.hostname}:{port} did not answer") from error
         status = head.split(b"\r\n", 1)[0].split(b" ")[1:2]
         if not status or not status[0].startswith(b"2"):
             said = b"".join(status).decode(errors="replace")[:20]
@@ -249,7 +249,7 @@ def _credentials(parts: SplitResult) -> list[str]:
 
 
 def _shown(url: str) -> str:
-    """Return an address without what may be secret in it."""
+    """Return an address without its possibly secret parts."""
     return repr(url.partition("?")[0].rpartition("@")[2])
 
 

@@ -1,15 +1,15 @@
 """One WebSocket: the Sans-I/O protocol of ``websockets``, driven over a trio stream.
 
-Rule 1. While ``run`` runs, one task reads and one task writes; nobody else touches the stream.
+Rule 1. While ``run`` runs, one task reads and one task writes; nothing else touches the stream.
 Rule 2. The writer writes whole frames.  Senders queue and never wait for the network, so cancelling
-a sender tears no frame; the only cancellation that reaches a write ends the connection.
-Rule 3. Nothing waits for ever.  ``check`` ends a connection whose peer takes nothing or answers no
+a sender breaks no frame; the only cancellation that reaches a write ends the connection.
+Rule 3. Nothing waits for ever.  ``check`` ends a connection whose peer reads nothing or answers no
 ping, and from the first close frame on, a deadline runs.
 Rule 4. Memory is bounded in bytes: the writer takes messages from its source a block at a time, and
-the reader stops reading while answers (pongs) or messages that it has read wait for too long.
+the reader stops while too many answers (pongs) or received messages wait.
 Rule 5. However the connection ends, ``run`` returns, and its stream is closed.
 
-The protocol is that of RFC 6455; section numbers below are its own.
+The protocol is RFC 6455, which the section numbers below refer to.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ Data = str | bytes
 """One WebSocket message: text or binary."""
 
 READ_BYTES = 16_384
-"""How much is read at once: 25 frames of a microphone, a third of a second of a voice."""
+"""How many bytes are read at once: 25 frames of a microphone, a third of a second of a voice."""
 
 USUAL_READ_BYTES = 2_048
-"""How much is read at once while that is all there is: 3 frames of a microphone.  The room for it
-is taken before anything is read, for each connection by itself."""
+"""How many bytes are read at once while no more arrive: 3 frames of a microphone.  Each connection
+allocates this before it reads."""
 
 WRITE_BYTES = 16_384
-"""How much is handed to the kernel at once.  More would be out of reach of a ``clear``."""
+"""How many bytes are written to the kernel at once.  More would be out of reach of a ``clear``."""
 
 MAX_ANSWER_BYTES = 16_384
-"""How many bytes of pongs may wait before nothing more is read: 120 of the longest."""
+"""How many bytes of pongs may wait before reading stops: 120 of the longest."""
 
 MAX_FRAGMENTS = 4_096
-"""Fragments of one message, as ``websockets`` 17 has it; empty ones count for no limit of size."""
+"""The most fragments of one message, as in ``websockets`` 17: a size limit misses empty ones."""
 
 NORMAL_CLOSE = 1000
 NO_STATUS = 1005
@@ -236,7 +236,7 @@ class Connection:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._write, source, nursery.cancel_scope)
                     await self._read(take, may_read)
-                    # What is due still goes out: a peer may have closed its half only.
+                    # Still send what is due: the peer may have closed only its half.
                     self._has_read_all = True
                     self._start_deadline()
                     self._wake.set()
@@ -245,7 +245,7 @@ class Connection:
                 if self._scope.cancel_called:
                     await trio.aclose_forcefully(self.stream)
                 else:
-                    await self.stream.aclose()  # TLS says goodbye
+                    await self.stream.aclose()  # sends TLS's close_notify
 
     def _wake_writer(self) -> None:
         self._wake.set()
@@ -258,7 +258,7 @@ class Connection:
 
     async def _write(self, source: Source, both: trio.CancelScope) -> None:
         while True:
-            self._wake = trio.Event()  # before anything is taken: what comes meanwhile sets it
+            self._wake = trio.Event()  # before taking messages: later ones set it
             block, is_last = self._due(source)
             if block:
                 self._writing_since_s = trio.current_time()
@@ -275,18 +275,18 @@ class Connection:
             if self._has_read_all:
                 if not block:
                     return None
-            elif len(block) < WRITE_BYTES:  # else there may be more
-                del block  # it is sent, and the next one may be long in coming
+            elif len(block) < WRITE_BYTES:  # otherwise there may be more
+                del block  # free it: the next one may take long
                 await self._wake.wait()
 
     def _due(self, source: Source) -> tuple[bytes, bool]:
-        """Return what is written next, in whole frames, and whether it is the last."""
+        """Return the next bytes to write, in whole frames, and whether they are the last."""
         protocol = self._protocol
         size = 0
         while size < WRITE_BYTES and protocol.state is State.OPEN:
             data = source.next()
             if data is not None:
-                # A lone surrogate has no UTF-8; a mark in its place does not cost the connection.
+                # UTF-8 cannot encode a lone surrogate; a replacement keeps the connection alive.
                 raw = data.encode(errors="replace") if isinstance(data, str) else data
                 (protocol.send_text if isinstance(data, str) else protocol.send_binary)(raw)
                 size += len(raw)
@@ -297,12 +297,12 @@ class Connection:
                 break
         self._queue_answers()
         blocks, self._answers, self._answer_bytes = self._answers, [], 0
-        is_last = bool(blocks) and blocks[-1] == b""  # the protocol's sign for the end of a stream
+        is_last = bool(blocks) and blocks[-1] == b""  # the protocol's end of the stream
         return b"".join(blocks), is_last
 
     async def _send_eof(self, both: trio.CancelScope) -> None:
         if not isinstance(self.stream, trio.abc.HalfCloseableStream):
-            # TLS has no half to close, and the peer waits for the end of the stream.
+            # TLS cannot close one direction, and the peer waits for the end of the stream.
             return both.cancel(reason="all is said")
         try:
             await self.stream.send_eof()
@@ -310,7 +310,7 @@ class Connection:
             self._lose()
 
     def _lose(self) -> None:
-        """Write nothing more, but read what the peer has sent before it left."""
+        """Write nothing more, but read what the peer sent before it left."""
         if self.lost_by is None:
             self.lost_by = "broken"
         self._start_deadline()
@@ -346,7 +346,7 @@ class Connection:
                 return None
             protocol.receive_data(block)
             room = READ_BYTES if len(block) == room else USUAL_READ_BYTES
-            del block  # it is in the protocol's hands, and what comes next may take long
+            del block  # free it: the protocol has it, and the next one may take long
             self._take_frames(take)
 
     def _take_frames(self, take: Callable[[Data], None]) -> None:
@@ -388,12 +388,12 @@ class Connection:
         elif frame.opcode is Opcode.BINARY:
             self._fragments = []
         elif frame.opcode is not Opcode.CONT:
-            return None  # the protocol has answered it
+            return None  # the protocol answers it
         return self._add_fragment(frame)
 
     def _add_fragment(self, frame: Frame) -> Data | None:
         fragments = self._fragments
-        assert fragments is not None  # the protocol lets no continuation of nothing pass
+        assert fragments is not None  # the protocol rejects a continuation of nothing
         decoder = self._decoder
         fragments.append(
             bytes(frame.data) if decoder is None else decoder.decode(frame.data, frame.fin)  # type: ignore[arg-type]  # one kind a message
@@ -411,12 +411,12 @@ class _TooManyFragmentsError(Exception):
 
 
 TEAR_S = 1.0
-"""How long closing by force may take; a socket takes no time."""
+"""How many seconds closing by force may take; a socket takes none."""
 
 
 @asynccontextmanager
 async def torn_on_error(stream: trio.abc.AsyncResource) -> AsyncIterator[None]:
-    """Close a stream by force if the block raises, also when it is cancelled."""
+    """Close a stream by force if the block raises or is cancelled."""
     try:
         yield
     except BaseException:

@@ -1,9 +1,9 @@
-"""A WebSocket to send to and receive from: the client's end, and the server's for small servers.
+"""A WebSocket with ``send`` and ``receive``: for clients, and for small servers.
 
-Rule 1. ``send`` queues whole messages and waits while too much waits; cancelled, it has queued its
-message or has not.
-Rule 2. ``receive`` takes messages in order; what is not taken stops the reading at a limit.
-Rule 3. Leaving the block closes the connection in good order, in bounded time.
+Rule 1. ``send`` queues whole messages, and waits while too much is queued; if it is cancelled, the
+message is either queued or not.
+Rule 2. ``receive`` returns messages in order; unread messages stop the reading at a limit.
+Rule 3. Leaving the block closes the connection properly, in bounded time.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from bargein.routes import BargeinError
 from ._connection import NORMAL_CLOSE, Connection, Data, Source
 
 MAX_WAITING_BYTES = 1_048_576
-"""How much may wait on either side, unless told otherwise: 20 s of an agent's voice at 24 kHz."""
+"""How many bytes may wait on either side by default: 20 s of an agent's voice at 24 kHz."""
 
 CHECK_S = 1.0
-"""How often a connection is looked at; it ends that much later than its limits say, at most."""
+"""How often a connection is checked, in seconds; it may end this much later than its limits say."""
 
 
 class ConnectionClosedError(BargeinError, ConnectionError):
@@ -42,7 +42,7 @@ class ConnectionClosedError(BargeinError, ConnectionError):
 
 @final
 class Outgoing:
-    """A plain queue of messages: the source of a ``WebSocket`` that is given no other."""
+    """A plain queue of messages: the default source of a ``WebSocket``."""
 
     def __init__(self) -> None:
         self._on_news: Callable[[], None] = lambda: None
@@ -104,9 +104,9 @@ class WebSocket:
             ConnectionClosedError: The connection is closing or closed.
         """
         source = self._source
-        assert isinstance(source, Outgoing)  # whoever gave another puts messages there
+        assert isinstance(source, Outgoing)  # with another source, messages are put there
         while source.waiting_bytes > self._max_bytes and self.connection.is_open:
-            if source.room.is_set():  # else others wait for it, and would wait for ever
+            if source.room.is_set():  # a new event would strand those who wait for this one
                 source.room = trio.Event()
             await source.room.wait()
         if self._is_over or not self.connection.is_open:
@@ -185,15 +185,15 @@ async def using(
     *,
     max_waiting_bytes: int = MAX_WAITING_BYTES,
 ) -> AsyncIterator[WebSocket]:
-    """Run a connection while the block runs; leaving the block closes it in good order.
+    """Run a connection while the block runs; leaving the block closes it properly.
 
-    Leaving takes as long as the closing handshake at most, also when it is cancelled.
+    Leaving takes at most as long as the closing handshake, even if it is cancelled.
 
     Args:
-        connection: Open, and not run yet.
-        source: What gives the messages that are sent; None: what ``WebSocket.send`` is given.
-        max_waiting_bytes: How many bytes may wait to be sent before ``send`` waits, and to be
-            received before nothing more is read.
+        connection: An open connection that does not run yet.
+        source: The messages to send; ``None`` sends those given to ``WebSocket.send()``.
+        max_waiting_bytes: How many bytes may wait to be sent before ``send()`` waits, and how many
+            received bytes may wait before reading stops.
     """
     websocket = WebSocket(connection, source or Outgoing(), max_waiting_bytes)
     over = trio.Event()
@@ -206,7 +206,7 @@ async def using(
             error = caught
         finally:
             websocket.close()
-            with trio.CancelScope(shield=True):  # no deadline: both waits have theirs
+            with trio.CancelScope(shield=True):  # no deadline: both waits have their own
                 with trio.move_on_after(connection.close_s):
                     await over.wait()
                 connection.cut("left")
@@ -216,18 +216,18 @@ async def using(
 
 
 async def _serve(websocket: WebSocket, over: trio.Event) -> None:
-    # Shielded, so that a goodbye can be said when the owner is cancelled; it ends with the block.
+    # Shielded, so that a cancelled owner can still close properly; it ends with the block.
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(check_all, lambda: (websocket.connection,))
             await websocket.run()
             nursery.cancel_scope.cancel(reason="the connection is over")
-    # In the step in which this task ends, so that who waits for it finds the nursery empty.
+    # In the last step of this task, so that whoever waits for it finds the nursery empty.
     over.set()
 
 
 class Checked(Protocol):
-    """What has to be looked at from time to time."""
+    """Something that must be checked from time to time."""
 
     def check(self, now_s: float) -> None:
         """See ``Connection.check``."""

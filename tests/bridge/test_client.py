@@ -229,7 +229,7 @@ async def test_only_one_may_speak(autojump_clock):
     async with ringing(script) as caller, trio.open_nursery() as nursery:
         nursery.start_soon(caller.speak, b"\5\0" * 3200)
         await trio.testing.wait_all_tasks_blocked()
-        with pytest.raises(RuntimeError, match="speaking already"):
+        with pytest.raises(RuntimeError, match="already speaking"):
             await caller.speak(b"\5\0" * 320)
 
 

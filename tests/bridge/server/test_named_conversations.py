@@ -53,7 +53,7 @@ async def test_two_calls_cannot_have_one_conversation(tmp_path):
         open_server(app(tmp_path), port=0) as server,
         open_caller(server.url, mode="text", conversation="ada") as caller,
     ):
-        with pytest.raises(CallRefusedError, match="going on in another call") as refused:
+        with pytest.raises(CallRefusedError, match="open in another call") as refused:
             async with open_caller(server.url, mode="text", conversation="ada"):
                 pass
         assert refused.value.code == "conversation_in_use"

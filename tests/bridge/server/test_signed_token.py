@@ -62,7 +62,7 @@ def test_a_token_without_signature_is_none():
     """The classic: alg none and nothing behind the last dot."""
     head, body, _ = made({"alg": "none"}, ADA).split(".")
     assert why_not(f"{head}.{body}.") == "no base64url"
-    assert why_not(f"{head}.{body}") == "no signed token"
+    assert why_not(f"{head}.{body}") == "not a signed token"
 
 
 def test_every_changed_character_breaks_it():
@@ -114,7 +114,7 @@ def test_what_is_no_token_is_refused(token):
 
 def test_a_long_token_is_not_looked_at():
     """Above 4096 characters nothing is decoded or hashed."""
-    assert why_not("a" * 4095 + ".b.c") == "no signed token"
+    assert why_not("a" * 4095 + ".b.c") == "not a signed token"
 
 
 def test_another_secret_signs_other_tokens():
