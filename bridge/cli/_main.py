@@ -1,7 +1,7 @@
 """The command line: ``python -m bargein``, or ``bargein``.
 
-Exit codes: 0 for success, 1 for a failure, 2 for wrong usage.  A mistake of the user gets a
-message, never a traceback through our code.
+Exit codes: 0 for success, 1 for a failure, 2 for wrong usage.  A user's mistake gets a message,
+never a traceback through bargein's code.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     _add_target(parser)
     parser.add_argument(
-        "--port", type=as_port, default=8000, help="TCP port; 0 takes a free one (%(default)s)"
+        "--port", type=as_port, default=8000, help="TCP port; 0 picks a free one (%(default)s)"
     )
 
 
@@ -163,7 +163,7 @@ def _serve(options: argparse.Namespace) -> int:
         origins = None if options.origin is None else [_origin(o) for o in options.origin]
         TrustedProxies(options.trust_proxy)
         tls = _tls(options.cert, options.key)
-    except (ValueError, OSError) as error:  # OSError: also what is no certificate
+    except (ValueError, OSError) as error:  # ssl raises OSError for an invalid certificate
         return _fail(str(error), code=2)
     limits = replace(
         Limits(),
@@ -221,7 +221,7 @@ def _chat(options: argparse.Namespace) -> int:
         return _fail(str(error))
     except (ConsoleError, ImportError, ConversationError) as error:
         return _fail(str(error))
-    except Exception as error:  # noqa: BLE001  # the outermost edge: told; the log has where
+    except Exception as error:  # noqa: BLE001  # the outermost edge: reported; the log has the traceback
         return _fail(f"{_told(error)} (the log has all lines)")
 
 
@@ -260,7 +260,7 @@ def _run(
         return _fail(_why_no_address(error, host, options.port))
     except ImportError as error:  # an extra is missing; the text names it
         return _fail(str(error))
-    except Exception as error:  # noqa: BLE001  # the outermost edge: told, and logged for debug
+    except Exception as error:  # noqa: BLE001  # the outermost edge: reported, and logged for debug
         structlog.get_logger().debug("server_failed", exc_info=error)
         return _fail(f"{_told(error)} (--log-level debug shows all lines)")
     return 0
@@ -276,25 +276,25 @@ def _try_address(host: str, port: int) -> None:
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
         with socket.socket(family, kind, protocol) as trial:
-            if sys.platform != "win32":  # as the server does, so that a restart finds its port free
+            if sys.platform != "win32":  # like the server, so that a restart finds its port free
                 trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             trial.bind(address)
-            trial.listen()  # another socket may be bound to the port; it is taken if one listens
+            trial.listen()  # binding may succeed on a port on which another socket listens
 
 
 def _why_no_address(error: OSError, host: str, port: int) -> str:
     where = f"cannot listen on {host}:{port}"
     if isinstance(error, socket.gaierror):
-        return f"{where}: there is no address {host!r}; give another --host"
+        return f"{where}: there is no address {host!r}; choose another --host"
     match error.errno:
         case errno.EADDRINUSE:
             return f"{where}: another program has this port; choose another with --port, or 0"
         case errno.EACCES | errno.EPERM:
-            return f"{where}: not allowed; ports below 1024 are for root, choose another --port"
+            return f"{where}: ports below 1024 are only for root; choose another --port"
         case errno.EADDRNOTAVAIL:
-            return f"{where}: {host!r} is no address of this machine; give another --host"
+            return f"{where}: {host!r} is not an address of this machine; choose another --host"
     return str(error)
 
 
@@ -332,7 +332,7 @@ def _has_desktop() -> bool:
 
 def _tls(cert: str | None, key: str | None) -> ssl.SSLContext | None:
     if (cert is None) != (key is None):
-        raise ValueError("--cert and --key belong together; give both, or neither")
+        raise ValueError("--cert and --key go together; give both or neither")
     if cert is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

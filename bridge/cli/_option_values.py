@@ -9,7 +9,7 @@ def as_port(text: str) -> int:
     """Parse a port, 0 to 65535."""
     number = _int(text)
     if not 0 <= number <= 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; it is 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; ports are 0 to 65535")
     return number
 
 
@@ -51,11 +51,11 @@ def _float(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
 def _int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None

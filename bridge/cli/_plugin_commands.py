@@ -9,14 +9,14 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TypeAlias
 
 COMMAND_GROUP = "bargein.commands"
-"""The group of entry points: each names a ``module:function(argv) -> exit code``."""
+"""The group of entry points; each names a ``module:function(argv) -> exit code``."""
 
 Command: TypeAlias = Callable[[Sequence[str]], int]
 
 
 @dataclass(frozen=True, slots=True)
 class PluginCommand:
-    """A command that is loaded when somebody runs it or lists the commands."""
+    """A command that is loaded when it is run or listed."""
 
     entry: EntryPoint
 
@@ -50,6 +50,6 @@ class PluginCommand:
 
 
 def find_plugins() -> dict[str, PluginCommand]:
-    """Return the commands that installed packages bring, by their names."""
+    """Return the commands of installed packages, by name."""
     found = sorted(entry_points(group=COMMAND_GROUP))
     return {entry.name: PluginCommand(entry) for entry in found}

@@ -15,7 +15,7 @@ METRICS_TOKEN_VARIABLE = "BARGEIN_METRICS_TOKEN"
 
 
 def add_access(parser: argparse.ArgumentParser) -> None:
-    """Add who may reach the server, and by which names and tokens."""
+    """Add the options for access: hosts, origins and tokens."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument(
         "--token",
@@ -53,7 +53,7 @@ def add_access(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add how many calls it takes, and through which proxies and certificates."""
+    """Add the options for the number of calls, proxies and certificates."""
     parser.add_argument(
         "--max-calls",
         type=as_positive_int,
@@ -85,7 +85,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def add_connections(parser: argparse.ArgumentParser) -> None:
-    """Add what happens to a call whose client is silent or gone, and what its page shows."""
+    """Add the options for clients that are silent or gone, and for what pages show."""
     parser.add_argument(
         "--silence",
         type=as_positive_float,

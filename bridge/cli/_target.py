@@ -19,10 +19,10 @@ DEFAULT_ATTRIBUTE = "app"
 
 
 class TargetError(BargeinError):
-    """A target names no app; the message says what is wrong and what to do.
+    """A target does not name an app; the message says what is wrong and what to do.
 
     Attributes:
-        details: The traceback through the user's own code if that code failed, else empty.
+        details: The traceback through the user's own code if that failed; otherwise empty.
     """
 
     def __init__(self, problem: str, *, details: str = "") -> None:
@@ -40,7 +40,7 @@ def load_app(target: str) -> App:
             name is an ``App`` or an async function that answers calls; by default ``app``.
 
     Raises:
-        TargetError: There is no such module, importing it fails, or the name is no app.
+        TargetError: There is no such module, importing it fails, or the name is not an app.
     """
     where, name = _split(target)
     module = _import_file(where) if _is_file(where) else _import_module(where)
@@ -53,7 +53,7 @@ def _split(target: str) -> tuple[str, str]:
         where, name = target, DEFAULT_ATTRIBUTE
     if not where or not name:
         raise TargetError(
-            f"{target!r} names no app; write module:app or path/to/file.py:app, "
+            f"{target!r} does not name an app; write module:app or path/to/file.py:app, "
             "for example: examples.cafe:app"
         )
     return where, name
@@ -94,7 +94,7 @@ def _import_file(where: str) -> ModuleType:
     name = f"_bargein_{path.stem}" if path.stem in sys.modules else path.stem
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise TargetError(f"{where!r} is no Python file; its name must end with .py")
+        raise TargetError(f"{where!r} is not a Python file; its name must end with .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -1,8 +1,8 @@
-"""The caller's side of a call through the microphone and the loudspeaker of this machine.
+"""The transport of the console's microphone and loudspeaker.
 
-The library ``sounddevice`` brings them (extra ``voice``); its threads call us every 20 ms, and what
-they bring is handed to the event loop.  Those threads know nothing of trio, so the times of the
-player are those of ``time.perf_counter()``.
+They come from the library ``sounddevice`` (extra ``voice``); its threads call this code every
+20 ms, and microphone frames are passed to the event loop.  Those threads know nothing of trio, so
+the player's times are those of ``time.perf_counter()``.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ MICROPHONE_HZ = 16_000
 LOUDSPEAKER_HZ = 24_000
 
 FRAME_S = 0.02
-"""Of what a stream brings or takes at a time: the frame of ``UserAudio``."""
+"""The length of a stream's frames, in seconds: that of ``UserAudio``."""
 
 MAX_WAITING = 500
-"""Frames that wait for the event loop, 10 s; of a loop that hangs longer the oldest are lost."""
+"""How many frames may wait for the event loop: 10 s; if it hangs longer, the oldest are dropped."""
 
 REPORT_S = 0.01
-"""Between two looks at what was heard; a report is late by so much at most."""
+"""Seconds between two checks of what was heard; a report is at most this late."""
 
 CLOSE_S = 2.0
-"""How long closing the streams may take: some drivers never return."""
+"""How many seconds closing the streams may take: some drivers never return."""
 
 
 class MachineVoice:
-    """Opens the microphone and the loudspeaker that the machine uses by default."""
+    """Opens the machine's default microphone and loudspeaker."""
 
     def __init__(self, sounddevice: Any = None) -> None:
         """Prepare.
 
         Args:
-            sounddevice: The library; None imports it when it is opened.
+            sounddevice: The library; ``None`` imports it on opening.
         """
         self._library = sounddevice
 
@@ -57,10 +57,10 @@ class MachineVoice:
         """Open both; leaving the block closes them.
 
         Args:
-            take: Told of every event that reaches the caller.
+            take: Called with every event that reaches the caller.
 
         Raises:
-            VoiceExtraError: The library, or PortAudio, which it needs, is not there.
+            VoiceExtraError: The library, or PortAudio, which it needs, is missing.
             VoiceError: There is no microphone or loudspeaker, or it does not work.
         """
         library = self._library or await trio.to_thread.run_sync(_imported)
@@ -80,16 +80,16 @@ class MachineVoice:
 
 @final
 class VoiceTransport:
-    """A caller at this machine: hears by its loudspeaker, speaks into its microphone."""
+    """A caller at this machine, with its loudspeaker and its microphone."""
 
     audio = True
     sample_rate_hz = LOUDSPEAKER_HZ
 
     def __init__(self, take: Callable[[Message], None]) -> None:
-        """Begin in silence.
+        """Start silent.
 
         Args:
-            take: Told of every event that reaches the caller; must not wait.
+            take: Called with every event that reaches the caller; must not wait.
         """
         self._take = take
         self._call: Call | None = None
@@ -98,32 +98,32 @@ class VoiceTransport:
         self._token = trio.lowlevel.current_trio_token()
         self._is_closed = False
 
-    # --- what the call tells --------------------------------------------------------------------
+    # --- called by the call ---------------------------------------------------------------------
 
     def attached(self, call: Call) -> None:
         """Keep the call."""
         self._call = call
 
     def send(self, message: Message) -> None:
-        """Take an event that reached the caller."""
+        """Show an event that reached the caller."""
         if isinstance(message.event, AgentUtteranceQueued):
             self._player.end(message.event.utterance)
         self._take(message)
 
     def play(self, utterance: int, pcm: bytes) -> None:
-        """Play audio after all audio that was given before."""
+        """Play audio after all earlier audio."""
         self._player.add(utterance, pcm, perf_counter())
 
     def clear(self, utterance: int, reason: str) -> None:
-        """Drop all audio of this utterance and of those before it."""
+        """Drop all audio of this utterance and of earlier ones."""
         self._player.clear(utterance, perf_counter())
 
     def hold(self, on: bool) -> None:
-        """Stop at the sample that is next, or go on with it."""
+        """Stop at the next sample, or continue there."""
         self._player.hold(on, perf_counter())
 
     async def report(self) -> None:
-        """Tell the call what was heard, until cancelled."""
+        """Report to the call what was heard, until cancelled."""
         while True:
             for mark in self._player.due(perf_counter()):
                 if self._call is not None:
@@ -131,13 +131,13 @@ class VoiceTransport:
             await trio.sleep(REPORT_S)
 
     def close(self) -> None:
-        """Take in nothing more."""
+        """Accept nothing more."""
         self._is_closed = True
 
-    # --- what the threads of the sound call -------------------------------------------------------
+    # --- called by the sound library's threads ----------------------------------------------------
 
     def heard(self, data: Any, frames: int, time: Any, status: Any) -> None:
-        """Take a frame of the microphone."""
+        """Receive a frame of the microphone."""
         self._frames.append(bytes(data))
         if not self._is_closed:
             try:
@@ -173,7 +173,7 @@ def _imported() -> Any:
 
 
 def _open_streams(library: Any, transport: VoiceTransport, streams: list[Any]) -> None:
-    """Open and start both streams; each is put into the list as soon as it has to be closed."""
+    """Open and start both streams; each is added to the list as soon as it needs closing."""
     wanted = (
         ("microphone", "input", library.RawInputStream, MICROPHONE_HZ, transport.heard),
         ("loudspeaker", "output", library.RawOutputStream, LOUDSPEAKER_HZ, transport.wanted),
@@ -183,7 +183,7 @@ def _open_streams(library: Any, transport: VoiceTransport, streams: list[Any]) -
             library.query_devices(kind=kind)
         except (library.PortAudioError, ValueError) as error:
             raise VoiceError(
-                f"this machine has no {name} ({error}); leave --voice out, or plug one in"
+                f"this machine has no {name} ({error}); plug one in, or leave out --voice"
             ) from error
         try:
             stream = make(
@@ -205,4 +205,4 @@ def _open_streams(library: Any, transport: VoiceTransport, streams: list[Any]) -
 
 def _close(streams: list[Any]) -> None:
     for stream in streams:
-        stream.close()  # which stops it
+        stream.close()  # this also stops it

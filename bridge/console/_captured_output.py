@@ -1,4 +1,4 @@
-"""What the program says besides the conversation: logs, and what others print."""
+"""The program's output besides the conversation: logs, and what other code prints."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ._lines import Line
 from ._terminal_text import clean, one_line
 
 _WORDS = {
-    "tool_abandoned": "{tool} does not stop; it was given up, and may still run",
-    "tool_thread_abandoned": "{tool} does not stop; its thread was given up, and may still run",
-    "event_loop_blocked": "{place} blocks everything else; let it await, or run in a thread",
+    "tool_abandoned": "{tool} does not stop; bargein no longer waits for it, and it may still run",
+    "tool_thread_abandoned": "{tool} does not stop; its thread may still run",
+    "event_loop_blocked": "{place} blocks everything else; make it await, or run it in a thread",
 }
-"""Warnings that a person at the console needs in words."""
+"""Warnings that the console shows in words."""
 
 _TOLD = ("answer_failed", "stage_failed", "tool_failed")
-"""What an event of the call tells as well."""
+"""Log lines that an event of the call repeats."""
 
 
 def state_folder() -> Path:
@@ -39,22 +39,22 @@ def state_folder() -> Path:
 
 @contextmanager
 def opened_log(path: Path | None) -> Iterator[tuple[TextIO, Path | None]]:
-    """Open the file that logs go to, behind what it holds.
+    """Open the log file for appending.
 
     Args:
-        path: The file; None takes that of the user.
+        path: The file; ``None`` uses the default one of the user.
 
     Yields:
-        The file, and where it is: None for nowhere, as that of the user cannot be written to.
+        The file and its path; the path is ``None`` if the default file cannot be written to.
 
     Raises:
-        OSError: It cannot be written to, and was asked for by name.
+        OSError: ``path`` cannot be written to.
     """
     where: Path | None = None
     try:
         where = state_folder() / "chat.log" if path is None else path
         where.parent.mkdir(parents=True, exist_ok=True)
-        # What is said may stand in it, with --log-pii.
+        # With --log-pii it contains what people say.
         descriptor = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except (OSError, RuntimeError):
         if path is not None:
@@ -72,7 +72,7 @@ def log_to(log: TextIO, level: LogLevel, *, pii: bool, show: Callable[[Line], No
         log: The file.
         level: The lowest level that is written.
         pii: Whether keys that start with ``pii_`` are written.
-        show: Told of warnings and errors, from any thread, without what is private.
+        show: Called with warnings and errors, from any thread, without private data.
     """
     configure_logs(level, pii=pii, texts=True, out=log)
     structlog.configure(processors=[_Shown(show), *structlog.get_config()["processors"]])
@@ -105,13 +105,13 @@ class _Shown:
 
 
 def _hint(known: dict[str, str]) -> str:
-    """Return what a warning advises, below the chain that it is about."""
+    """Return a warning's chain and the advice below it."""
     lines = [known[key] for key in ("route", "hint") if "hint" in known and key in known]
     return "".join(f"\n  {clean(line)}" for line in lines)
 
 
 def _why(event: EventDict) -> str:
-    """Return what the developer reads below a warning: the exception, and where it was raised."""
+    """Return the exception of a warning, and where it was raised, for the developer."""
     info = event.get("exc_info")
     error = info if isinstance(info, BaseException) else sys.exc_info()[1] if info else None
     if error is None:
@@ -127,7 +127,7 @@ class _Known(dict[str, str]):
 
 @contextmanager
 def stray_output(log: TextIO, show: Callable[[Line], None]) -> Iterator[None]:
-    """Keep what others write off the terminal while the block runs.
+    """Keep the output of other code off the terminal while the block runs.
 
     What Python code prints is shown line by line; what libraries write past Python goes to the log.
 
@@ -171,6 +171,6 @@ class _Sink(io.TextIOBase):
         return len(text)
 
     def finish(self) -> None:
-        """Show the line that has no end."""
+        """Show an unfinished line."""
         if self._rest:
             self.write("\n")

@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser.
 
     Args:
-        parser: Of the command alone.
+        parser: The parser of this command only.
     """
     parser.add_argument(
         "--conversation",
@@ -60,18 +60,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chat(options: argparse.Namespace) -> int:
-    """Hold a conversation at the terminal, or by pipes.
+    """Run a conversation in the terminal, or over pipes.
 
     Args:
-        options: What ``add_options`` has added, and ``target``, ``log_level`` and ``log_pii``.
+        options: Those of ``add_options()``, and ``target``, ``log_level`` and ``log_pii``.
 
     Returns:
         The exit code of the process.
 
     Raises:
         TargetError: The target names no app.
-        ConsoleError: The conversation cannot begin.
-        Exception: What the app raised while it was opened.
+        ConsoleError: The conversation cannot start.
+        Exception: The app raised this while it was opened.
     """
     app = load_app(options.target)
     with ExitStack() as stack:
@@ -84,16 +84,16 @@ def chat(options: argparse.Namespace) -> int:
         try:
             return _chat(app, options, log)
         finally:
-            # After the conversation: it is looked for when something went wrong.
-            place = "nowhere; name a file with --log" if where is None else where.absolute()
+            # Shown last, because people need it when something went wrong.
+            place = "none; name a file with --log" if where is None else where.absolute()
             _say_last(f"  log: {place}\n")
 
 
 def _say_last(text: str) -> None:
-    """Write to the terminal if it takes something now: it may be gone, or held for ever."""
+    """Write to the terminal if it accepts output now: it may be gone, or stopped for ever."""
     try:
         descriptor = sys.stderr.fileno()
-    except (OSError, ValueError):  # no file of the system: it never waits
+    except (OSError, ValueError):  # not a file of the system, so writing never waits
         sys.stderr.write(text)
         return
     with suppress(OSError):
@@ -125,7 +125,7 @@ def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
 
 
 def _draw(session: Session, options: argparse.Namespace, log: TextIO) -> int:
-    # Opened around the event loop: so it is put back even if that breaks.
+    # Opened around the event loop, so that it is restored even if that fails.
     with opened_terminal() as terminal:
         console = Console(terminal, os.environ)
         log_to(log, options.log_level, pii=options.log_pii, show=console.show)

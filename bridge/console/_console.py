@@ -1,4 +1,4 @@
-"""The console on a terminal: keys in, a conversation with a status below it out."""
+"""The console on a terminal: keys in, a conversation with a status line out."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
     from .._call import Call
 
 AGAIN_S = 2.0
-"""Within this time a second Ctrl+C leaves."""
+"""Within how many seconds a second Ctrl+C leaves."""
 
 FRAME_S = 1 / 30
-"""Between two drawings at least: faster than the eye follows."""
+"""The minimum of seconds between two redraws: faster than the eye can follow."""
 
 TICK_S = 0.1
-"""Between two drawings at most while anything runs, so that times go on."""
+"""The maximum of seconds between two redraws while anything runs, so that times advance."""
 
 HINT = "/help · Esc interrupts · Ctrl+D leaves"
 
 
 @final
 class Console:
-    """Draws a conversation, and takes keys.  It is the display of that conversation.
+    """Draws a conversation and reads keys; the ``Display`` of the conversation.
 
     Attributes:
-        exit_code: Of the process: 0, 1 if the agent failed, or 128 and the number of the signal
-            that ended it.
+        exit_code: The exit code of the process: 0, 1 if the agent failed, or 128 plus the number of
+            the signal that ended it.
     """
 
     def __init__(self, terminal: Terminal, environment: Mapping[str, str]) -> None:
-        """Begin with nothing.
+        """Start empty.
 
         Args:
-            terminal: Set up; whoever opened it puts it back, whatever happens here.
-            environment: Of the process: ``NO_COLOR`` takes the colour away (no-color.org).
+            terminal: The terminal, set up; the code that opened it restores it.
+            environment: The process environment; ``NO_COLOR`` disables colour (no-color.org).
         """
         self.exit_code = 0
         self._terminal = terminal
@@ -76,7 +76,7 @@ class Console:
     # --- what is shown --------------------------------------------------------------------------
 
     def show_event(self, message: Message) -> None:
-        """Take an event that reached the caller."""
+        """Show an event that reached the caller."""
         self._narrator.narrate(message.event)
         if isinstance(message.event, InputReturned):
             self._editor.replace(" ".join(filter(None, (self._editor.text, message.event.content))))
@@ -84,22 +84,22 @@ class Console:
             self._typed.changed()
 
     def show(self, line: Line) -> None:
-        """Add a line that stands."""
+        """Add a permanent line."""
         self._transcript.show(line)
         self.refresh()
 
     def write(self, text: str) -> None:
-        """Add to what the agent says."""
+        """Add to the agent's current line."""
         self._transcript.write(text)
         self.refresh()
 
     def end(self) -> None:
-        """End the line in which the agent speaks, if there is one."""
+        """End the agent's current line, if there is one."""
         self._transcript.end()
         self.refresh()
 
     def refresh(self) -> None:
-        """Draw anew, soon."""
+        """Redraw soon."""
         self._dirty.set()
 
     def _live(self, width: int) -> Live:
@@ -117,12 +117,12 @@ class Console:
 
     def _hint(self, state: CallState) -> str:
         if trio.current_time() - self._interrupted_s < AGAIN_S:
-            return "Ctrl+C again leaves"
+            return "press Ctrl+C again to leave"
         return HINT if state in AT_REST else ""
 
     def _drawing(self) -> str:
         columns, height = self._terminal.size()
-        width = columns - 1  # a row that fills the window leaves the cursor where no two agree
+        width = columns - 1  # terminals differ in where a full row leaves the cursor
         frame = frame_of(self._live(width), width, height)
         if self._anew:
             self._anew = False
@@ -137,17 +137,17 @@ class Console:
             self._dirty = trio.Event()
             drawing = self._drawing()
             if drawing:
-                # A terminal that takes nothing (Ctrl+S, a slow line) holds up nobody else.
+                # A terminal that accepts nothing (Ctrl+S, a slow line) must block nothing else.
                 self._terminal.put(drawing)
                 try:
                     await trio.to_thread.run_sync(self._terminal.write_out, abandon_on_cancel=True)
-                except OSError:  # it is gone
+                except OSError:  # the terminal is gone
                     self.take_signal(signal.SIGHUP)
                     return
                 await trio.sleep(FRAME_S)
 
     def _tick_s(self) -> float:
-        """Return when something changes that no event tells of."""
+        """Return how many seconds until something changes without an event."""
         if self._call is not None and self._call.state not in AT_REST:
             return TICK_S
         again_s = self._interrupted_s + AGAIN_S - trio.current_time()
@@ -156,11 +156,11 @@ class Console:
     # --- how it goes on -------------------------------------------------------------------------
 
     async def run(self, session: Session, log: TextIO) -> None:
-        """Hold the conversation.
+        """Run the conversation.
 
         Args:
             session: Opens the call.
-            log: Takes what libraries write past Python.
+            log: Gets what libraries write past Python.
         """
         self._narrator = Narrator(self, live=True, voice=session.voice is not None)
         try:
@@ -193,7 +193,7 @@ class Console:
         self.refresh()
 
     def _settle(self, call: Call, typed: TypedInput) -> None:
-        """Show what was not sent, and give the terminal back before the slow part of ending."""
+        """Show unsent messages, and restore the terminal before the slow part of ending."""
         if call.end_reason == "agent_error":
             self.exit_code = self.exit_code or 1
         for text in (*typed.queued, self._editor.text):
@@ -203,7 +203,7 @@ class Console:
         self._signals.make_final()
 
     def _finish(self) -> None:
-        """Leave what was said on the terminal, and the terminal as it was."""
+        """Leave the conversation on the terminal, and restore the terminal."""
         if not self._is_leaving:
             self._is_leaving = True
             self._transcript.end()
@@ -213,30 +213,30 @@ class Console:
             self._terminal.give_back()
 
     def _write_rest(self) -> None:
-        """Show what came while the call ended."""
+        """Show what arrived while the call ended."""
         rows = self._transcript.take_rows(self._terminal.size()[0] - 1)
         self._terminal.write_last("".join(f"{row.text}\r\n" for row in rows))
 
-    # --- what the keys do -----------------------------------------------------------------------
+    # --- keys -----------------------------------------------------------------------------------
 
     @property
     def queued(self) -> MutableSequence[str]:
-        """What was entered and waits to be sent."""
+        """The entries that wait to be sent."""
         return self._early if self._typed is None else self._typed.queued
 
     def enter(self, entry: str) -> None:
-        """Take an entry, also before there is a call."""
+        """Accept an entry, even before there is a call."""
         if self._typed is None:
             self._early += [entry] if entry.strip() else []
         else:
             self._typed.enter(entry)
 
     def interrupt(self) -> bool:
-        """Cancel what the agent does; False if there is nothing to cancel."""
+        """Cancel the agent's work; False if there is none."""
         return self._typed is not None and self._typed.interrupt()
 
     def draw_anew(self) -> None:
-        """Draw all that fits the window, not only what has changed."""
+        """Redraw everything that fits the window, not only what changed."""
         self._anew = True
 
     def leave(self) -> None:
@@ -249,7 +249,7 @@ class Console:
     # --- signals --------------------------------------------------------------------------------
 
     def take_signal(self, number: int) -> None:
-        """Do what a signal says, or the key or the lost terminal that stands for it."""
+        """Handle a signal, or a key or a lost terminal that stands for one."""
         if number == signal.SIGINT:
             self._take_ctrl_c()
         elif number in (signal.SIGTERM, signal.SIGHUP):
@@ -264,7 +264,7 @@ class Console:
         self.refresh()
 
     def _take_ctrl_c(self) -> None:
-        self._keyboard.reset()  # also out of a paste that does not end
+        self._keyboard.reset()  # also ends a paste that never finished
         before_s, self._interrupted_s = self._interrupted_s, trio.current_time()
         if self._interrupted_s - before_s <= AGAIN_S:
             self.leave()
@@ -278,7 +278,7 @@ class Console:
         self._come_back()
 
     def _come_back(self) -> None:
-        """Take the terminal again, and draw below what others have written there."""
+        """Set up the terminal again, and draw below what other programs wrote there."""
         if not self._is_leaving:
             self._painter.forget()
             self._terminal.set_up()

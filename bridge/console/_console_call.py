@@ -1,4 +1,4 @@
-"""Opens the call of a console: the app, its conversation, and the caller's side."""
+"""Opens the call of a console: the app, its conversation, and the transport."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from ..conversations import Conversations
 
 LAST_ENTRIES = 10
-"""Of a conversation that goes on: so many are shown."""
+"""How many entries of a continued conversation are shown."""
 
 LAST_CHARS = 600
-"""Of each of them."""
+"""How many characters of each entry are shown."""
 
 
 class Voice(Protocol):
-    """Opens the caller's side of a call with sound."""
+    """Opens the transport of a call with sound."""
 
     def open(self, take: Callable[[Message], None]) -> AbstractAsyncContextManager[Transport]:
         """Open the microphone and the loudspeaker; leaving the block closes them."""
@@ -47,12 +47,12 @@ class Session:
     """What a console needs to open its call.
 
     Attributes:
-        app: Answers.
-        conversation: Names the conversation; None for one that has no name yet.
-        conversations: Where it is kept; None where the app keeps none and none was asked for.
-        by_pipe: Whether lines come from a program or a file.
-        voice: Opens the machine's microphone and loudspeaker; None for text alone.
-        earlier: What was said in the conversation before this call; known once it is open.
+        app: Answers the call.
+        conversation: The name of the conversation; ``None`` if it has no name yet.
+        conversations: Where it is stored; ``None`` if it is not stored.
+        by_pipe: Whether input comes from a program or a file.
+        voice: Opens the machine's microphone and loudspeaker; ``None`` for text only.
+        earlier: The entries of the conversation before this call; known once it is open.
     """
 
     app: App
@@ -69,11 +69,11 @@ class Session:
         """Load what the app needs and open the call; leaving the block ends it.
 
         Args:
-            take: Told of every event that reaches the caller.
+            take: Called with every event that reaches the caller.
             display: Where the conversation is shown.
 
         Raises:
-            ConversationBusyError: The conversation is going on in another call.
+            ConversationBusyError: The conversation is open in another call.
             ConversationError: It cannot be read by this version.
         """
         answered = _Answered(self.app)
@@ -88,7 +88,7 @@ class Session:
         )
         async with AsyncExitStack() as stack:
             line: Transport = TextTransport(take)
-            if self.voice is not None:  # fails at once where loading speech would take long
+            if self.voice is not None:  # first, to fail before the slow loading of speech
                 line = await stack.enter_async_context(self.voice.open(take))
             await stack.enter_async_context(app.open())
             call = await stack.enter_async_context(app.open_call(line, conversation=name))
@@ -102,7 +102,7 @@ class Session:
 
 
 class _Answered:
-    """What answers the call, whether it listens already, and what was said before it."""
+    """Answers the call; knows whether it listens already, and what was said before it."""
 
     def __init__(self, app: App) -> None:
         self._answer = app.answer
@@ -111,14 +111,14 @@ class _Answered:
         self.__qualname__ = getattr(app.answer, "__qualname__", type(app.answer).__name__)
 
     async def __call__(self, call: Call) -> None:
-        self.earlier = call.history.entries  # what it says first is told as it is said
+        self.earlier = call.history.entries  # its first words are shown as they are said
         try:
             await run_answer(self._answer, call)
         finally:
             self._is_over = True
 
     def is_ready(self, call: Call) -> bool:
-        """Whether words would reach somebody: an agent has routes, or none will have any."""
+        """Whether an agent gets what is typed: it has routes, or ``answer`` has returned."""
         sources = {bridge.name for bridge in call.bridges}
         return self._is_over or any(route.source in sources for route in call.router.routes)
 

@@ -1,4 +1,4 @@
-"""The line that is being typed: its text, its cursor and its history; no input, no output."""
+"""The line being typed: its text, its cursor and its history; no I/O."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class LineEditor:
     """Edits one entry, which may have several lines.
 
     Attributes:
-        text: What was typed.
-        cursor: The index in it before which the next character goes.
+        text: The text so far.
+        cursor: The index in it at which the next character is inserted.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing typed."""
+        """Start empty."""
         self.text = ""
         self.cursor = 0
         self._history: list[str] = []
@@ -47,13 +47,13 @@ class LineEditor:
         }
 
     def press(self, key: Key) -> bool:
-        """Do what a key does to the text.
+        """Apply a key to the text.
 
         Args:
             key: The key.
 
         Returns:
-            False if it does nothing here: Enter, Esc, and all that is no key of an editor.
+            False if it does nothing here, like Enter, Esc and all keys that do not edit.
         """
         if key.name in ("text", "paste"):
             self._insert(clean(key.text))
@@ -64,7 +64,7 @@ class LineEditor:
         return action is not None
 
     def submit(self) -> str:
-        """Return the text, put it into the history, and begin anew."""
+        """Return the text, add it to the history, and start anew."""
         text = self.text
         if text.strip() and self._history[-1:] != [text]:
             self._history = [*self._history[-MAX_HISTORY + 1 :], text]
@@ -72,18 +72,18 @@ class LineEditor:
         return text
 
     def remember(self, entries: Iterable[str]) -> None:
-        """Put entries of earlier conversations into the history, before its own."""
+        """Add entries of earlier conversations to the history, before its own."""
         self._history = [*entries, *self._history][-MAX_HISTORY:]
         self._at = len(self._history)
 
     def clear(self) -> None:
-        """Begin anew; what was typed is gone, but ``ctrl+y`` brings it back."""
+        """Start anew; ``ctrl+y`` brings back the text."""
         self._killed = self.text or self._killed
         self.text, self.cursor = "", 0
         self._at, self._draft = len(self._history), ""
 
     def replace(self, text: str) -> None:
-        """Replace the text, and put the cursor behind it."""
+        """Replace the text, and put the cursor at its end."""
         self.text, self.cursor = text, len(text)
 
     # --- moving ---------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class LineEditor:
         self.replace(self._draft if at == len(self._history) else self._history[at])
 
     def _before(self, at: int) -> int:
-        """Return where the character before a place begins, with what is joined to it."""
+        """Return where the previous character starts, including what is joined to it."""
         at = max(at - 1, 0)
         while at and (_joins(self.text[at]) or self.text[at - 1] == "\u200d"):
             at -= 1
@@ -202,5 +202,5 @@ class LineEditor:
 
 
 def _joins(character: str) -> bool:
-    """Whether a character is shown as part of the one before it."""
+    """Whether a character is shown as part of the previous one."""
     return width_of(character) == 0 and unicodedata.category(character) != "Cc"

@@ -1,4 +1,4 @@
-"""What keeps a conversation at the console from beginning.
+"""Errors that keep a conversation at the console from starting.
 
 ConsoleError
 └── VoiceError
@@ -12,12 +12,12 @@ from bargein.routes import BargeinError
 
 
 class ConsoleError(BargeinError):
-    """The conversation cannot begin; its text says why and what to do."""
+    """The conversation cannot start; the message says why and what to do."""
 
 
 class VoiceError(ConsoleError):
-    """There is no microphone or no loudspeaker that can be used."""
+    """There is no usable microphone or loudspeaker."""
 
 
 class VoiceExtraError(BargeinError, ImportError):
-    """The library that brings microphone and loudspeaker is not there, or not whole."""
+    """The library for microphone and loudspeaker is missing or incomplete."""

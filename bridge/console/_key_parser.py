@@ -1,9 +1,9 @@
-"""What a terminal sends, as keys: a parser that neither reads nor waits.
+"""Parses the bytes of a terminal into keys; no I/O.
 
-Rule 1. However the bytes are cut into pieces, the keys are the same.
-Rule 2. A lone Esc is told from the beginning of a sequence by a pause alone; whoever reads calls
-``expire()`` when ``patience_s`` has passed without a byte.
-Rule 3. What is pasted is text: no byte of it is a key.
+Rule 1. However the bytes are split, the keys are the same.
+Rule 2. Only a pause tells a lone Esc from the start of a sequence; the reader calls ``expire()``
+when ``patience_s`` has passed without a byte.
+Rule 3. Pasted bytes are text, and never keys.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import math
 from dataclasses import dataclass
 
 LONE_ESC_S = 0.03
-"""How long after an Esc the rest of a sequence may come: terminals send them as one piece, and a
-finger needs longer for a second key."""
+"""How many seconds after an Esc the rest of a sequence may arrive: terminals send a sequence in one
+piece, and a finger takes longer for a second key."""
 
 SEQUENCE_S = 0.5
-"""How long the rest of a sequence that has certainly begun may take, over a slow line."""
+"""How many seconds the rest of a sequence that has certainly started may take, on a slow line."""
 
 MAX_SEQUENCE = 64
-"""Bytes of the longest sequence that is waited for; those of keys have less than 16."""
+"""The longest sequence to wait for, in bytes; those of keys have less than 16."""
 
 MAX_PASTE = 1 << 20
-"""Bytes after which a paste is handed on in parts."""
+"""After how many bytes a paste is passed on in parts."""
 
 _PASTE_BEGINS = b"\x1b[200~"
 _PASTE_ENDS = b"\x1b[201~"
@@ -56,8 +56,8 @@ class Key:
 
     Attributes:
         name: Such as ``enter``, ``ctrl+a``, ``alt+b`` or ``ctrl+left``; ``text`` for a character,
-            ``paste`` for what was pasted, ``unknown`` for what nothing here is done with.
-        text: The character, or what was pasted.
+            ``paste`` for pasted text, ``unknown`` for keys that have no function here.
+        text: The character, or the pasted text.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Key:
 
 
 class KeyParser:
-    """Makes keys of bytes."""
+    """Turns bytes into keys."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -73,14 +73,14 @@ class KeyParser:
 
     @property
     def patience_s(self) -> float:
-        """For how long to wait for the next byte before ``expire()``, in seconds; infinite if
-        there is nothing that a pause would end."""
+        """How many seconds to wait for the next byte before ``expire()``; infinite if no sequence
+        has started."""
         if self._pasting or not self._buffer:
             return math.inf
         return LONE_ESC_S if len(self._buffer.lstrip(b"\x1b")) == 0 else SEQUENCE_S
 
     def feed(self, data: bytes) -> list[Key]:
-        """Take in bytes, and return the keys that they complete."""
+        """Add bytes, and return the keys that they complete."""
         self._buffer += data
         keys: list[Key] = []
         while self._buffer:
@@ -91,7 +91,7 @@ class KeyParser:
         return keys
 
     def expire(self) -> list[Key]:
-        """Return the keys that the bytes so far make if nothing follows."""
+        """Return the keys of the bytes so far, if nothing follows."""
         if self._pasting or not self._buffer:
             return []
         data, self._buffer = bytes(self._buffer), bytearray()
@@ -100,14 +100,14 @@ class KeyParser:
         return [Key("unknown")]
 
     def reset(self) -> None:
-        """Forget what has begun, also a paste that does not end."""
+        """Forget an unfinished key or paste."""
         self._buffer.clear()
         self._pasting = False
 
-    # --- how ------------------------------------------------------------------------------------
+    # --- implementation -------------------------------------------------------------------------
 
     def _next_key(self) -> list[Key] | None:
-        """Take one key; None while it is not whole."""
+        """Remove and return one key; ``None`` while it is incomplete."""
         if self._buffer[0] == 0x1B:
             return self._take_escape()
         if self._buffer[0] < 0x20 or self._buffer[0] == 0x7F:
@@ -120,7 +120,7 @@ class KeyParser:
         if len(buffer) == 1:
             return None
         if buffer[1] == 0x1B:
-            # Esc twice, or the Alt of a terminal that puts an Esc before the sequence of a key.
+            # Esc twice, or Alt on a terminal that sends it as an Esc before a key's sequence.
             if len(buffer) == 2:
                 return None
             if buffer[2] not in b"[O":
@@ -143,7 +143,7 @@ class KeyParser:
         return [Key(f"alt+{text}")]
 
     def _take_sequence(self, start: int) -> list[Key] | None:
-        """Take CSI or SS3 (ECMA-48, 5.4), after ``start`` more Esc."""
+        """Parse CSI or SS3 (ECMA-48, 5.4), after ``start`` further Escs."""
         buffer, first = self._buffer, start + 2
         end = first
         if buffer[start + 1] == 0x4F:  # SS3 has one more byte
@@ -155,7 +155,7 @@ class KeyParser:
             if end == len(buffer):
                 return None
         final = buffer[end]
-        if not 0x40 <= final <= 0x7E:  # no sequence after all: what is not of it stays
+        if not 0x40 <= final <= 0x7E:  # not a sequence after all: keep the rest
             self._drop(end)
             return [Key("unknown")]
         sequence = bytes(self._drop(end + 1))
@@ -177,7 +177,7 @@ class KeyParser:
         if len(have) < size:
             return None
         text = bytes(self._drop(size)).decode("utf-8", "replace")
-        # What UTF-8 has for C1 is no text.
+        # C1 control characters are not text.
         return Key("unknown") if "\x80" <= text <= "\x9f" else Key("text", text)
 
     def _take_paste(self) -> list[Key] | None:
@@ -198,7 +198,7 @@ class KeyParser:
 
 
 def _utf8_size(lead: int) -> int:
-    """Return how many bytes a character has that begins so; 0 for none that may begin one."""
+    """Return the length of a character with this first byte; 0 if none can start with it."""
     if lead < 0x80:
         return 1
     if 0xC2 <= lead <= 0xDF:

@@ -14,31 +14,31 @@ from ._key_parser import Key, KeyParser
 
 
 class KeyActions(Protocol):
-    """What keys do besides editing the line.  No method waits."""
+    """The actions of keys besides editing the line.  No method waits."""
 
     @property
     def queued(self) -> MutableSequence[str]:
-        """What was entered and waits to be sent."""
+        """The entries that wait to be sent."""
         ...
 
     def enter(self, entry: str) -> None:
-        """Take what was typed."""
+        """Accept what was typed."""
         ...
 
     def interrupt(self) -> bool:
-        """Cancel what the agent does; False if there is nothing to cancel."""
+        """Cancel the agent's work; False if there is none."""
         ...
 
     def take_signal(self, number: int) -> None:
-        """Do what a signal says."""
+        """Handle a signal."""
         ...
 
     def draw_anew(self) -> None:
-        """Draw everything again at the next `refresh`."""
+        """Redraw everything at the next ``refresh()``."""
         ...
 
     def refresh(self) -> None:
-        """Draw soon."""
+        """Redraw soon."""
         ...
 
     def leave(self) -> None:
@@ -48,15 +48,15 @@ class KeyActions(Protocol):
 
 @final
 class Keyboard:
-    """The keys of one terminal, as they are pressed."""
+    """Reads the keys of one terminal."""
 
     def __init__(self, terminal: int, editor: LineEditor, actions: KeyActions) -> None:
-        """Begin with no key pressed.
+        """Start without a key.
 
         Args:
-            terminal: The descriptor to read from.
-            editor: The line that is typed.
-            actions: Does what the keys say that do not edit it.
+            terminal: The file descriptor to read from.
+            editor: The line being typed.
+            actions: Handles the keys that do not edit it.
         """
         self._terminal = terminal
         self._editor = editor
@@ -64,7 +64,7 @@ class Keyboard:
         self._parser = KeyParser()
 
     async def read(self) -> None:
-        """Do what each key says, until the terminal is gone; cancelling this is safe."""
+        """Handle keys until the terminal is gone.  Cancelling this is safe."""
         while True:
             with trio.move_on_after(self._parser.patience_s) as pause:
                 await trio.lowlevel.wait_readable(self._terminal)
@@ -81,7 +81,7 @@ class Keyboard:
             self._press(self._parser.feed(data))
 
     def reset(self) -> None:
-        """Forget a key, or a paste, of which only a part has come."""
+        """Forget an incomplete key or paste."""
         self._parser.reset()
 
     def _press(self, keys: list[Key]) -> None:

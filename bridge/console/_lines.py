@@ -1,4 +1,4 @@
-"""What stands in a conversation on a terminal: lines, and in which look."""
+"""The lines of a conversation on a terminal, and their styles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SGR: dict[Style, str] = {
     "bad": "31",
     "warn": "33",
 }
-"""Parameters of SGR (ECMA-48, 8.3.117).  Nothing is told by colour alone: a mark stands before."""
+"""Parameters of SGR (ECMA-48, 8.3.117).  No meaning depends on colour: each line has a mark."""
 
 _ASCII = str.maketrans(
     {
@@ -36,12 +36,12 @@ _ASCII = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line that stands; it may be longer than the terminal is wide.
+    """A permanent line; it may be wider than the terminal.
 
     Attributes:
-        text: What it says, cleaned of what a terminal would obey.
-        style: Its look.
-        prefix: A mark before it; rows after the first are indented by as much.
+        text: Its text, without control sequences.
+        style: Its style.
+        prefix: A mark before it; further rows are indented by its width.
     """
 
     text: str
@@ -50,23 +50,23 @@ class Line:
 
 
 class Display(Protocol):
-    """Where a conversation is shown.  None of its methods waits."""
+    """Shows a conversation.  None of its methods waits."""
 
     def show(self, line: Line) -> None:
-        """Add a line that stands."""
+        """Add a permanent line."""
 
     def write(self, text: str) -> None:
-        """Add to what the agent says, which goes on in the same line; already cleaned."""
+        """Add to the agent's current line; the text must be cleaned."""
 
     def end(self) -> None:
-        """End the line in which the agent speaks, if there is one."""
+        """End the agent's current line, if there is one."""
 
     def refresh(self) -> None:
-        """Show that the work under way has changed."""
+        """Redraw, because the current work has changed."""
 
 
 def encodable(text: str, encoding: str) -> str:
-    """Return a text as far as an encoding has it, with marks of ASCII in the place of ours."""
+    """Return a text for an encoding, with ASCII in place of marks that it lacks."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:

@@ -33,7 +33,7 @@ from ._lines import Display, Line, Style, seconds
 from ._terminal_text import clean, one_line
 
 ARGUMENT_COLUMNS = 60
-"""Of a tool's arguments on its line; a question for permission shows all of them."""
+"""How many characters of a tool's arguments its line shows; a permission question shows all."""
 
 _OUTCOMES: dict[ToolOutcome, tuple[str, Style, str]] = {
     "not_started": ("✗ ", "dim", "not started"),
@@ -50,7 +50,7 @@ _OUTCOMES: dict[ToolOutcome, tuple[str, Style, str]] = {
 
 @dataclass(slots=True)
 class ToolAtWork:
-    """What is known of a tool that runs."""
+    """A running tool."""
 
     name: str
     arguments: str
@@ -61,15 +61,15 @@ class Narrator:
     """Turns the events of one call into lines.
 
     Attributes:
-        tools: The tools that have been called and have no outcome yet, by the id of their call.
+        tools: The tools without an outcome yet, by the id of their call.
     """
 
     def __init__(self, display: Display, *, live: bool, voice: bool = False) -> None:
-        """Begin with nothing.
+        """Start without tools.
 
         Args:
-            display: Where lines go.
-            live: Whether tools at work are shown elsewhere until they have an outcome.
+            display: Shows the lines.
+            live: Whether running tools are shown elsewhere until they have an outcome.
             voice: Whether the user's words come from a microphone.
         """
         self.tools: dict[str, ToolAtWork] = {}
@@ -119,12 +119,12 @@ class Narrator:
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """Return the arguments of a tool as a person reads them, on one line, cleaned."""
+    """Return the arguments of a tool for a person, on one line, cleaned."""
     parts = []
     for name, value in arguments.items():
         try:
             text = json.dumps(value, ensure_ascii=False, default=repr)
-        except ValueError:  # it contains itself
+        except ValueError:  # they contain themselves
             text = repr(value)
         parts.append(f"{name}={text}")
     return clean(", ".join(parts)).replace("\n", " ")
@@ -139,7 +139,7 @@ def _progress(event: ToolProgress | ToolOutput) -> str:
 
 
 def _with_detail(text: str, detail: str) -> str:
-    """Return a text with what the developer reads below it."""
+    """Return a text with details for the developer below it."""
     return f"{text}\n{indent(detail, '  ')}" if detail else text
 
 
@@ -176,7 +176,7 @@ def _line_of(event: Any) -> Line | None:
             return Line(f"stopped at its cap on {cap_name(capped)}", "warn", "■ ")
         case TurnEnded(outcome="failed"):
             return Line("the answer failed; the conversation continues", "bad", "■ ")
-        case CallEnded(reason=reason) if reason != "ended":  # that is what leaving is called
+        case CallEnded(reason=reason) if reason != "ended":  # the reason when the person leaves
             return Line(f"the call is over: {one_line(reason, 80)}", "dim", "■ ")
     return None
 

@@ -1,4 +1,4 @@
-"""Understands the yes or no of a person who is asked whether a tool may run."""
+"""Parses a person's yes or no to a permission question."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ ANSWERS = {
     "a": (True, True),
     "always": (True, True),
 }
-"""What answers a question: whether the tool may run, and whether that holds from now on."""
+"""The words that answer: each with whether the tool may run, and whether that is remembered."""
 
 
 def permission_answer(entry: str) -> tuple[bool, bool] | None:
-    """Return what an entry answers: whether the tool may run, and whether from now on.
+    """Return whether the tool may run, and whether to remember that.
 
     Args:
         entry: What was typed.
 
     Returns:
-        None if the entry is no answer.
+        ``None`` if the entry is not an answer.
     """
     return ANSWERS.get(entry.strip().lower())

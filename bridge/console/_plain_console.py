@@ -1,7 +1,7 @@
-"""The console without a terminal to draw on: lines in, text out.
+"""The console without a terminal: lines in, text out.
 
-Standard output has what the agent says, or with ``--json`` every event; all else goes to standard
-error.  Each line that comes in is said by itself and answered before the next.
+Standard output gets what the agent says or, with ``--json``, every event; everything else goes to
+standard error.  Each input line is sent separately, and answered before the next one.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
     from .._call import Call
 
 AGAIN_S = 2.0
-"""Within this time a second Ctrl+C leaves."""
+"""Within how many seconds a second Ctrl+C leaves."""
 
 PLAIN_HINT = "y, n or always, on a line of its own"
 ASKED_HINT = "the next line answers"
 
 MAX_LINE = 1 << 20
-"""Bytes of the longest line that is taken as one."""
+"""The longest input line, in bytes; longer ones are split."""
 
 
 @final
 class PlainConsole:
-    """Shows a conversation as it goes on, and takes lines of standard input.
+    """Shows a conversation as it happens, and reads lines from standard input.
 
-    What is shown goes out in a thread, so that nobody who reads slowly holds up the call.
+    A thread writes the output, so that a slow reader does not block the call.
 
     Attributes:
-        exit_code: Of the process: 0, 1 if a question was left open or the agent failed, or 128
-            and the number of the signal that ended it.
+        exit_code: The exit code of the process: 0, 1 if a question was left open or the agent
+            failed, or 128 plus the number of the signal that ended it.
     """
 
     def __init__(self, *, as_json: bool) -> None:
-        """Begin with nothing.
+        """Start empty.
 
         Args:
-            as_json: Whether standard output has events, one object a line.
+            as_json: Whether standard output gets events, one JSON object per line.
         """
         self.exit_code = 0
         self._as_json = as_json
@@ -72,7 +72,7 @@ class PlainConsole:
     # --- what is shown --------------------------------------------------------------------------
 
     def show_event(self, message: Message) -> None:
-        """Take an event that reached the caller."""
+        """Show an event that reached the caller."""
         if self._as_json:
             self._put_json(message)
         self._narrator.narrate(message.event)
@@ -81,7 +81,7 @@ class PlainConsole:
         self._show_question()
 
     def _show_question(self) -> None:
-        """Show the question that waits first, once."""
+        """Show the first open question, once."""
         if self._typed is None:
             return
         permissions, question = self._typed.questions, self._typed.asked
@@ -100,30 +100,30 @@ class PlainConsole:
         try:
             fields = message.event.model_dump(mode="json")
         except PydanticSerializationError:
-            fields = {"type": message.alias}  # it has a value that JSON has no words for
+            fields = {"type": message.alias}  # one of its values is not JSON
         self._queue(self._out, json.dumps({**head, **fields}) + "\n")
 
     def show(self, line: Line) -> None:
-        """Add a line that stands."""
+        """Add a permanent line."""
         if line.style == "user" and sys.stdin is not None and sys.stdin.isatty():
-            return  # it stands there already
+            return  # the person has just typed it
         if self._out.isatty():
-            self.end()  # the two streams meet there
+            self.end()  # both streams go to the same terminal
         self._queue(self._err, f"{line.prefix}{line.text}\n")
 
     def write(self, text: str) -> None:
-        """Add to what the agent says."""
+        """Add to the agent's current line."""
         if text and not self._as_json:
             self._in_line = not text.endswith("\n")
             self._queue(self._out, text)
 
     def end(self) -> None:
-        """End the line in which the agent speaks, if there is one."""
+        """End the agent's current line, if there is one."""
         if self._in_line:
             self.write("\n")
 
     def refresh(self) -> None:
-        """Do nothing: the plain console does not show the work under way."""
+        """Do nothing: the plain console does not show the current work."""
 
     def _queue(self, stream: TextIO, text: str) -> None:
         self._waiting.append((stream, text))
@@ -136,7 +136,7 @@ class PlainConsole:
             waiting, self._waiting = self._waiting, []
             try:
                 await trio.to_thread.run_sync(_write_all, waiting)
-            except OSError:  # nobody reads any more
+            except OSError:  # the reader is gone
                 self.exit_code = 1
                 self._leave()
                 return
@@ -144,7 +144,7 @@ class PlainConsole:
     # --- how it goes on -------------------------------------------------------------------------
 
     async def run(self, session: Session) -> None:
-        """Hold the conversation.
+        """Run the conversation.
 
         Args:
             session: Opens the call.
@@ -196,7 +196,7 @@ class PlainConsole:
             if self._interrupted_s - before_s <= AGAIN_S:
                 self._leave()
             elif self._typed is None or not self._typed.interrupt():
-                self.show(Line("Ctrl+C again leaves", "dim", "  "))
+                self.show(Line("press Ctrl+C again to leave", "dim", "  "))
         elif number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
             self.exit_code = 128 + number
             self._leave()

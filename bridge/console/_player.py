@@ -1,11 +1,12 @@
-"""What the loudspeaker gets: utterances one after the other, pulled by the thread of the sound.
+"""Feeds the loudspeaker: utterances one after the other, pulled by the sound thread.
 
-Rule 1. A fence is final: no audio at or below it is heard again, however late it comes.
-Rule 2. Held, it plays silence and uses up nothing; it goes on with the sample at which it stopped.
-Rule 3. Where speech is cut or held, or runs dry, its last sample falls to nothing over 4 ms, and
-        where it goes on it rises as long; so nothing clicks, and nothing more is used up.
-Rule 4. What is reported was heard: it is told when the sound has left the loudspeaker, which is the
-        latency of the device after it was given.  What is cut counts as far as it was given.
+Rule 1. A fence is final: audio at or below it is never heard again, however late it arrives.
+Rule 2. While held, it plays silence and uses up no audio; it continues at the sample where it
+stopped.
+Rule 3. When speech is cut, held or runs dry, its last sample falls to zero over 4 ms; when it
+continues, it rises as long.  So nothing clicks, and no more audio is used up.
+Rule 4. Reported audio was heard: it is reported once the sound has left the loudspeaker, which is
+the device's latency after it was passed on.  Cut audio counts as far as it was passed on.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from .._call import PlaybackKind
 from ..playout._fence import Fence
 
 PREBUFFER_S = 0.06
-"""Between the first audio of an utterance, or the first after it ran dry, and its sound."""
+"""Seconds between the first audio of an utterance, or the first after it ran dry, and its sound."""
 
 RAMP_SAMPLES = 96
-"""4 ms at 24 kHz, in which the sound falls to nothing, or rises."""
+"""The length of a fall or rise, in samples: 4 ms at 24 kHz."""
 
 POSITION_S = 0.05
-"""Between two reports of a position."""
+"""Seconds between two reports of a position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far an utterance is played, from a time on."""
+    """How far an utterance is played at a time."""
 
     at_s: float
     kind: PlaybackKind
@@ -44,7 +45,7 @@ class _Utterance:
     number: int
     pcm: bytearray = field(default_factory=bytearray)
     played: int = 0
-    """Bytes that were given to the loudspeaker, in all."""
+    """How many bytes were passed to the loudspeaker in total."""
     ended: bool = False
     started: bool = False
     running: bool = False
@@ -53,33 +54,33 @@ class _Utterance:
 
 @final
 class Player:
-    """Plays PCM16 mono; every method may be called from any thread, and none waits."""
+    """Plays PCM16 mono; every method is safe from any thread, and none waits."""
 
     def __init__(self, sample_rate_hz: int) -> None:
-        """Begin in silence.
+        """Start silent.
 
         Args:
-            sample_rate_hz: The rate of all audio, in Hz.
+            sample_rate_hz: The sample rate of all audio, in Hz.
         """
         self._rate = sample_rate_hz
         self._lock = threading.Lock()
         self._queue: deque[_Utterance] = deque()
         self._fence = Fence()
         self._held = False
-        self._level = 0  # the last sample of speech that is not over
-        self._ramp: array[int] = array("h")  # what is left of a fall
-        self._rises = 0  # samples that are left of a rise
+        self._level = 0  # the last sample of unfinished speech
+        self._ramp: array[int] = array("h")  # the rest of a fall
+        self._rises = 0  # the remaining samples of a rise
         self._was_silent = True
         self._marks: deque[Mark] = deque()
         self._next_position_s = 0.0
 
     def add(self, number: int, pcm: bytes, now_s: float) -> None:
-        """Take audio behind all that is there; at or below the fence it is dropped."""
+        """Add audio after all earlier audio; at or below the fence it is dropped."""
         with self._lock:
             if self._fence.drops(number) or not pcm:
                 return
             if not self._queue or self._queue[-1].number != number:
-                for earlier in self._queue:  # audio comes in order
+                for earlier in self._queue:  # audio arrives in order
                     earlier.ended = True
                 self._queue.append(_Utterance(number))
             utterance = self._queue[-1]
@@ -95,7 +96,7 @@ class Player:
                     utterance.ended = True
 
     def clear(self, fence: int, now_s: float) -> None:
-        """Drop all audio up to and including an utterance, now and for ever."""
+        """Drop all audio up to and including an utterance, now and later."""
         with self._lock:
             self._fence.raise_to(fence)
             cut = [utterance for utterance in self._queue if utterance.number <= fence]
@@ -105,7 +106,7 @@ class Player:
                 self._mark(now_s, "flushed", utterance)
 
     def hold(self, on: bool, now_s: float) -> None:
-        """Stop at the sample that is next, or go on with it."""
+        """Stop at the next sample, or continue there."""
         with self._lock:
             if on == self._held:
                 return
@@ -114,10 +115,10 @@ class Player:
                 self._mark(now_s, "position", self._queue[0])
 
     def render(self, samples: int, now_s: float, heard_s: float) -> bytes:
-        """Return the next piece of sound; for the thread of the sound.
+        """Return the next piece of sound; called by the sound thread.
 
         Args:
-            samples: How many.
+            samples: How many samples.
             now_s: The time.
             heard_s: When the first of them will be heard.
         """
@@ -131,14 +132,14 @@ class Player:
             return bytes(out) + self._fall(wanted - len(out))
 
     def due(self, now_s: float) -> list[Mark]:
-        """Return what is heard by now and was not told, in order; each is returned once."""
+        """Return the marks heard by now, in order; each is returned once."""
         with self._lock:
             told = []
             while self._marks and self._marks[0].at_s <= now_s:
                 told.append(self._marks.popleft())
             return told
 
-    # --- how; the lock is held ------------------------------------------------------------------
+    # --- implementation; the lock is held -------------------------------------------------------
 
     def _may_play(self, now_s: float) -> bool:
         while self._queue and self._queue[0].ended and not self._queue[0].pcm:
@@ -183,7 +184,7 @@ class Player:
         self._marks.append(Mark(at_s, kind, utterance.number, played_ms))
 
     def _risen(self, pcm: bytes) -> bytes:
-        """Let the first samples of what goes on rise from nothing."""
+        """Let the first samples of resumed speech rise from zero."""
         if not self._rises:
             return pcm
         samples = array("h", pcm)
@@ -193,7 +194,7 @@ class Player:
         return samples.tobytes()
 
     def _fall(self, size: int) -> bytes:
-        """Return silence, into which what broke off falls."""
+        """Return silence, which starts with the fall of speech that broke off."""
         if size and self._level:
             steps = range(RAMP_SAMPLES, 0, -1)
             self._ramp = array("h", (self._level * step // (RAMP_SAMPLES + 1) for step in steps))

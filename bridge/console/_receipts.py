@@ -1,4 +1,4 @@
-"""What a verb did, in a line for a person."""
+"""Receipts as lines for a person."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _DONE: dict[Verb, str] = {
     "cancel": "interrupted",
     "background": "continues in the background",
     "barge_in": "silenced",
-    "emergency_stop": "everything is stopped",
+    "emergency_stop": "everything stopped",
     "shutdown": "the work ends",
 }
 
 
 def receipt_line(receipt: Receipt, now_s: float) -> Line:
-    """Return what a verb did, with the tools that it stopped and those that it did not.
+    """Return a line on what a verb did, with the tools that it stopped or did not stop.
 
     Args:
-        receipt: Of the verb.
-        now_s: The time, by trio's clock.
+        receipt: The verb's receipt.
+        now_s: The time, in seconds of trio's clock.
     """
     if not receipt.accepted:
         name = receipt.verb.replace("_", " ")
@@ -49,11 +49,11 @@ def _still(tool: StillRunning, now_s: float) -> str:
 
 
 def not_stopped_line(receipt: Receipt, running: frozenset[str]) -> Line | None:
-    """Return which tools a verb that has settled could not stop; None if it could all of them.
+    """Return a line on the tools that a settled verb could not stop; ``None`` if there are none.
 
     Args:
-        receipt: Of the verb, settled.
-        running: The ids of the tools that run.
+        receipt: The verb's receipt, settled.
+        running: The ids of the running tools.
     """
     names = [one_line(tool.tool, 40) for tool in receipt.stopped if tool.id in running]
     names += [

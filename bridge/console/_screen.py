@@ -1,6 +1,6 @@
-"""The console as rows: what stands, and below it the part that changes; no output.
+"""The console as rows: the permanent rows, and the live part below them; no output.
 
-What stands scrolls away like any text of a terminal.  Only the part below it is ever written over.
+Permanent rows scroll away like any text of a terminal.  Only the live part is ever overwritten.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ._lines import SGR, Line, Style, encodable
 from ._terminal_text import columns, shorten, width_of, wrap
 
 KEPT_LINES = 1000
-"""Lines that are drawn anew when the window changes; no window shows more."""
+"""How many lines are redrawn when the window changes; no window shows more."""
 
 PROMPT = "> "
 LESS_PROMPT = "  "
@@ -29,13 +29,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The part that changes: lines, the entry that is typed, and the status.
+    """The live part: lines, the entry being typed, and the status.
 
     Attributes:
-        lines: Above the entry.
-        entry: What is typed.
-        cursor: The index in it.
-        status: Below the entry.
+        lines: The lines above the entry.
+        entry: The text being typed.
+        cursor: The index of the cursor in it.
+        status: The line below the entry.
     """
 
     lines: Sequence[Line] = ()
@@ -46,7 +46,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The rows of the part that changes, and where the cursor is among them."""
+    """The rows of the live part, with the position of the cursor."""
 
     rows: tuple[Row, ...]
     cursor_row: int
@@ -55,28 +55,28 @@ class Frame:
 
 @dataclass(slots=True)
 class Transcript:
-    """What stands: lines, the last of which may still be growing."""
+    """The permanent lines, the last of which may still grow."""
 
     lines: deque[Line] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
     fresh: list[Line] = field(default_factory=list)
-    """Lines that have not been drawn."""
+    """Lines that were not drawn yet."""
     growing: str = ""
-    """What the agent says in the line that has no end yet."""
+    """The text of the growing line."""
     drawn_rows: int = 0
-    """How many rows of it stand."""
+    """How many of its rows are permanent."""
 
     def show(self, line: Line) -> None:
-        """Add a line; what grows ends before it."""
+        """Add a line; this ends the growing one."""
         self.end()
         self._add(line)
 
     def end(self) -> None:
-        """End the line that grows, if there is one."""
+        """End the growing line, if there is one."""
         if self.growing:
             self.write("\n")
 
     def write(self, text: str) -> None:
-        """Add to the line that grows."""
+        """Add to the growing line."""
         *whole, self.growing = (self.growing + text).split("\n")
         for line in whole:
             self._add(Line(line))
@@ -86,19 +86,19 @@ class Transcript:
         self.fresh.append(line)
 
     def take_rows(self, width: int) -> list[Row]:
-        """Return the rows that have come to stand since the last time."""
+        """Return the rows that became permanent since the last call."""
         rows: list[Row] = []
         for line in self.fresh:
             rows += rows_of(line, width)
         self.fresh.clear()
         standing = wrap(self.growing, width)[:-1]
-        # The rows of the line that grows come first if it is among those that ended since.
+        # If the growing line ended since then, its rows come first.
         rows += [Row(text) for text in standing]
         taken, self.drawn_rows = rows[self.drawn_rows :], len(standing)
         return taken
 
     def all_rows(self, width: int, height: int) -> list[Row]:
-        """Return the last rows that stand, anew, for a window of another size."""
+        """Return the last permanent rows again, for a window of another size."""
         self.fresh.clear()
         rows = [Row(text) for text in wrap(self.growing, width)[:-1]]
         self.drawn_rows = len(rows)
@@ -109,12 +109,12 @@ class Transcript:
         return rows[-height:] if height > 0 else []
 
     def growing_line(self, width: int) -> list[Line]:
-        """Return the row of the line that grows which does not stand yet."""
+        """Return the row of the growing line that is not permanent yet."""
         return [Line(wrap(self.growing, width)[-1])] if self.growing else []
 
 
 def rows_of(line: Line, width: int) -> list[Row]:
-    """Return a line as rows, of at most so many columns."""
+    """Return a line as rows of at most this many columns."""
     indent = columns(line.prefix)
     texts = wrap(line.text, max(2, width - indent))
     first, *rest = texts
@@ -123,13 +123,13 @@ def rows_of(line: Line, width: int) -> list[Row]:
 
 
 def frame_of(live: Live, width: int, height: int) -> Frame:
-    """Return the part that changes as rows that fit into the window.
+    """Return the live part as rows that fit the window.
 
     Args:
         live: What it shows.
         width: Columns, at least 4.
-        height: Rows, at least 1.  The row with the cursor is always among those shown; then the
-            status, then the lines nearest to the entry.
+        height: Rows, at least 1.  The row with the cursor is always shown; then the status,
+            then the lines nearest to the entry.
     """
     entry, cursor_row, cursor_column = _entry_rows(live.entry, live.cursor, width)
     room = max(1, height - (1 if height > 1 else 0))
@@ -145,7 +145,7 @@ def frame_of(live: Live, width: int, height: int) -> Frame:
 
 
 def _entry_rows(text: str, cursor: int, width: int) -> tuple[list[Row], int, int]:
-    """Return the entry broken at the very column, and the row and column of the cursor."""
+    """Return the entry, wrapped at exactly this width, and the cursor's row and column."""
     indent = columns(PROMPT)
     rows, used, at = [PROMPT], indent, (0, indent)
     for index, character in enumerate(text):
@@ -169,45 +169,45 @@ def _entry_rows(text: str, cursor: int, width: int) -> tuple[list[Row], int, int
 
 
 class Painter:
-    """Makes what is sent to a terminal to show rows, and remembers where its cursor is.
+    """Produces the output that shows rows on a terminal, and tracks its cursor.
 
-    It uses CR, LF, and of ECMA-48 ED, EL, CUU, CUF, CUP and SGR; of DEC's private modes 25.
+    It uses CR, LF, ECMA-48's ED, EL, CUU, CUF, CUP and SGR, and DEC's private mode 25.
     """
 
     def __init__(self, *, color: bool, encoding: str = "utf-8") -> None:
-        """Begin below what is on the terminal.
+        """Start below the terminal's content.
 
         Args:
             color: Whether rows have colour.
-            encoding: Of the terminal.
+            encoding: The encoding of the terminal.
         """
         self._color = color
         self._encoding = encoding
         self._shown: Frame | None = None
 
     def paint(self, standing: Sequence[Row], frame: Frame) -> str:
-        """Return what adds rows that stand, and puts a frame below them.
+        """Return the output that adds permanent rows, and a frame below them.
 
         Args:
-            standing: New rows that stand.
-            frame: The part that changes; the one before it is written over.
+            standing: New permanent rows.
+            frame: The live part; it overwrites the previous one.
         """
         if not standing and frame == self._shown:
             return ""
         return f"\x1b[?25l{self._to_top()}{self._rows(standing, frame)}\x1b[?25h"
 
     def paint_all(self, standing: Sequence[Row], frame: Frame) -> str:
-        """Return what clears the window and shows everything anew."""
+        """Return the output that clears the window and shows everything again."""
         return f"\x1b[?25l\x1b[H\x1b[2J{self._rows(standing, frame)}\x1b[?25h"
 
     def leave(self, standing: Sequence[Row] = ()) -> str:
-        """Return what takes the part that changes away, and leaves the cursor in its place."""
+        """Return the output that removes the live part, and leaves the cursor there."""
         out = self._to_top() + "".join(f"{self._row(row)}\x1b[K\r\n" for row in standing)
         self._shown = None
         return f"{out}\x1b[J"
 
     def forget(self) -> None:
-        """Record that the cursor is at the start of a row that belongs to something else."""
+        """Record that the cursor is at the start of a row written by other programs."""
         self._shown = None
 
     def _to_top(self) -> str:

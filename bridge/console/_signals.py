@@ -1,4 +1,4 @@
-"""The signals of a terminal, handed to the event loop in the order in which they come."""
+"""Passes a terminal's signals to the event loop, in order of arrival."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, final
 import trio
 
 UNHEARD = 3
-"""Ctrl+C so often without the event loop taking note of one: it hangs, and is ended by force."""
+"""After this many Ctrl+C that the event loop did not handle, it hangs, and is ended by force."""
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGWINCH", "SIGTSTP", "SIGCONT")  # not all on Windows
 
 
 @final
 class Signals:
-    """Takes signals while ``heard()`` lasts.
+    """Handles signals within ``heard()``.
 
     Attributes:
         is_final: Whether the next Ctrl+C ends the process at once, whatever still runs.
@@ -29,8 +29,8 @@ class Signals:
         """Prepare.
 
         Args:
-            take: Told of each signal, on the event loop.
-            give_back: Puts the terminal back before the process ends by force.
+            take: Called with each signal, on the event loop.
+            give_back: Restores the terminal before the process ends by force.
         """
         self.is_final = False
         self._take = take
@@ -39,12 +39,12 @@ class Signals:
         self._token: trio.lowlevel.TrioToken | None = None
 
     def make_final(self) -> None:
-        """Let the next Ctrl+C end the process at once: nothing is left to interrupt."""
+        """Let the next Ctrl+C end the process at once, because nothing is left to interrupt."""
         self.is_final = True
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Take signals; the handlers there were come back when the block is left."""
+        """Handle signals; leaving the block restores the previous handlers."""
         self._token = trio.lowlevel.current_trio_token()
         before: dict[int, Any] = {}
         try:
@@ -60,7 +60,7 @@ class Signals:
                 signal.signal(number, handler)
 
     def stop_process(self) -> None:
-        """Stop the process as Ctrl+Z does, until somebody lets it go on."""
+        """Stop the process as Ctrl+Z does, until it is continued."""
         before = {
             signal.SIGTSTP: signal.signal(signal.SIGTSTP, signal.SIG_DFL),
             signal.SIGCONT: signal.signal(signal.SIGCONT, signal.SIG_IGN),
@@ -78,7 +78,7 @@ class Signals:
         assert self._token is not None
         try:
             self._token.run_sync_soon(self._hear, number)
-        except trio.RunFinishedError:  # nobody is left to be told
+        except trio.RunFinishedError:  # the event loop has ended
             self._give_back()
             os._exit(128 + number)
 
@@ -88,7 +88,7 @@ class Signals:
         self._take(number)
 
     def _quit(self, number: int, frame: FrameType | None) -> None:
-        """End at once, as Ctrl+backslash does by default, but leave the terminal in order."""
+        """End at once, as Ctrl+backslash does by default, but restore the terminal."""
         self._give_back()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

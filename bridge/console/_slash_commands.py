@@ -1,4 +1,4 @@
-"""The commands that a person types: what there is, and what each would do now."""
+"""The slash commands of the console."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Command:
     """A command.
 
     Attributes:
-        name: What is typed after the slash.
-        verb: The verb it uses; None for one of the console's own.
-        takes: Whether a text follows: none, one that may be left out, or one that must be there.
-        help: What it does, where no verb tells.
+        name: The word after the slash.
+        verb: The verb it uses; ``None`` for a command of the console itself.
+        takes: Whether it takes no text, an optional one, or a required one.
+        help: What it does, if no verb describes it.
     """
 
     name: str
@@ -45,7 +45,7 @@ COMMANDS = (
     Command("cancel", "cancel"),
     Command("stop", "emergency_stop"),
     Command("help", None, help="shows this"),
-    Command("quit", None, help="leaves; what is queued is not sent"),
+    Command("quit", None, help="leaves; queued messages are not sent"),
 )
 _BY_NAME = {command.name: command for command in COMMANDS}
 
@@ -59,14 +59,14 @@ class Typed:
 
 
 def read_command(entry: str) -> Typed | str | None:
-    """Return the command that an entry is.
+    """Parse an entry as a command.
 
     Args:
-        entry: What was typed.  Only a slash before a word makes it a command: a path is none, and
-            two slashes make a text of anything.
+        entry: What was typed.  Only a slash before a word makes it a command: a path is not one,
+            and two slashes make anything a text.
 
     Returns:
-        The command; or what is wrong with it, for a person; None if the entry is no command.
+        The command, or what is wrong with it, for a person; ``None`` if it is not a command.
     """
     match = _COMMAND.fullmatch(entry.strip())
     if match is None:
@@ -81,12 +81,12 @@ def read_command(entry: str) -> Typed | str | None:
     if command.takes == "text" and not text:
         return f"/{name} needs a text: {command.usage}"
     if command.takes == "nothing" and text:
-        return f"/{name} takes no text; to say something, leave the command out"
+        return f"/{name} takes no text; to say something, leave out the command"
     return Typed(command, text)
 
 
 def as_message(entry: str) -> str:
-    """Return an entry that is no command as it is sent."""
+    """Return the text to send for an entry that is not a command."""
     return entry[1:] if entry.startswith("//") else entry
 
 

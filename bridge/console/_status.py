@@ -1,4 +1,4 @@
-"""The bottom of the console: what the agent is doing, in rows that change."""
+"""The bottom of the console: what the agent is doing, in live rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ._narrator import ToolAtWork, arguments_text, cap_name
 from ._terminal_text import one_line
 
 NEAR_ITS_END = 0.8
-"""Of a cap: from here on it is shown, which is where ``CapWarning`` comes."""
+"""From which share of a cap on it is shown: the same as for ``CapWarning``."""
 
 MAX_TOOL_ROWS = 4
 MAX_QUEUED_ROWS = 3
 MAX_CHOICE_ROWS = 9
 MAX_QUESTION_CHARS = 4000
-"""Of the arguments that a question shows; what is left out is counted there."""
+"""How many characters of the arguments a question shows; it counts the rest."""
 
 AT_REST = ("idle", "listening", "closed")
 
@@ -26,8 +26,8 @@ def status_line(now: Snapshot, note: str = "") -> str:
     """Return what the agent is doing, in one line.
 
     Args:
-        now: What the call is doing.
-        note: What else there is to say; empty for nothing.
+        now: A snapshot of the call.
+        note: A note to add; empty for none.
     """
     parts = [now.state.replace("_", " ")]
     if now.turn is not None and now.step:
@@ -49,7 +49,7 @@ def status_line(now: Snapshot, note: str = "") -> str:
 
 
 def tool_lines(now: Snapshot, known: Mapping[str, ToolAtWork]) -> list[Line]:
-    """Return a line for each tool that runs, the first few of them."""
+    """Return a line for each running tool, limited to the first few."""
     lines = []
     for tool in now.tools[:MAX_TOOL_ROWS]:
         view = known.get(tool.id) or ToolAtWork(one_line(tool.name, 40), "")
@@ -65,7 +65,7 @@ def tool_lines(now: Snapshot, known: Mapping[str, ToolAtWork]) -> list[Line]:
 
 
 def queued_lines(queued: Sequence[str]) -> list[Line]:
-    """Return a line for each message that waits to be sent, the first few of them."""
+    """Return a line for each message that waits to be sent, limited to the first few."""
     lines = [Line(f"queued: {one_line(text, 200)}", "dim", "… ") for text in queued]
     more = len(lines) - MAX_QUEUED_ROWS
     return [*lines[:MAX_QUEUED_ROWS], Line(f"and {more} more", "dim", "… ")] if more > 0 else lines
@@ -74,7 +74,7 @@ def queued_lines(queued: Sequence[str]) -> list[Line]:
 def asked_lines(
     question: QuestionAsked | None, hint: str = "your next line answers; Esc interrupts"
 ) -> list[Line]:
-    """Return what a tool asks the caller, with its choices, and how to answer."""
+    """Return the lines of a tool's question, with its choices and how to answer."""
     if question is None:
         return []
     choices = [
@@ -91,7 +91,7 @@ def question_lines(
     questions: Sequence[PermissionRequested],
     hint: str = "y, n or always, then Enter; Esc interrupts",
 ) -> list[Line]:
-    """Return the first question that waits for an answer, and how to answer it."""
+    """Return the lines of the first permission question, and how to answer it."""
     if not questions:
         return []
     first, count = questions[0], len(questions)

@@ -1,4 +1,4 @@
-"""Text on a terminal: what may be shown of it, how wide it is, and where its rows break."""
+"""Text on a terminal: its safe form, its width, and its line breaks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SEQUENCE = re.compile(
 )
 
 _KEPT_FORMATS = frozenset("\u200c\u200d")
-"""Joiners, which scripts and emoji need.  The other formats may reorder or hide what is shown, and
-what is asked for permission must not read as something else."""
+"""Joiners, which scripts and emoji need.  Other format characters may reorder or hide text, and a
+permission question must not read as something else."""
 
 
 def clean(text: str) -> str:
-    """Return a text of others without anything that a terminal would obey.
+    """Return a foreign text without anything that a terminal would execute.
 
-    Lines end with a newline, tabs are spaces, and escape sequences are gone as a whole.
+    Line ends become newlines, tabs become spaces, and escape sequences are removed as a whole.
 
     Args:
         text: Anything.
@@ -39,7 +39,7 @@ def _cleaned(character: str) -> str:
     if character in "\n\r\v\f\x85\u2028\u2029":
         return "\n"
     category = unicodedata.category(character)
-    if category == "Cs":  # half a surrogate pair cannot be written
+    if category == "Cs":  # a lone surrogate cannot be written
         return "\ufffd"
     if category == "Cc" or (category == "Cf" and character not in _KEPT_FORMATS):
         return ""
@@ -47,13 +47,13 @@ def _cleaned(character: str) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """Return a text of others as one line of at most so many columns, cut with an ellipsis."""
+    """Return a foreign text as one line of at most this many columns, cut with an ellipsis."""
     text = " ".join(clean(text[: 8 * width + 64]).split())
     return shorten(text, width)
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a line, or its beginning before an ellipsis if it has more columns than that."""
+    """Return a line of at most this many columns, cut with an ellipsis."""
     if columns(text) <= width:
         return text
     kept, used = [], 0
@@ -66,25 +66,25 @@ def shorten(text: str, width: int) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns a text takes."""
+    """Return the width of a text in columns."""
     return len(text) if text.isascii() else sum(map(width_of, text))
 
 
 @lru_cache(maxsize=4096)
 def width_of(character: str) -> int:
-    """Return how many columns a character takes: 0 for one that joins the one before it."""
+    """Return the width of a character in columns: 0 for one that joins the previous one."""
     if unicodedata.category(character) in ("Mn", "Me", "Cf", "Cc"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return a text as rows of at most so many columns, broken after spaces where there are some.
+    """Return a text as rows of at most this many columns, broken after spaces if possible.
 
-    Appending to a text changes its last row at most, and adds rows.
+    Appending to a text changes only its last row, and adds rows.
 
     Args:
-        text: The text, cleaned; its newlines begin new rows.
+        text: The text, cleaned; its newlines start new rows.
         width: Columns, at least 2.
     """
     rows: list[str] = []
@@ -98,7 +98,7 @@ def _wrap_line(line: str, width: int) -> list[str]:
     while columns(line) > width:
         end = _fitting(line, width)
         space = line.rfind(" ", 0, end + 1)
-        if space > 0 and line[:space].strip():  # else a word longer than a row
+        if space > 0 and line[:space].strip():  # otherwise the word is longer than a row
             rows.append(line[:space])
             line = line[space + 1 :]
         else:
@@ -108,7 +108,7 @@ def _wrap_line(line: str, width: int) -> list[str]:
 
 
 def _fitting(line: str, width: int) -> int:
-    """Return how many characters fit into so many columns, with those that join the last."""
+    """Return how many characters fit into this many columns, including joined ones."""
     used = 0
     for index, character in enumerate(line):
         used += width_of(character)

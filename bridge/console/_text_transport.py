@@ -1,4 +1,4 @@
-"""The caller's side of a call at a console without sound: text, heard when it is sent."""
+"""The transport of a console without sound: text counts as heard when it is sent."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from bargein.routes import Message
 
 @final
 class TextTransport:
-    """A transport that only reads and writes."""
+    """A text-only transport."""
 
     audio = False
     sample_rate_hz = 24_000
 
     def __init__(self, take: Callable[[Message], None]) -> None:
-        """Keep who is told.
+        """Keep the function for events.
 
         Args:
-            take: Told of every event that reaches the caller; must not wait.
+            take: Called with every event that reaches the caller; must not wait.
         """
         self.send = take
 
     def play(self, utterance: int, pcm: bytes) -> None:
-        """Take audio, of which there is none."""
+        """Ignore audio; there is none."""
 
     def clear(self, utterance: int, reason: str) -> None:
-        """Drop audio, of which there is none."""
+        """Drop audio; there is none."""

@@ -1,8 +1,8 @@
-"""What a person at a console does to a call: says things, uses verbs, answers questions.
+"""Applies a person's console input to a call: messages, verbs, answers to questions.
 
-Rule 1. What is typed while the agent works is kept, and sent in order, each once it is its turn.
-Rule 2. Commands act at once, and nothing that was typed before a question was asked answers it.
-Rule 3. Lines that come by a pipe are all taken in order, commands and answers too.
+Rule 1. Messages typed while the agent works are queued, and sent in order, each in its turn.
+Rule 2. Commands act at once, and nothing typed before a question was asked answers it.
+Rule 3. Lines from a pipe are all handled in order, including commands and answers.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 _AT_REST = ("idle", "listening")
 
 LOOK_S = 0.05
-"""Between two looks whether the agent listens by now, of which no event tells."""
+"""Seconds between two checks whether the agent listens yet, which no event reports."""
 
 
 @final
 class TypedInput:
-    """What a person types into a call, and what it does.
+    """Applies what a person types to a call.
 
-    Every method is synchronous and never waits, but for ``run``.
+    Every method except ``run()`` is synchronous and never waits.
 
     Attributes:
-        queued: What waits to be sent.
+        queued: The messages that wait to be sent.
         is_over: Set once the person wants to leave, or the call has ended.
-        unanswerable: Questions that nobody was there to answer.
+        unanswerable: The questions that nobody was there to answer.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class TypedInput:
         is_ready: Callable[[], bool],
         by_pipe: bool = False,
     ) -> None:
-        """Begin with nothing said.
+        """Start without input.
 
         Args:
             call: The call.
-            display: Where what is done is shown.
-            is_ready: Whether the agent listens already.
-            by_pipe: Whether lines come from a program or a file: then a line that waits may answer
-                a question.
+            display: Shows the results.
+            is_ready: Whether the agent listens yet.
+            by_pipe: Whether input comes from a program or a file; then a queued line may answer a
+                question.
         """
         self.queued: deque[str] = deque()
         self.is_over = trio.Event()
@@ -86,7 +86,7 @@ class TypedInput:
     # --- what the person does -------------------------------------------------------------------
 
     def enter(self, entry: str) -> None:
-        """Take an entry: a command, the answer to a question, or something to say."""
+        """Handle an entry: a command, the answer to a question, or a message."""
         if not entry.strip():
             return
         if self._by_pipe or not (self._command(entry) or self._answer(entry)):
@@ -94,7 +94,7 @@ class TypedInput:
         self.changed()
 
     def interrupt(self) -> bool:
-        """Cancel what the agent does.
+        """Cancel the agent's work.
 
         Returns:
             False if there is nothing to cancel.
@@ -105,7 +105,7 @@ class TypedInput:
         return receipt.accepted
 
     def no_more(self) -> None:
-        """Record that no more will be typed; the console leaves once everything is answered."""
+        """Record the end of input; the console leaves once everything is answered."""
         self._no_more = True
         self.changed()
 
@@ -118,31 +118,31 @@ class TypedInput:
 
     @property
     def questions(self) -> tuple[PermissionRequested, ...]:
-        """The questions that wait for an answer."""
+        """The open permission questions."""
         return self._handle.snapshot().permissions
 
     @property
     def question(self) -> PermissionRequested | None:
-        """The question that waits for an answer first."""
+        """The first open permission question; ``None`` for none."""
         return next(iter(self.questions), None)
 
     @property
     def asked(self) -> QuestionAsked | None:
-        """What a tool has asked; None if none waits for an answer."""
+        """The open question of a tool; ``None`` for none."""
         return self._handle.snapshot().question
 
     @property
     def is_at_work(self) -> bool:
-        """Whether the agent does anything, or something waits to be sent."""
+        """Whether the agent is working, or a message waits to be sent."""
         return bool(self.queued) or self._call.current_state not in _AT_REST
 
     def changed(self) -> None:
-        """Wake the task that does what is due; called with every event of the call."""
+        """Wake the task in ``run()``; called for every event of the call."""
         self._changed.set()
         self._display.refresh()
 
     async def run(self) -> None:
-        """Send what waits whenever it is its turn, and follow verbs to their end."""
+        """Send each queued message when it is its turn, and follow verbs until they settle."""
         awaited: set[Run] = set()
         async with trio.open_nursery() as nursery:
             while not self.is_over.is_set():
@@ -162,10 +162,10 @@ class TypedInput:
                     await self._changed.wait()
             nursery.cancel_scope.cancel()
 
-    # --- how ------------------------------------------------------------------------------------
+    # --- implementation -------------------------------------------------------------------------
 
     def _command(self, entry: str) -> bool:
-        """Do what an entry says if it is a command."""
+        """Execute an entry if it is a command; return whether it was one."""
         command = read_command(entry)
         if isinstance(command, str):
             self._display.show(Line(command, "warn", "! "))
@@ -188,7 +188,7 @@ class TypedInput:
         return True
 
     def _answer_question(self, entry: str) -> bool:
-        """Answer what a tool has asked; False if none has."""
+        """Answer the question of a tool; False if there is none."""
         asked = self.asked
         if asked is None:
             return False
@@ -202,7 +202,7 @@ class TypedInput:
                 for line in help_lines(self._handle):
                     self._display.show(line)
             case "quit" if self._by_pipe:
-                self.no_more()  # what was said before it is answered
+                self.no_more()  # earlier messages are still answered
             case "quit":
                 self.leave()
             case "redirect":
@@ -216,7 +216,7 @@ class TypedInput:
 
     def _follow(self, receipt: Receipt) -> None:
         if receipt.accepted and receipt.id in self._followed:
-            return  # the same verb once more, while it takes effect
+            return  # the same verb again, while it is taking effect
         self._display.show(receipt_line(receipt, trio.current_time()))
         if receipt.accepted:
             self._followed.add(receipt.id)
@@ -246,17 +246,17 @@ class TypedInput:
                 return
 
     def _takes_input(self) -> bool:
-        """Whether an entry is sent at once; one at a time while what was cut still unwinds."""
+        """Whether a message can be sent now; one at a time while cut work still unwinds."""
         state = self._call.current_state
         return state in _AT_REST or (state == "stopping" and not self._input_waits())
 
     def _input_waits(self) -> bool:
-        """Whether something that was sent has no run yet."""
+        """Whether a sent message has no run yet."""
         router = self._call.router
         return any(router.waiting(runtime.source) for runtime in router.routes)
 
     def _answer_by_pipe(self) -> bool:
-        """Answer a question with the line that is next; False to wait for one."""
+        """Answer a question with the next line; False to wait for one."""
         if self.queued and self._answer(self.queued[0]):
             self.queued.popleft()
             return True
@@ -267,17 +267,17 @@ class TypedInput:
         return False
 
     def _unanswered(self) -> str:
-        """Return what nobody is there to answer."""
+        """Return a text on the question that nobody is there to answer."""
         if self.question is not None:
             return f"nobody answers whether {one_line(self.question.name, 40)} may run"
-        assert self.asked is not None  # one of both waits
+        assert self.asked is not None  # one of the two is open
         return f"nobody answers: {one_line(self.asked.text, 200)}"
 
     def _send(self, text: str) -> None:
         self._display.show(Line(clean(text), "user", "> "))
         if not self._has_sent:
             self._has_sent = True
-            self._standing = self._runs()  # they work on nothing that was said
+            self._standing = self._runs()  # these do not work on a message
         if self._call.current_state in _AT_REST:
             self._call.publish(UserStartedSpeaking())
         self._call.publish(UserTranscriptionReceived(content=text))
@@ -285,14 +285,14 @@ class TypedInput:
         self._display.refresh()
 
     def _is_quiet(self) -> bool:
-        """Whether everything is answered; with whatever is not, a change will come."""
+        """Whether everything is answered; otherwise a change will follow."""
         now = self._handle.snapshot()
         if self.queued or now.permissions or now.backgrounded or now.state not in _AT_REST:
             return False
         return not len(self._call.delivery) and not self._answering()
 
     def _answering(self) -> set[Run]:
-        """Return the runs that work on something that was said, also those that nobody hears."""
+        """Return the runs that work on a message, including those that nobody hears."""
         return self._runs() - self._standing
 
     def _runs(self) -> set[Run]:

@@ -142,7 +142,7 @@ def test_an_address_of_another_machine_is_told(folder):
     """An address that is not this machine's gets a message that says so."""
     result = bargein("serve", "agent", "--host", "192.0.2.1", "--port", "0", cwd=folder)
     assert result.returncode == 1
-    assert "'192.0.2.1' is no address of this machine" in result.stderr
+    assert "'192.0.2.1' is not an address of this machine" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -226,10 +226,10 @@ def test_the_token_may_come_from_the_environment(folder):
         ((), "usage: bargein"),
         (("dance",), "invalid choice"),
         (("serve",), "module:app"),
-        (("serve", "agent", "--port", "99999"), "'99999' is no port"),
-        (("serve", "agent", "--port", "x"), "'x' is no whole number"),
+        (("serve", "agent", "--port", "99999"), "'99999' is not a port"),
+        (("serve", "agent", "--port", "x"), "'x' is not a whole number"),
         (("serve", "agent", "--max-calls", "0"), "'0' is not above 0"),
-        (("serve", "agent", "--silence", "soon"), "'soon' is no number"),
+        (("serve", "agent", "--silence", "soon"), "'soon' is not a number"),
         (("serve", "agent", "--silence", "nan"), "'nan' is not above 0"),
         (("serve", "agent", "--watch", "all"), "invalid choice"),
         (("serve", "agent", "--origin", "example.com"), "write https://example.com"),
@@ -427,7 +427,7 @@ def test_serve_speaks_tls(folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--cert", "c.pem"], "belong together"),
+        (["--cert", "c.pem"], "go together"),
         (["--cert", "none.pem", "--key", "none.pem"], "cannot be used"),
         (["--trust-proxy", "proxy.example"], "trusted proxy"),
         (["--calls-per-address", "0"], "not above 0"),

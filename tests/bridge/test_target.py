@@ -86,12 +86,12 @@ def test_an_async_function_becomes_an_app():
         ("nothing.py:app", r"there is no file 'nothing\.py'"),
         ("sub/nothing.py", r"there is no file 'sub/nothing\.py'"),
         ("sub/:app", "there is no file 'sub/'"),
-        ("./notes.txt", r"'\./notes\.txt' is no Python file"),
+        ("./notes.txt", r"'\./notes\.txt' is not a Python file"),
         ("needs:app", "importing 'needs' failed with ModuleNotFoundError"),
         ("quits:app", "importing 'quits' failed with SystemExit"),
-        (":app", "':app' names no app; write module:app"),
-        ("agent:", "'agent:' names no app"),
-        ("", "'' names no app"),
+        (":app", "':app' does not name an app; write module:app"),
+        ("agent:", "'agent:' does not name an app"),
+        ("", "'' does not name an app"),
     ],
 )
 def test_a_wrong_target_is_told_with_its_fix(target, says):

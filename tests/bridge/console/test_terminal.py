@@ -19,7 +19,7 @@ def test_ctrl_c_twice(open_chat):
     tty.type("half a")
     tty.until("> half a")
     tty.type("\x03")
-    tty.until("idle · Ctrl+C again leaves")
+    tty.until("idle · press Ctrl+C again to leave")
     assert "half a" not in tty.screen.shown()
     tty.type("\x03")
     assert tty.end() == 0

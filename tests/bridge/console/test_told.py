@@ -116,7 +116,7 @@ def test_warnings_are_told_in_words(told):
     )
     assert lines == [
         "! odd thing",
-        "! pay does not stop; it was given up, and may still run",
+        "! pay does not stop; bargein no longer waits for it, and it may still run",
         "! chain goes nowhere",
         "  .stream(talk)",
         "  add .broadcast()",
@@ -145,7 +145,7 @@ def test_an_exception_is_told_whole(told):
 def test_a_log_without_a_place(told):
     """Where the user's folder cannot be written to, there is no log, and that is no error."""
     _, log = told("pass", env={"XDG_STATE_HOME": "/dev/null"})
-    assert log == "nowhere; name a file with --log"
+    assert log == "none; name a file with --log"
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ async def test_a_proxy_that_refuses_is_told_of(place):
 @pytest.mark.parametrize("proxy", ["socks5://localhost:1", "localhost:8080", "http://"])
 async def test_a_proxy_is_an_address(proxy):
     """What is no http address is an error that shows it."""
-    with pytest.raises(ValueError, match=r"proxy: .* is no http"):
+    with pytest.raises(ValueError, match=r"proxy: .* is not an http"):
         async with open_websocket("ws://127.0.0.1:9/", proxy=proxy):
             pass
 
