@@ -17,8 +17,8 @@ from ._call import Outcome
 from ._words import WordTiming
 
 HeardBasis = Literal["words", "reported", "clock", "text"]
-"""What is known of how far an utterance was heard, best first: word timings of the speech engine;
-positions that the caller's player reported; the clock; or only that the text was sent."""
+"""How the heard part of an utterance is known, best first: word timings of the speech engine;
+positions reported by the caller's player; the clock; or only that the text was sent."""
 
 
 class AgentResponse(Event):
@@ -43,17 +43,17 @@ class AgentAudio:
     """PCM16 little-endian mono, any length."""
     sample_rate_hz: int
     text: str = ""
-    """What this audio says, as it stands in the AgentResponse (spaces included).  Empty for audio
-    that goes on saying the text of the piece before it."""
+    """What this audio says, exactly as in the AgentResponse, including spaces.  Empty for audio
+    that continues the text of the previous piece."""
     words: tuple[WordTiming, ...] = ()
-    """Where the words of `text` lie, counted from the first sample of this piece; empty if the
-    engine does not know."""
+    """When the words of ``text`` are said, from the first sample of this piece; empty if the engine
+    does not know."""
     last: bool = True
     """Whether the audio of `text` ends with this piece."""
     utterance: int = 0
     """The utterance it belongs to; a voice has it from ``bridge.utterance_of(message)`` of
-    the ``AgentResponse`` it says.  0 for the newest of the turn that published it, and an error
-    where no turn did, or none that has said something."""
+    the ``AgentResponse`` it says.  0 means the newest of the turn that published it; it is an
+    error if no turn did, or if that turn has no text."""
 
 
 class AgentStartedSpeaking(Event):
@@ -69,14 +69,14 @@ class AgentStoppedSpeaking(Event):
     type: Literal["agent.stopped_speaking"] = "agent.stopped_speaking"
     utterance: int
     cut: bool = False
-    """True when something of the utterance was never heard."""
+    """True if a part of the utterance was never heard."""
 
 
 class AgentSpeechSent(Event):
     """Words that the caller has now heard, in the order in which they were heard.
 
-    Where only text travels, what is sent within a tenth of a second is one such event, told before
-    all that follows from it.
+    In a text-only call, text sent within a tenth of a second shares one event, which is published
+    before its consequences.
     """
 
     type: Literal["agent.speech_sent"] = "agent.speech_sent"
@@ -85,13 +85,13 @@ class AgentSpeechSent(Event):
 
 
 class AgentSpeechCut(Event):
-    """What was heard of a cut utterance, and what never will be; published once known."""
+    """How much of a cut utterance was heard, and what never will be; published once known."""
 
     type: Literal["agent.speech_cut"] = "agent.speech_cut"
     utterance: int
     heard: str
     unheard: str
-    """The rest of what was generated."""
+    """The rest of the generated text."""
     at_ms: float
     """How much of the utterance's audio was played."""
     basis: HeardBasis
@@ -112,19 +112,19 @@ class AgentAudioComplete(Event):
 
 
 class AgentUtteranceQueued(Event):
-    """All audio of an utterance was handed to the transport; published again after a resend."""
+    """All audio of an utterance was sent to the transport; published again after a resend."""
 
     type: Literal["agent.utterance_queued"] = "agent.utterance_queued"
     utterance: int
 
 
 class AgentGenerationComplete(Event):
-    """A generation ended, in whatever way; published exactly once for each."""
+    """A generation ended, for whatever reason; published exactly once for each."""
 
     type: Literal["agent.generation_complete"] = "agent.generation_complete"
     outcome: Outcome
     content: str = ""
-    """All text that was generated, heard or not."""
+    """All generated text, heard or not."""
     turn: int = 0
     """The number of the turn within its call, from 1."""
 
@@ -139,14 +139,14 @@ class AgentHandoff(Event):
 
 
 class AgentError(Event):
-    """Something failed on the agent's side; the call goes on."""
+    """Something failed on the agent's side; the call continues."""
 
     type: Literal["agent.error"] = "agent.error"
     message: str
-    """What went wrong, for a person; names the error's class, and says what the framework says of
-    it, never what was said."""
+    """What went wrong, for a person: the class of the error and the framework's own text, never
+    what anybody said."""
     route: str = ""
-    """The chain that failed, as it was written."""
+    """The failed chain, as written."""
     stage: str = ""
     """The stage of that chain."""
     detail: str = Field(default="", exclude=True, repr=False)

@@ -1,4 +1,4 @@
-"""The events of the call: its begin and its end, its turns, its state, and the caller's line."""
+"""The events of the call: its start and its end, its turns, its state, and the caller's line."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ CallState = Literal[
     "stopping",
     "closed",
 ]
-"""What the call is doing, seen by the caller."""
+"""What the call is doing, from the caller's point of view."""
 
 CallAction = Literal["transfer", "dtmf"]
-"""What an agent can ask of the caller's line: to pass the caller on, or to press a key."""
+"""What an agent can ask of the caller's line: to transfer the caller, or to press a key."""
 
 
 AnswerStage = Literal[
@@ -70,7 +70,7 @@ class CallStarted(Event):
     type: Literal["call.started"] = "call.started"
     call_id: str
     caller: str = ""
-    """Who calls, as the transport tells it (a telephone number, a name); may be empty."""
+    """Who calls, according to the transport (a telephone number, a name); may be empty."""
     audio: bool = False
     """Whether the caller hears audio; otherwise only text travels."""
 
@@ -100,14 +100,14 @@ class TransferCall(Event):
 
 
 class CallActionCompleted(Event):
-    """The transport has carried out a ``TransferCall`` or ``DTMFOutput``."""
+    """The transport executed a ``TransferCall`` or ``DTMFOutput``."""
 
     type: Literal["call.action_completed"] = "call.action_completed"
     action: CallAction
 
 
 class CallActionFailed(Event):
-    """A ``TransferCall`` or ``DTMFOutput`` was not carried out, as far as is known."""
+    """A ``TransferCall`` or ``DTMFOutput`` was not executed, as far as the call knows."""
 
     type: Literal["call.action_failed"] = "call.action_failed"
     action: CallAction
@@ -126,7 +126,7 @@ class TurnEnded(Event):
     generated: str = ""
     heard: str = ""
     capped: str = ""
-    """Which cap ended it, for the outcome ``capped``; else empty."""
+    """The cap that ended it, for the outcome ``capped``; otherwise empty."""
 
 
 class StateChanged(Event):
@@ -135,25 +135,25 @@ class StateChanged(Event):
     type: Literal["call.state_changed"] = "call.state_changed"
     state: CallState
     number: int
-    """Rises by one with each change of the call."""
+    """Rises by one with each change of state."""
 
 
 class StageStalled(Event):
     """The caller has heard nothing for longer than a stage of the answer may take.
 
-    Published again whenever the silence since the last one, or since the last sound, has lasted as
-    long.
+    Published again whenever the silence since the last such event, or since the last sound, has
+    lasted as long again.
     """
 
     type: Literal["call.stage_stalled"] = "call.stage_stalled"
     stage: AnswerStage
     """What the caller waits for."""
     silent_s: float
-    """For how long the caller has heard nothing."""
+    """How many seconds the caller has heard nothing."""
     count: int
-    """How often while this answer was waited for, from 1."""
+    """How often during the wait for this answer, from 1."""
     turn: int = 0
-    """The number of the agent's turn; 0 before it has begun."""
+    """The number of the agent's turn; 0 before it has started."""
 
 
 class LogMetric(Event):

@@ -17,7 +17,7 @@ Button = Literal["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#", "A"
 
 @needs_no_validation
 class UserStartedSpeaking(Event):
-    """The caller began to speak (voice activity, before any word is known)."""
+    """The caller started to speak (voice activity, before any word is known)."""
 
     type: Literal["user.started_speaking"] = "user.started_speaking"
 
@@ -81,7 +81,7 @@ class TalkKeyChanged(Event):
 
 
 class CustomReceived(Event):
-    """The caller's client sent data of its own."""
+    """The caller's client sent custom data."""
 
     type: Literal["user.custom"] = "user.custom"
     metadata: dict[str, Any]

@@ -1,4 +1,4 @@
-"""The events of control: verbs, caps, and what becomes of input."""
+"""The events of control: verbs, caps and returned input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ControlRequested(Event):
     type: Literal["call.control"] = "call.control"
     verb: Verb
     text: str = ""
-    """The new instruction of ``redirect``, the note of ``resume``; else empty."""
+    """The instruction of ``redirect``, or the note of ``resume``; otherwise empty."""
 
 
 class CapWarning(Event):
@@ -33,7 +33,7 @@ class InputReturned(Event):
 
     type: Literal["call.input_returned"] = "call.input_returned"
     content: str
-    """What the user said, for the box that it was typed in."""
+    """What the user said, to be restored in the input box."""
 
 
 class LongRunning(Event):

@@ -33,13 +33,13 @@ class ToolResult(Event):
     name: str
     id: str = ""
     content: str = ""
-    """What the model is told."""
+    """What the model reads."""
     error: bool = False
     outcome: ToolOutcome = "completed"
     ran_s: float = 0.0
-    """Seconds from its start to its end; 0 for a tool that never began."""
+    """Seconds from its start to its end; 0 for a tool that never started."""
     detail: str = Field(default="", exclude=True, repr=False)
-    """For the developer: the line of the app that raised the error.  The model is not told."""
+    """For the developer: the line of the app that raised the error.  The model does not see it."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
     """Whether its tool asks the operator; no caller of a server is told of such a tool."""
 
@@ -52,7 +52,7 @@ class ToolProgress(Event):
     name: str
     text: str = ""
     fraction: float | None = Field(default=None, ge=0, le=1)
-    """0 to 1, or None where the tool cannot say."""
+    """0 to 1, or ``None`` if the tool cannot say."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
     """Whether its tool asks the operator; no caller of a server is told of such a tool."""
 
@@ -82,7 +82,7 @@ class PermissionRequested(Event):
 
 
 class PermissionAnswered(Event):
-    """A question for permission is closed."""
+    """A permission question is closed."""
 
     type: Literal["agent.permission_answered"] = "agent.permission_answered"
     id: str
@@ -90,7 +90,7 @@ class PermissionAnswered(Event):
     verdict: Literal["allowed", "denied", "withdrawn"]
     """``withdrawn``: the turn was interrupted, and nobody said yes or no."""
     remembered: bool = False
-    """Whether the answer holds for further calls of the tool in this conversation."""
+    """Whether the answer applies to further calls of the tool in this conversation."""
     by: Literal["caller", "operator"] = "caller"
     """Who was asked."""
 
@@ -101,11 +101,11 @@ class QuestionAsked(Event):
 
     type: Literal["agent.question_asked"] = "agent.question_asked"
     id: str
-    """Its own: a tool may ask several, one after the other."""
+    """The id of the question; a tool may ask several, one after the other."""
     call: str
     """The id of the tool's call."""
     name: str
-    """The tool; empty for one that asks the operator, of which no caller is told."""
+    """The tool; empty for one that asks the operator, which no caller learns of."""
     text: str
     """What the agent says."""
     choices: tuple[str, ...] = ()
@@ -135,8 +135,8 @@ class JobFinished(Event):
 
 
 class JobAnnounced(Event):
-    """A result must be reported again, as the answer that did so was cut before a word was
-    heard."""
+    """A result must be reported again, because the answer that reported it was cut before a word
+    was heard."""
 
     type: Literal["agent.job_announced"] = "agent.job_announced"
     id: str

@@ -1,8 +1,8 @@
-"""What is known of a caller's voice before it is known to be a turn, and what is decided of it.
+"""The events of a caller's voice before it is known to be a turn, and the decisions about it.
 
-Ears and recognisers publish the ``voice.*`` events; whoever takes the turns makes
-``UserStartedSpeaking``, ``UserTranscriptionReceived`` and ``UserStoppedSpeaking`` of them.  Their
-aliases are not ``user.*``: a rule on ``"user.*"`` means what the caller does, not what a microphone
+Ears and recognisers publish the ``voice.*`` events; turn taking turns them into
+``UserStartedSpeaking``, ``UserTranscriptionReceived`` and ``UserStoppedSpeaking``.  Their aliases
+are not ``user.*``, because a rule on ``"user.*"`` means what the caller does, not what a microphone
 picks up.
 """
 
@@ -20,7 +20,7 @@ DecisionValue = str | int | float | bool
 
 
 class VoiceStarted(Event):
-    """A voice began: a turn, a backchannel, a cough or an echo; it is not known yet which."""
+    """A voice started: a turn, a backchannel, a cough or an echo; it is not known yet which."""
 
     type: Literal["voice.started"] = "voice.started"
 
@@ -30,11 +30,11 @@ class VoiceStopped(Event):
 
     type: Literal["voice.stopped"] = "voice.stopped"
     voiced_s: float = Field(default=0.0, ge=0)
-    """For how long it was heard, in seconds; 0 if nobody counted."""
+    """How many seconds it was heard; 0 if unknown."""
 
 
 class VoiceHint(Event):
-    """What a voice seems to be by its sound, before any word of it is known."""
+    """What a voice sounds like, before any word of it is known."""
 
     type: Literal["voice.hint"] = "voice.hint"
     kind: Literal["speech", "acknowledgement", "noise", "echo"]
@@ -42,25 +42,24 @@ class VoiceHint(Event):
 
 
 class VoiceWords(Event):
-    """What a recogniser makes of the caller's voice."""
+    """The words that a recogniser found in the caller's voice."""
 
     type: Literal["voice.words"] = "voice.words"
     content: str
     """The words; empty if there were none."""
     final: bool = True
-    """False for words that the next ones of the same segment replace."""
+    """False for interim words, which the next ones of the same segment replace."""
     tentative: bool = False
-    """True for words that a recogniser was asked for in a silence that may be a gap: they tell
-    whether the agent's speech is held for what follows, and interrupt nothing; others come soon."""
+    """True for words requested in a silence that may be only a gap: they decide whether the agent's
+    speech is held for what follows, and interrupt nothing; others follow soon."""
     segment: int = Field(default=0, ge=0)
-    """Which part of the turn this is: words of one segment replace each other, and a turn is its
+    """The part of the turn: words of one segment replace each other, and a turn consists of its
     segments in order."""
     confidence: float | None = Field(default=None, ge=0, le=1)
-    """0 to 1, or None where the recogniser gives none."""
+    """0 to 1, or ``None`` if the recogniser reports none."""
     unhinted_confidence: float | None = Field(default=None, ge=0, le=1)
-    """For words that all stand in the recogniser's hint: how sure it is, 0 to 1, that there are
-    words at all if it hears the sound without the hint; 0 if it cannot tell.  None for all other
-    words."""
+    """For words that are all in the recogniser's hint: its confidence, 0 to 1, that the sound has
+    words at all when recognised without the hint; 0 if unknown.  ``None`` for all other words."""
     language: str = ""
     """The language of the words, as in BCP 47: "fr"; empty if the recogniser does not report it."""
     speaker: str = ""
@@ -85,11 +84,11 @@ class TurnScored(Event):
     type: Literal["turn.scored"] = "turn.scored"
     complete: float = Field(ge=0, le=1)
     over: bool = False
-    """Whether an ear with turns of its own has decided that the turn is over."""
+    """Whether an ear with its own turn detection decided that the turn is over."""
 
 
 class TurnLikelyOver(Event):
-    """The caller has paused and is probably done: an answer may be begun, unheard."""
+    """The caller has paused and is probably done: an answer may be started, unheard."""
 
     type: Literal["turn.likely_over"] = "turn.likely_over"
     content: str
@@ -111,7 +110,7 @@ class TranscriptionFailed(Event):
 
     type: Literal["turn.transcription_failed"] = "turn.transcription_failed"
     reason: Literal["failed", "timed_out", "no_words"]
-    """The recogniser failed; gave nothing in time; or worked, and heard no words."""
+    """The recogniser failed, returned nothing in time, or found no words."""
     error: str = ""
     """For ``failed``, the name of the error's class."""
     interrupted: bool = False
@@ -135,7 +134,7 @@ class ListeningResumed(Event):
 
     type: Literal["voice.listening_resumed"] = "voice.listening_resumed"
     failed_s: float = Field(default=0.0, ge=0)
-    """For how long it heard nothing, in seconds."""
+    """How many seconds it heard nothing."""
 
 
 class EarFellSilent(Event):
@@ -161,7 +160,7 @@ class TurnDecided(Event):
 
 
 class AgentSpeechHeld(Event):
-    """The agent's voice stands still at the sample that is being heard."""
+    """The agent's voice stands still at the sample being heard."""
 
     type: Literal["agent.speech_held"] = "agent.speech_held"
     reason: str
@@ -174,7 +173,7 @@ class AgentSpeechReleased(Event):
     reason: str
     held_s: float
     respoken: bool = False
-    """True where the player could not stand still: it goes on from the last heard word."""
+    """True if the player could not stand still: it continues from the last heard word."""
 
 
 class UserAway(Event):

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from PIL import ImageFont
 
 SCALE = 2
-"""Pixels of the file for each logical one, so that it is crisp on dense screens."""
+"""Pixels of the file for each logical pixel, so that it is crisp on dense screens."""
 
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right, bottom, in logical pixels."""
 
 Anchor: TypeAlias = Literal["la", "ma", "ra", "lm", "mm", "rm", "ls", "ms", "rs"]
-"""Where a text hangs at its point; Pillow's anchors."""
+"""How a text is aligned to its point; Pillow's anchors."""
 
 LINE_HEIGHT = 1.3
-"""Distance of two lines of text, in heights of the font."""
+"""The distance of two lines of text, in heights of the font."""
 
 INK = "#1f2937"
 MUTED = "#6b7280"
 
 _BUNDLED = frozenset("“”…·")
-"""What Pillow's own font has beside ASCII, of what we write."""
+"""The characters beyond ASCII in our texts that Pillow's own font has."""
 
 _SYSTEM_FONTS = (
     "DejaVuSans.ttf",
@@ -50,7 +50,7 @@ class Canvas:
     Args:
         width: In logical pixels.
         height: In logical pixels.
-        texts: All that will be written which we have not written ourselves: it decides the font.
+        texts: All foreign texts that will be written; they decide the font.
     """
 
     def __init__(self, width: float, height: float, texts: Iterable[str] = ()) -> None:
@@ -116,7 +116,7 @@ class Canvas:
     def wave(
         self, values: array[int], box: Box, rate_hz: int, px_per_s: float, peak: int, fill: str
     ) -> None:
-        """Draw the envelope of audio, from the left edge of a box to its right one at most.
+        """Draw the envelope of audio in a box, from its left edge.
 
         Args:
             values: Samples.
@@ -131,7 +131,7 @@ class Canvas:
         per_column = rate_hz / (px_per_s * SCALE)
         for column in range(min(round(right - left), int(len(values) / per_column) + 1)):
             start = int(column * per_column)
-            # One sample more to each side: so the strokes of neighbouring columns meet.
+            # One more sample on each side, so that the strokes of neighbouring columns meet.
             part = values[max(0, start - 1) : int((column + 1) * per_column) + 1]
             if part:
                 high, low = max(part) / peak * half, min(part) / peak * half
@@ -154,20 +154,20 @@ class Canvas:
     def write_lines(
         self, x: float, y: float, lines: Iterable[str], size: float, fill: str = INK
     ) -> float:
-        """Write lines below each other, and return where the next one would go."""
+        """Write lines below each other, and return the position of the next one."""
         for line in lines:
             self.text(x, y, line, size, fill)
             y += size * LINE_HEIGHT
         return y
 
     def lines(self, text: str, size: float, width: float, limit: int) -> list[str]:
-        """Return a text as lines that fit a width, an ellipsis where it goes on.
+        """Return a text as lines that fit a width, with an ellipsis if it is longer.
 
         Args:
             text: Any text.
-            size: Of the font.
+            size: The size of the font.
             width: In logical pixels.
-            limit: Most lines.
+            limit: The maximum number of lines.
         """
         lines, words = [""], text.split()
         for index, word in enumerate(words):
@@ -198,7 +198,7 @@ class Canvas:
 
 
 def _font_file(text: str) -> str | None:
-    """Return a font of the system if the text needs one and there is one, else None."""
+    """Return a font of the system if the text needs one and there is one; otherwise ``None``."""
     if all(character.isascii() or character in _BUNDLED for character in text):
         return None
     fonts = need("PIL.ImageFont", "the picture of a rehearsal")
@@ -221,7 +221,7 @@ def _load_font(name: str | None, size: int) -> ImageFont.FreeTypeFont:
 
 
 def _simplified(text: str) -> str:
-    """Return a text in the characters of Pillow's own font, without accents where it has none."""
+    """Return a text in the characters of Pillow's own font, without accents that it lacks."""
     decomposed = unicodedata.normalize("NFKD", text)
     kept = (c for c in decomposed if not unicodedata.combining(c))
     return "".join(c if c.isascii() or c in _BUNDLED else "?" for c in kept)

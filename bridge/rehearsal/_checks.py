@@ -11,27 +11,27 @@ from ._report import decision_in_words
 from ._result import Aside, Check, Cut, Predicate, Rehearsal
 
 HEARD_WITHIN_S = 0.3
-"""Longest time from the caller's first sound to the agent's last."""
+"""The longest time from the caller's first sound to the agent's last, in seconds."""
 
 ALIKE = 0.6
-"""Least likeness (difflib's ratio over words or letters) of what the history says was heard and
-what a recogniser makes of the audio.  Recognisers err on speech that stops in mid-word."""
+"""The least likeness (difflib's ratio over words or letters) of the history's heard text and a
+recogniser's transcript of the audio.  Recognisers err on speech that stops in mid-word."""
 
 WORDS_PER_S = 2.5
-"""Speaking rate where a call has no uncut speech to measure it by: 150 words a minute, the usual
-rate of English narration."""
+"""The speaking rate if a call has no uncut speech to measure: 150 words a minute, the usual rate of
+English narration."""
 
 DEAD_AIR_S = 0.8
-"""Longest silence, the agent's own pauses in it, that may follow a cough: after a second of silence
-people take a turn for over or the line for dead (Jefferson, "Notes on a possible metric which
+"""The longest silence after a cough, including the agent's own pauses: after a second of silence
+people think that the turn is over or the line dead (Jefferson, "Notes on a possible metric which
 provides for a 'standard maximum' silence of approximately one second in conversation", 1989)."""
 
 LARGEST_STEP = 0.05
-"""Largest step, of full scale 1, where the agent's speech stands still, is cut or goes on.  Speech
-of usual loudness has larger ones itself in one sample of twenty, so this is no click."""
+"""The largest step, of full scale 1, where the agent's speech is held, cut or resumed.  Speech of
+usual loudness has larger steps itself in one sample of twenty, so this is not a click."""
 
 WORDS_OFF = 2
-"""Words by which heard text may differ from the time that was heard, beside 30 % of them."""
+"""By how many words, besides 30 %, the heard text may differ from the heard time."""
 
 
 def run_checks(result: Rehearsal, extra: Sequence[tuple[str, Predicate]] = ()) -> list[Check]:
@@ -118,7 +118,7 @@ def nothing_clicks(result: Rehearsal) -> Check:
     measured = "the agent's speech has no edges"
     if worst is not None:
         measured = f"{len(edges)} edges, the largest step {worst.step:.3f} at {worst.at_s:.2f} s"
-    name = f"no step over {LARGEST_STEP} where the agent is held or cut, or goes on"
+    name = f"no step over {LARGEST_STEP} where the agent is held, cut or resumed"
     return Check(name, worst is None or worst.step <= LARGEST_STEP, measured)
 
 

@@ -1,4 +1,4 @@
-"""One moment enlarged: the caller's first sound, what the agent did, and the reason it had."""
+"""One moment enlarged: the caller's first sound, what the agent did, and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ._result import Aside, Cut, Held, Said
 CLOSEUP_HEIGHT: Final = 330
 BEFORE_S, AFTER_S = 0.5, 1.0
 LEFT, WIDTH = 92, 1000
-"""Where the enlargement lies; the words stand right of it."""
+"""Where the enlargement is; the texts are to its right."""
 
 _CALLER = (62, 142)
 _AGENT = (182, 262)
@@ -57,9 +57,9 @@ def draw_closeup(
     """Draw a cut that was heard, enlarged.
 
     Args:
-        canvas: On what.
-        top: Where it begins.
-        width: Of the whole picture.
+        canvas: Where to draw.
+        top: The upper edge.
+        width: The width of the whole picture.
         cut: A cut with a latency.
         recording: The call.
         held: When the agent stood still.
@@ -94,10 +94,10 @@ def draw_aside(
     """Draw a sound that was meant to leave the agent speaking, enlarged.
 
     Args:
-        canvas: On what.
-        top: Where it begins.
-        width: Of the whole picture.
-        aside: What it did.
+        canvas: Where to draw.
+        top: The upper edge.
+        width: The width of the whole picture.
+        aside: The sound and its effect.
         recording: The call.
         held: When the agent stood still.
     """
@@ -106,7 +106,7 @@ def draw_aside(
     if aside.is_cut:
         text = "the agent is cut"
     elif not aside.gap_s:
-        text = "the agent goes on without a gap"
+        text = "the agent continues without a gap"
     measure = Measure(start_s, start_s + aside.gap_s, text, CUT if aside.is_cut else HELD)
     lanes = _Lanes(canvas, top, aside.said, recording, measure, held)
     lanes.draw(f"Enlarged: {aside.said.line.shown}", aside.utterance if aside.is_cut else None)
@@ -143,12 +143,12 @@ class _Lanes:
         self._held = held
         self._peaks = {_CALLER: loudest(recording.caller), _AGENT: loudest(recording.agent)}
         self._from_s = max(0.0, said.from_s - BEFORE_S)
-        # An agent that was not cut speaks on for long: the end of its speech belongs to the story.
+        # An agent that was not cut keeps speaking; show the end of its speech too.
         self._until_s = max(said.from_s + AFTER_S, measure.until_s + 0.3)
         self._px_per_s = WIDTH / (self._until_s - self._from_s)
 
     def draw(self, title: str, dropped: int | None) -> None:
-        """Draw both lanes; `dropped` is the utterance of which the rest was dropped."""
+        """Draw both lanes; ``dropped`` is the utterance whose rest was dropped."""
         self._canvas.text(LEFT, self._top + 8, title, 18)
         self._grid()
         self._caller()
@@ -239,7 +239,7 @@ class _Lanes:
 def _words(
     canvas: Canvas, left: float, y: float, right: float, blocks: Sequence[tuple[str, str, str]]
 ) -> float:
-    """Write texts under their titles, and return where the next one would go."""
+    """Write texts under their titles, and return the position of the next one."""
     for title, text, fill in blocks:
         canvas.text(left, y, title, 13, MUTED)
         lines = canvas.lines(text, 16, right - left, 4)

@@ -32,7 +32,7 @@ PITCH_HZ = (220.0, 160.0)
 """At the beginning of the voice and at its end."""
 
 PEAK = 14_000
-"""Its loudest sample: -7 dB of full scale, as loud as speech close to a microphone."""
+"""The loudest sample: -7 dB of full scale, as loud as speech close to a microphone."""
 
 
 def cough(bursts: int = 2, *, seed: int = 1, voiced: float = 1.0) -> bytes:

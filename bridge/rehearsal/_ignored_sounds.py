@@ -13,10 +13,10 @@ from ._recording import RATE_HZ, Recording
 from ._result import Aside, Decision, Held, Said
 
 LATE_DECISION_S = 3.0
-"""How long after a sound a decision may still be about it: it may have to wait for the words."""
+"""How many seconds after a sound a decision may still be about it: it may wait for the words."""
 
 HOLD_LATE_S = 0.15
-"""How long the message that the voice is held, or resumes, may take to reach the player."""
+"""How many seconds a hold or a release may take to reach the player."""
 
 LEAST_GAP_S = 0.005
 """Shorter gaps come from the rounding of clocks."""

@@ -1,4 +1,4 @@
-"""Where labels go that belong to moments of one axis, so that none covers another."""
+"""Places the labels of moments on one axis so that none covers another."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 GAP = 6.0
-"""Logical pixels between two labels, and between a label and a line that is not its own."""
+"""Logical pixels between two labels, and between a label and another label's line."""
 
 LEAST = 80.0
-"""Logical pixels below which a shortened label says nothing."""
+"""The minimum width of a label, in logical pixels; a shorter one says nothing."""
 
 
 class Mark(NamedTuple):
@@ -17,30 +17,30 @@ class Mark(NamedTuple):
 
     x: float
     width: float
-    """Of the label, which begins at `x`."""
+    """The width of the label, which starts at ``x``."""
 
 
 class Place(NamedTuple):
-    """Where a label goes."""
+    """The place of a label."""
 
     row: int
     """0 is the uppermost."""
     width: float
-    """How much of the label there is room for."""
+    """The width available for the label."""
 
 
 def rows_below(marks: Sequence[Mark], rows: int) -> list[Place | None]:
-    """Return the place of each label below an axis, from which a line leads down to its label.
+    """Return the place of each label below an axis, which a line connects to its moment.
 
-    The line of a mark passes all rows above its own, so the later of two neighbours goes above: its
-    label begins behind the line of the earlier one.
+    The line of a mark crosses all rows above its own, so the later of two neighbours goes above:
+    its label starts after the line of the earlier one.
 
     Args:
-        marks: What matters most comes first: it gets the room there is.
-        rows: How many there are.
+        marks: The marks, most important first: they get the available room first.
+        rows: The number of rows.
 
     Returns:
-        The place of each mark; None where there is less room than `LEAST`.
+        The place of each mark; ``None`` if there is less room than ``LEAST``.
     """
     placed: list[tuple[Mark, int]] = []
     found: list[Place | None] = []
@@ -59,26 +59,26 @@ def _place(mark: Mark, rows: int, placed: Sequence[tuple[Mark, int]]) -> Place |
 
 
 def _room(mark: Mark, row: int, placed: Sequence[tuple[Mark, int]]) -> float:
-    """Return how wide a label can be in a row; 0 if its line would run through another label."""
+    """Return how wide a label can be in a row; 0 if its line would cross another label."""
     room = mark.width
     for other, at in placed:
         if at <= row and _covers(other, mark.x):
             return 0.0
         if at >= row and other.x >= mark.x:
-            room = min(room, other.x - GAP - mark.x)  # its label, or its line on the way down
+            room = min(room, other.x - GAP - mark.x)  # its label, or its line on the way there
     return room
 
 
 def sides(marks: Sequence[Mark], left: float, right: float) -> list[float | None]:
-    """Return where each label of one row begins: right of its line, else left of it.
+    """Return where each label of one row starts: right of its line, or else left of it.
 
     Args:
-        marks: In the order of time.
-        left: Where the row begins.
-        right: Where it ends.
+        marks: The marks, in order of time.
+        left: The left end of the row.
+        right: The right end of the row.
 
     Returns:
-        The left edge of each label; None where it would cover a neighbour's label or line.
+        The left edge of each label; ``None`` if it would cover a neighbour's label or line.
     """
     found: list[float | None] = []
     free_from = left

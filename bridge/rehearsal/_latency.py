@@ -15,7 +15,7 @@ from ._observer import Metric
 from ._result import Parts, Said
 
 FIRST_AUDIO = "answer.first_audio_s"
-"""The last number that is reported before an answer is heard."""
+"""The last metric reported before an answer is heard."""
 
 
 def find_parts(

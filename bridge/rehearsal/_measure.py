@@ -16,16 +16,16 @@ from ._recording import RATE_HZ, Recording
 from ._result import Answer, Cut, Decision, Held, Said
 
 EFFECT_S = 0.03
-"""Slack after a client learns of a cut: one frame of 20 ms, and the clock's rounding."""
+"""The tolerance after a client learns of a cut: one frame of 20 ms, plus rounding of the clock."""
 
 _CHUNK = RATE_HZ // 20
-"""Length of the pieces by which late audio is recognised: 50 ms."""
+"""The length of the pieces that identify late audio: 50 ms."""
 
 _STEP = RATE_HZ // 4
 """Distance between two such pieces: 0.25 s."""
 
 _LOUD = 10 * AUDIBLE
-"""A piece must have a peak of -30 dB of full scale to be told from another."""
+"""A piece needs a peak of -30 dB of full scale to be distinguishable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The picture of a rehearsal: both sides of the call on one axis of time, and each cut enlarged."""
+"""The picture of a rehearsal: both sides of the call on one time axis, and each cut enlarged."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CLOSEUPS = 518
 _TEXT_SIZE = 14
 _SMALL = 12
 _LEAST_TEXT = 24
-"""Texts with less room than this, in logical pixels, are left out: they would be an ellipsis."""
+"""Texts with less room than this, in logical pixels, are left out: only an ellipsis would fit."""
 
 
 def draw(
@@ -91,7 +91,7 @@ def draw(
 
 
 def _enlarged(result: Rehearsal, limit: int) -> list[Cut | Aside]:
-    """Return the moments to enlarge, in the order of time."""
+    """Return the moments to enlarge, in order of time."""
     cuts = [cut for cut in result.cuts if cut.latency_s is not None]
     asides = [aside for aside in result.asides if aside.utterance is not None]
     asides.sort(key=lambda aside: (aside.is_cut, aside.gap_s), reverse=True)
@@ -131,7 +131,7 @@ class _Label:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """A line across both voices, and what it is called between them."""
+    """A line across both voices, with its label between them."""
 
     x: float
     text: str
@@ -239,7 +239,7 @@ class _Page:
             self._canvas.text(LEFT - 12, middle, name, 16, fill, "rm")
 
     def _dropped(self, cut: Cut) -> None:
-        """Draw the rest of a cut utterance, pale, up to what was heard next."""
+        """Draw the dropped rest of a cut utterance in a pale colour, up to the next heard audio."""
         if cut.utterance is None or not cut.is_told:
             return
         start, rest = self._recording.dropped(cut.utterance)
@@ -258,7 +258,7 @@ class _Page:
             self._canvas.text(right - 5, _AGENT[0] + 9, text, 12, MUTED, "rm")
 
     def _moments(self) -> None:
-        """Mark each cut, and how long each aside held the agent, with labels that stand clear."""
+        """Mark each cut, and how long each aside held the agent; labels do not overlap."""
         moments = [self._cut_at(cut) for cut in self._result.cuts]
         moments += [self._aside_at(aside) for aside in self._result.asides]
         shown = sorted((each for each in moments if each is not None), key=lambda each: each.x)
@@ -288,11 +288,11 @@ class _Page:
         return _Moment(x, text, fill)
 
     def _decisions(self) -> None:
-        """Write below the axis what was decided, each at its moment."""
+        """Write the decisions below the axis, each at its moment."""
         if not self._result.decisions:
             return
         self._canvas.text(LEFT - 12, _DECISIONS + 8, "decided", _TEXT_SIZE, MUTED, "rm")
-        # What matters most gets the room there is, and of two neighbours the later is above.
+        # The most important ones get the room first; the later of two neighbours goes above.
         order = sorted(self._result.decisions, key=lambda each: (each.is_open, -each.at_s))
         marks = [self._mark_of(decision) for decision in order]
         places = rows_below(marks, _DECISION_ROWS)
@@ -300,7 +300,7 @@ class _Page:
             fill = _decided_in(decision)
             self._canvas.line((x, _STATE[1] + 2), (x, _AXIS + 3), fill)
             if place is None:
-                continue  # the tick at the state stands for it
+                continue  # the tick at the state represents it
             bottom = _DECISIONS + place.row * _SMALL * LINE_HEIGHT + 14
             self._canvas.line((x, _DECISIONS - 6), (x, bottom), fill)
             room = place.width - 4
@@ -331,7 +331,7 @@ class _Page:
         return sorted(labels, key=lambda label: label.at_s)
 
     def _heard_text(self, utterance: int) -> str:
-        """Return the text of an utterance, or what was heard of it if it was cut."""
+        """Return the text of an utterance, or its heard part if it was cut."""
         text, turn = self._notes.texts.get(utterance, ""), self._notes.turns.get(utterance)
         entry = next((e for e in self._notes.history if e.get("turn", 0) == turn), None)
         if entry is None or entry["generated"] != text or entry["heard"] == text:
@@ -339,12 +339,12 @@ class _Page:
         return f"{entry['heard']} …"
 
     def _labels(self, y: float, labels: Sequence[_Label], *, above: bool = False) -> None:
-        """Write texts beside each other, each as wide as there is room before the next."""
+        """Write texts next to each other, each as wide as the next one allows."""
         edges = [*(self._x(label.at_s) for label in labels), self._right]
         for label, left, right in zip(labels, edges, edges[1:], strict=False):
             width = right - left - 12
             if width < _LEAST_TEXT:
-                continue  # one letter and dots would only cover the next
+                continue  # one letter and dots would only clutter the picture
             lines = self._canvas.lines(label.text, _TEXT_SIZE, width, 3)
             top = y - len(lines) * _TEXT_SIZE * LINE_HEIGHT if above else y
             self._canvas.write_lines(left + 2, top, lines, _TEXT_SIZE, label.fill)

@@ -18,7 +18,7 @@ from ._script import Line
 from ._simulated_caller import Conversation, Watcher
 
 TAIL_S = 0.3
-"""Silence recorded after the call."""
+"""Seconds of silence recorded after the call."""
 
 Beside: TypeAlias = Callable[[Caller, Conversation], Awaitable[None]]
 """Something that the caller does while the script runs, such as pressing keys."""

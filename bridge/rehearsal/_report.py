@@ -1,4 +1,4 @@
-"""What a rehearsal found, as plain data and as words."""
+"""The results of a rehearsal, as plain data and as text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ._result import Answer, Aside, Cut, Decision, Parts, Rehearsal
 
 
 def as_json(result: Rehearsal) -> dict[str, Any]:
-    """Return the figures and checks of a rehearsal as plain data; the history is apart.
+    """Return the figures and checks of a rehearsal as plain data, without the history.
 
     Times are seconds of the recording.
 
     Args:
-        result: What was found.
+        result: The results.
     """
     return {
         "ok": result.ok,
@@ -35,7 +35,7 @@ def as_json(result: Rehearsal) -> dict[str, Any]:
 
 
 def parts_in_words(parts: Parts) -> str:
-    """Return the parts of a latency in one row, in the order in which they pass."""
+    """Return the parts of a latency in one row, in order of time."""
     turn_model = f"turn model {parts.end_of_turn_s:.2f} beside it"
     named = [
         (parts.silence_s, "silence waited for"),
@@ -49,7 +49,7 @@ def parts_in_words(parts: Parts) -> str:
 
 
 def decision_in_words(decision: Decision) -> str:
-    """Return a decision in one row: what, by which rule, and what it compared."""
+    """Return a decision in one row: the decision, its rule, and the compared values."""
     values = ", ".join(f"{name} {_plain(value)}" for name, value in decision.values.items())
     return f"{decision.decision} by {decision.rule}" + (f" ({values})" if values else "")
 

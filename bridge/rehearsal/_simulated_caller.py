@@ -14,10 +14,10 @@ from ._microphone import TICK_S, Microphone
 from ._script import BUSY, Line
 
 LINGER_S = 3.0
-"""How long the caller waits, after the answer to the last line, for the agent to end the call."""
+"""How many seconds after the last answer the caller waits for the agent to end the call."""
 
 GOODBYE_S = 5.0
-"""Longest time between hanging up and the end of the call."""
+"""The longest time between hanging up and the end of the call, in seconds."""
 
 
 class Watcher(Protocol):
@@ -118,7 +118,7 @@ class Conversation:
             self.ear.line_began(now_s)
         self._watcher.line(now_s, line)
         await self.microphone.say(pcm, self._caller.ended)
-        # On the grid of the microphone: a busy machine may have begun behind it.
+        # Use the microphone's grid: a busy machine may have started late.
         spoken.from_s = min(spoken.from_s, self.microphone.line_sounds_at_s)
         spoken.until_s = trio.current_time()
         if not line.is_aside:

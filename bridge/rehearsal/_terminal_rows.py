@@ -1,4 +1,4 @@
-"""Rows on a terminal: coloured where that is wanted, never wider than it is."""
+"""Rows on a terminal, optionally coloured, never wider than the terminal."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _NARROWEST = 40
 
 @final
 class Terminal:
-    """Writes rows that stand, and one last row that may still change.
+    """Writes permanent rows, and one last row that may still change.
 
-    On anything but a terminal a row is written once, when it is final, and without colour.
+    On anything but a terminal, a row is written once, when it is final, and without colour.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class Terminal:
         """Write to a stream.
 
         Args:
-            stream: Where to; it stays open.
-            width: Columns; None asks the terminal, and takes 100 where there is none.
-            live: Whether rows may change and have colour; None: if the stream is a terminal.
-                ``NO_COLOR`` in the environment takes the colour away (no-color.org).
+            stream: The stream; it stays open.
+            width: Columns; ``None`` asks the terminal, or uses 100 if there is none.
+            live: Whether rows may change and have colour; ``None`` means if the stream is a
+                terminal.  ``NO_COLOR`` in the environment disables colour (no-color.org).
         """
         self.live = stream.isatty() if live is None else live
         self._stream = stream
@@ -55,19 +55,19 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """Columns there are, at least 40."""
+        """The number of columns, at least 40."""
         if self._fixed_width is not None:
             return max(_NARROWEST, self._fixed_width)
         columns = shutil.get_terminal_size((100, 24)).columns if self.live else 100
         return max(_NARROWEST, columns)
 
     def row(self, label: Sequence[tuple[str, Style]], text: str, style: Style = "plain") -> None:
-        """Write a row that stands; a long text goes on below itself.
+        """Write a permanent row; a long text continues on further rows.
 
         Args:
-            label: What stands in front, in parts.
-            text: What it says.
-            style: How the text looks.
+            label: The label in front of the text, in parts.
+            text: The text.
+            style: The style of the text.
         """
         self._erase()
         indent = sum(columns(part) for part, _ in label)
@@ -77,7 +77,7 @@ class Terminal:
             self._write(f"{' ' * indent}{self._styled(line, style)}\n")
 
     def draft(self, label: Sequence[tuple[str, Style]], text: str, style: Style = "plain") -> None:
-        """Write a row that the next one replaces; on a terminal only."""
+        """Write a row that the next one replaces; only on a terminal."""
         if not self.live:
             return
         indent = sum(columns(part) for part, _ in label)
@@ -89,7 +89,7 @@ class Terminal:
             self._open_row = row
 
     def close(self) -> None:
-        """Take the last row away if it may still change."""
+        """Remove the last row if it may still change."""
         self._erase()
 
     def _erase(self) -> None:
@@ -115,7 +115,7 @@ class Terminal:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the width of a text in columns of a terminal."""
     return sum(_columns_of(character) for character in text)
 
 
@@ -126,7 +126,7 @@ def _columns_of(character: str) -> int:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most so many columns, broken between words if possible."""
+    """Return a text as lines of at most this many columns, broken between words if possible."""
     lines, line = [], ""
     for word in text.split():
         longer = f"{line} {word}" if line else word
@@ -150,7 +150,7 @@ def _pieces(word: str, width: int) -> list[str]:
 
 
 def last_columns(text: str, width: int) -> str:
-    """Return a text, or its end behind an ellipsis if it is too long."""
+    """Return a text, or an ellipsis and its end if it is too long."""
     text = " ".join(text.split())
     if columns(text) <= width:
         return text

@@ -1,4 +1,4 @@
-"""The call as it happens, told on a terminal."""
+"""Shows the call on a terminal as it happens."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PROGRESS_EVERY_S = 0.2
 _NAME_COLUMNS = 8
 _STATE_COLUMNS = 9
 _NARROW = 72
-"""Below so many columns the state is left out."""
+"""With fewer columns than this, the state is left out."""
 
 
 @dataclass(slots=True)
 class _Draft:
-    """What somebody is saying."""
+    """The current words of one side."""
 
     at_s: float
     name: str
@@ -40,7 +40,7 @@ class _Draft:
 
 @final
 class Timeline:
-    """Tells a rehearsal: who speaks, what is understood, what is cut, and what was found."""
+    """Shows a rehearsal: who speaks, what is understood, what is cut, and the results."""
 
     def __init__(self, terminal: Terminal) -> None:
         """Write to a terminal.
@@ -64,7 +64,7 @@ class Timeline:
 
     @contextmanager
     def doing(self, what: str, nursery: trio.Nursery) -> Iterator[None]:
-        """Show that something takes its time, and how long it took.
+        """Show that something is being done, and how long it took.
 
         Args:
             what: What is done.
@@ -92,11 +92,11 @@ class Timeline:
     # --- the call -------------------------------------------------------------------------------
 
     def call_began(self, start_s: float, conversation: Conversation) -> None:
-        """Begin to tell a call.
+        """Start to show a call.
 
         Args:
             start_s: Time zero, in seconds of trio's clock.
-            conversation: Where cuts are measured.
+            conversation: Measures the cuts.
         """
         self._start_s = self._now_s = start_s
         self._conversation = conversation
@@ -154,7 +154,7 @@ class Timeline:
                     at_s, "barge_in", told["decision"], told["rule"], told.get("values", {})
                 )
                 if decision.is_open:
-                    return  # the row above tells that the agent is held
+                    return  # the row above shows that the agent is held
                 self._is_held = self._is_held and decision.decision != "interruption"
                 self._row(at_s, "decided", "dim", decision_in_words(decision))
             case OtherEvent(name="agent.handoff", data={"target": target}):
@@ -174,7 +174,7 @@ class Timeline:
 
     def _cut(self, at_s: float, cut: Cut) -> None:
         self._finish_draft(broken=True)
-        self._is_held = False  # it does not go on
+        self._is_held = False  # it does not continue
         latency_s = self._latency_s(cut.utterance)
         when = "before it was heard"
         if latency_s is not None:

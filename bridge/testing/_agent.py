@@ -1,4 +1,4 @@
-"""An agent without a caller, under test: what its code raises fails the test."""
+"""An agent without a caller, under test: errors of its code fail the test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def open_agent(
     expect_errors: ExpectErrors = False,
     seed: int | None = None,
 ) -> AsyncIterator[Handle]:
-    """Run an agent that has no caller, as ``bridge.open_agent()``, and fail when its code fails.
+    """Run an agent without a caller, like ``bridge.open_agent()``, and fail if its code fails.
 
     An agent survives errors of its code, but a test should not: the end of the block raises every
     error of the node, its model and its tools that `expect_errors` does not allow.
@@ -41,7 +41,7 @@ async def open_agent(
         Exception: What the block raised, with the agent's errors as notes; otherwise the agent's
             only error.
         ExceptionGroup: The agent's errors, if there are several.
-        TypeError: `expect_errors` is none of these.
+        TypeError: `expect_errors` is of another type.
         ValueError: `expect_errors` is not a regular expression, or `seed` is negative or given
             inside another call.
     """

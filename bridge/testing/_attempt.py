@@ -1,4 +1,4 @@
-"""One run of a scenario, in a call of its own, in virtual time."""
+"""One run of a scenario, in its own call, in virtual time."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Plan:
 
 @dataclass(slots=True)
 class Attempt:
-    """A run, and what came of it."""
+    """A run and its results."""
 
     plan: Plan
     limit_s: float
-    """How long the scenario may take."""
+    """How many seconds the scenario may take."""
     may_end: bool = True
     usual_errors: frozenset[str] | None = None
-    """The errors that are logged without an interrupt; ``None`` if that is what is to be seen."""
+    """The errors logged without an interrupt; ``None`` in the run that finds them."""
     prepare: Callable[[_Line], None] = lambda line: None
     """Called with the transport before the call is opened."""
     breaches: list[str] = field(default_factory=list)
@@ -75,9 +75,9 @@ class Attempt:
             trio.run(self._main, recorder, clock=clock, instruments=[recorder])
 
     def interrupt(self) -> None:
-        """Interrupt the call, in this step, and look at what was said so far."""
+        """Interrupt the call in this step, and record what was said so far."""
         caller = self._caller
-        assert caller is not None  # points lie within the scenario
+        assert caller is not None  # points are within the scenario
         before = len(caller.call.history.interruptions)
         with self._noting("interrupt="):
             self.plan.interrupt(caller)
@@ -85,10 +85,10 @@ class Attempt:
         self.turns_cut += len(caller.call.history.interruptions) - before
 
     async def _main(self, recorder: Recorder) -> None:
-        start_alarm_clock()  # its task is there for all calls, and outlives them
+        start_alarm_clock()  # its task serves all calls, and outlives them
         before = set(recorder.alive)
         plan = self.plan
-        # What fails only because of an interrupt is a law's to tell, with its point.
+        # Errors caused only by an interrupt are reported by a law, with their point.
         expected = plan.expect_errors if self.usual_errors is None else True
         line = new_line(audio=plan.audio, holds=plan.holds, expect_errors=expected)
         self.prepare(line)
@@ -100,13 +100,13 @@ class Attempt:
                 self._check_laws(caller)
                 await self._check(caller)
             if everything.cancelled_caught:
-                self.breaches.append(f"it takes steps without end: {recorder.total} so far")
+                self.breaches.append(f"it never stops taking steps: {recorder.total} so far")
             over_at_s = trio.current_time()
         took_s = trio.current_time() - over_at_s
         if took_s > plan.within_s:
             self.breaches.append(f"it took {took_s:.1f} s to end; last was {recorder.last!r}")
         for task in recorder.alive - before:
-            self.breaches.append(f"the task {task.name!r} is left, in {where_waits(task)}")
+            self.breaches.append(f"the task {task.name!r} is left over, in {where_waits(task)}")
 
     async def _talk(self, caller: Caller, recorder: Recorder) -> None:
         router = caller.call.router
@@ -148,7 +148,7 @@ class Attempt:
     def _noting(self, what: str) -> Iterator[None]:
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - told as a breach at this point
+        except Exception as error:  # noqa: BLE001 - reported as a breach at this point
             self.cause = self.cause or error
             self.breaches.append(f"{what} raised in {where_raised(error)}: {error!r}")
 

@@ -29,8 +29,8 @@ from ._seed import seeded
 E = TypeVar("E")
 
 CHARS_PER_S = 15.0
-"""Speaking rate of both sides: 150 words a minute at 6 characters a word, the usual rate of
-English narration."""
+"""The speaking rate of both sides, in characters a second: 150 words a minute at 6 characters a
+word, the usual rate of English narration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class Received:
 
 
 class _Line:
-    """A transport that keeps what it is given, and plays audio exactly on time.
+    """A transport that records everything, and plays audio exactly on time.
 
-    What breaks a promise of the call is noted in `broken` the moment it arrives.
+    Whatever breaks a promise of the call is recorded in ``broken`` when it arrives.
     """
 
     def __init__(self, errors: AgentErrors, *, audio: bool) -> None:
@@ -88,7 +88,7 @@ class _HoldingLine(_Line):
 
 
 class _TelephoneLine(_Line):
-    """A line that passes the caller on and presses keys; its player cannot stand still."""
+    """A line that transfers the caller and presses keys; its player cannot stand still."""
 
     async def transfer(self, target_phone_number: str) -> None:
         await trio.lowlevel.checkpoint()
@@ -212,7 +212,7 @@ class Caller:
     async def says(
         self, text: str, *, at_s: float | None = None, takes_s: float | None = None
     ) -> None:
-        """Speak as a caller does: start, talk for as long as the words take, be transcribed, stop.
+        """Speak like a caller: start, talk for as long as the words take, be transcribed, stop.
 
         Args:
             text: The words.
@@ -254,7 +254,7 @@ class Caller:
             AssertionError: The condition does not hold in time.
         """
         with trio.move_on_after(within_s):
-            # What was heard changes with the clock alone, so there is no event to wait for.
+            # What was heard changes only with the clock, so there is no event to wait for.
             while not reached(self):  # noqa: ASYNC110 - a millisecond is the resolution promised
                 await trio.sleep(0.001)
             return
@@ -305,7 +305,7 @@ class Caller:
         return any(run.is_cut for run in runs) or any(self._answering())
 
     def _answering(self) -> Iterator[Run]:
-        """Yield the runs that may yet give the caller something to hear."""
+        """Yield the runs that may still give the caller something to hear."""
         for route in self.call.router.routes:
             if route.route.broadcasts and self.call.has_floor(route.source):
                 yield from (run for run in route.runs if run.is_running)
@@ -395,7 +395,7 @@ async def open_call_over(
     *,
     own_speech: bool = False,
 ) -> AsyncIterator[Caller]:
-    """Open a call as ``open_call()`` does, over a line that somebody has made."""
+    """Open a call like ``open_call()``, over a given line."""
     app = copy(answer) if isinstance(answer, App) else App(answer)
     if own_speech:
         line.sample_rate_hz = 24_000
@@ -408,6 +408,6 @@ async def open_call_over(
         ) as call:
             yield Caller(call, line, chars_per_s)
     except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
-        # What a test got wrong is raised as it is, not wrapped by the tasks of the call.
+        # Raise a test's own error as it is, not wrapped by the call's nurseries.
         failure = single(error)
     line.errors.settle(failure)

@@ -1,4 +1,4 @@
-"""The errors of an agent under test: which of them the test allows, and how the others fail it."""
+"""The errors of an agent under test: those that the test allows, and those that fail it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import trio
 from bargein import routes
 
 ExpectErrors: TypeAlias = "bool | str | type[Exception] | tuple[type[Exception], ...]"
-"""Which errors of an agent a test allows: all or none, those of a class or of several, or those
-whose ``"Class: text"`` a regular expression is found in."""
+"""Which errors of an agent a test allows: all, none, those of one or several classes, or those
+whose ``"Class: text"`` matches a regular expression."""
 
 ADVICE = "raised by the agent; expect_errors= of the call allows it"
 
@@ -23,21 +23,21 @@ _ENGINE = str(Path(routes.__file__).parent)
 
 
 class AgentErrors:
-    """What an agent's code has raised in one call.
+    """The errors that an agent's code raised in one call.
 
     Attributes:
         caught: The exceptions, in the order in which they were raised, each once.
     """
 
     def __init__(self, expected: ExpectErrors) -> None:
-        """Begin without errors.
+        """Start without errors.
 
         Args:
-            expected: Which ones are allowed.
+            expected: The allowed errors.
 
         Raises:
-            TypeError: It is none of what is understood.
-            ValueError: It is no regular expression.
+            TypeError: It is of another type.
+            ValueError: It is not a regular expression.
         """
         self.caught: list[Exception] = []
         self._expected = expected
@@ -63,10 +63,10 @@ class AgentErrors:
         return isinstance(error, self._expected)
 
     def settle(self, failure: BaseException | None) -> None:
-        """Raise what the body of a call raised, else the errors that it does not allow.
+        """Raise the error of a call's body, or else the errors that the test does not allow.
 
         Args:
-            failure: What the body raised; it goes first and tells the agent's errors in its notes.
+            failure: The error of the body; it takes precedence, with the agent's errors as notes.
 
         Raises:
             BaseException: `failure`; with the agent's errors in one group if it is a cancellation.
@@ -79,7 +79,7 @@ class AgentErrors:
                 _raise_all(unexpected)
             return
         if unexpected and _is_cancellation(failure):
-            # A cancelled body checks nothing, and whoever cancels it swallows no more than that.
+            # A cancelled body checks nothing, and the cancelled scope swallows only its Cancelled.
             raise BaseExceptionGroup("the agent failed, too", [failure, *unexpected])
         for error in unexpected:
             failure.add_note(f"The agent failed, too:\n{_as_text(error)}")
@@ -121,9 +121,9 @@ def _raise_all(errors: Sequence[Exception]) -> NoReturn:
 
 
 def _likeness(error: Exception) -> tuple[object, ...]:
-    """Return what errors have in common that would be told twice: class, text, and lines.
+    """Return the key that equal errors share: class, text and lines.
 
-    The engine's own lines are left out: a stage that has failed is called by another way.
+    The engine's own lines are left out, because a failed stage is called in a different way.
     """
     frames = traceback.extract_tb(error.__traceback__)
     app = (frame for frame in frames if not frame.filename.startswith(_ENGINE))
@@ -142,7 +142,7 @@ def _is_cancellation(failure: BaseException) -> bool:
 
 
 def single(error: BaseException) -> BaseException:
-    """Return what a group of one holds, however deep; everything else as it is."""
+    """Return the only error of nested groups of one; anything else as it is."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""Interrupt a scenario at each of its points, and look whether the call keeps its promises."""
+"""Interrupts a scenario at each of its points, and checks whether the call keeps its promises."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ._invariants import errors
 from ._report import Report, Tried
 
 STEPS_FACTOR, STEPS_SPARE = 20, 20_000
-"""A run may take so many times the steps of the run without an interrupt, and so many more; past
-that it turns in circles.  An interrupt costs tens of steps, a minute of speech some thousands."""
+"""A run may take this multiple of the steps of the run without an interrupt, plus this many; beyond
+that it runs in circles.  An interrupt costs tens of steps, a minute of speech some thousands."""
 
 SURVEY_STEPS, SURVEY_S = 1_000_000, 3600.0
-"""How many steps, and how long in virtual seconds, the run without an interrupt may take: far more
-than anybody wants to repeat for each of its points."""
+"""How many steps and virtual seconds the run without an interrupt may take: far more than anybody
+wants to repeat for each of its points."""
 
 
 def barge_in(caller: Caller) -> None:
@@ -35,7 +35,7 @@ def barge_in(caller: Caller) -> None:
 
 
 async def asks_on(caller: Caller) -> None:
-    """Ask something, and fail unless an agent answers; the default `probe`."""
+    """Ask something, and fail unless an agent answers; the default ``probe``."""
     before = len(caller.events(AgentResponse))
     await caller.says("Are you still there?", takes_s=1.0)
     await caller.quiet()
@@ -109,7 +109,7 @@ def interrupt_everywhere(
             "plain function; let it start a task in caller.call.nursery"
         )
     refuse("interrupt_everywhere()", limit)
-    AgentErrors(expect_errors)  # refuses what it does not understand
+    AgentErrors(expect_errors)  # check it
     plan = Plan(
         answer=answer, scenario=scenario, interrupt=interrupt, check=check, probe=probe,
         expect_errors=expect_errors, seed=seed, audio=audio, chars_per_s=chars_per_s,
@@ -131,7 +131,7 @@ def interrupt_everywhere(
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """What a run with an interrupt is measured by; most of it comes from the run without one."""
+    """The limits of a run with an interrupt; most of them come from the run without one."""
 
     limit_s: float
     may_end: bool
@@ -147,7 +147,7 @@ def _survey(plan: Plan) -> tuple[Survey, Attempt]:
 
 
 def try_untouched(attempt: Attempt, recorder: Recorder, what: str) -> None:
-    """Run the scenario once as it is.
+    """Run the scenario once without doing anything to it.
 
     Args:
         attempt: The run.
@@ -155,7 +155,7 @@ def try_untouched(attempt: Attempt, recorder: Recorder, what: str) -> None:
         what: What is done in later runs, for the message.
 
     Raises:
-        AssertionError: It breaks a law already.
+        AssertionError: This run already breaks a law.
     """
     attempt.run(recorder, trio.testing.MockClock(autojump_threshold=0))
     if attempt.breaches:
@@ -164,7 +164,7 @@ def try_untouched(attempt: Attempt, recorder: Recorder, what: str) -> None:
 
 
 def most_steps(untouched: Recorder) -> int:
-    """Return how many steps a run may take, by the run in which nothing was done."""
+    """Return how many steps a run may take, given the undisturbed run."""
     return STEPS_FACTOR * untouched.total + STEPS_SPARE
 
 
@@ -183,11 +183,11 @@ def _try(plan: Plan, point: Point, limits: _Limits) -> tuple[Tried, Exception | 
 def report_of(
     points: int, runs: list[tuple[Tried, Exception | None]], what: str = "interrupts"
 ) -> Report:
-    """Return what was tried.
+    """Return the report of all runs.
 
     Args:
         points: How many points there are.
-        runs: What came of each run, and the first error raised in it.
+        runs: The result of each run, and the first error raised in it.
         what: What was tried at the points.
 
     Raises:
@@ -196,7 +196,7 @@ def report_of(
     report = Report(points, tuple(tried for tried, _ in runs), what)
     if report.broken:
         failure = AssertionError(report.failure())
-        failure.report = report  # type: ignore[attr-defined]  # for those who want more than text
+        failure.report = report  # type: ignore[attr-defined]  # for code that needs more than text
         raise failure from next((cause for _, cause in runs if cause is not None), None)
     return report
 
@@ -207,10 +207,10 @@ def _descriptors() -> int:
 
 
 def refuse(name: str, limit: int | None) -> None:
-    """Refuse what cannot be tried.
+    """Check that the runs can be made.
 
     Args:
-        name: Who asks, for the message.
+        name: The calling function, for the message.
         limit: How many points to try at most.
 
     Raises:

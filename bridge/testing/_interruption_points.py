@@ -1,8 +1,8 @@
-"""The moments of a conversation at which something could happen, found and come back to.
+"""Finds the points of a conversation at which something could happen, and returns to them.
 
-trio switches between tasks at checkpoints only, so whatever comes from outside comes between two
-steps of its scheduler; and while all tasks sleep, at any time in between.  A scenario that runs
-twice in virtual time, with the same seed, takes the same steps both times.
+trio switches tasks only at checkpoints, so anything from outside happens between two steps of its
+scheduler or, while all tasks sleep, at any time in between.  A scenario that runs twice in virtual
+time, with the same seed, takes the same steps both times.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Point:
     step: int
     """After which step of the scheduler, counted from the start of the scenario."""
     later_s: float
-    """How long after that step; 0, or a time at which all tasks sleep."""
+    """How many seconds after that step; 0, or a time at which all tasks sleep."""
     at_s: float
     """Seconds since the call began, in the run without an interrupt."""
     task: str
     """The task that took the step."""
     where: str
-    """Where that task waits then: file, line and function; or that it has ended."""
+    """Where that task then waits: file, line and function; or that it has ended."""
 
     @property
     def done(self) -> str:
@@ -60,20 +60,20 @@ P = TypeVar("P", bound=Point)
 
 
 class Recorder(trio.abc.Instrument):
-    """Counts the steps between ``begin()`` and ``end()``, and knows which tasks live.
+    """Counts the steps between ``start()`` and ``end()``, and tracks running tasks.
 
     Attributes:
         steps: How many steps were counted.
-        total: How many were taken in all.
+        total: How many steps were taken in total.
         alive: The tasks that have not ended.
-        last: The name of the task that has ended last.
+        last: The name of the task that ended last.
     """
 
     def __init__(self, most: float = math.inf) -> None:
-        """Make a recorder.
+        """Start without steps.
 
         Args:
-            most: After how many steps in all the scope of ``bound()`` is cancelled.
+            most: After how many steps in total the scope of ``bound()`` is cancelled.
         """
         self.steps = 0
         self.total = 0
@@ -85,16 +85,16 @@ class Recorder(trio.abc.Instrument):
         self._scenario: trio.lowlevel.Task | None = None
 
     def start(self, now: Callable[[], tuple[float, int]]) -> None:
-        """Count from here on; called by the task of the scenario.
+        """Start counting; called by the task of the scenario.
 
         Args:
-            now: Tells the seconds since the call began, and how many messages were published.
+            now: Returns the seconds since the call began, and how many messages were published.
         """
         self._now = now
         self._scenario = trio.lowlevel.current_task()
 
     def end(self) -> None:
-        """Count no further."""
+        """Stop counting."""
         self._now = None
 
     def bound(self, scope: trio.CancelScope) -> None:
@@ -120,7 +120,7 @@ class Recorder(trio.abc.Instrument):
             self.stepped(task)
 
     def stepped(self, task: trio.lowlevel.Task) -> None:
-        """Do with a counted step what this recorder is for."""
+        """Handle a counted step; subclasses override it."""
 
     def describe(self, task: trio.lowlevel.Task) -> Step:
         """Describe the step that a task has just taken."""
@@ -138,13 +138,13 @@ class Survey(Recorder):
         self._log: list[Step] = []
 
     def stepped(self, task: trio.lowlevel.Task) -> None:
-        """Write a step down."""
+        """Record a step."""
         self._log.append(self.describe(task))
 
     def points(self) -> list[Point]:
-        """Return all points: one behind each step, and one amid each wait of all tasks.
+        """Return all points: one after each step, and one within each wait of all tasks.
 
-        A task that only looks again and again whether something has happened makes no points.
+        A task that only polls adds no points.
         """
         log = self._log
         kept = [i for i, step in enumerate(log) if not i or not _idles(log[i - 1], step)]
@@ -173,7 +173,7 @@ class Injector(Recorder):
     """Does something at one point of a scenario.
 
     Attributes:
-        on_track: Whether the point was where the survey had found it.
+        on_track: Whether the point was where the survey found it.
     """
 
     def __init__(
@@ -185,13 +185,13 @@ class Injector(Recorder):
         times: int = 1,
         most: float = math.inf,
     ) -> None:
-        """Make an injector.
+        """Prepare an injection.
 
         Args:
             point: Where.
-            inject: What is done, between two steps; it must not raise.
+            inject: Called between two steps; must not raise.
             clock: The clock of the run.
-            times: After how many steps in a row it is done.
+            times: After how many successive steps it is called.
             most: As for ``Recorder``.
         """
         super().__init__(most)
@@ -207,16 +207,16 @@ class Injector(Recorder):
         if late == 0:
             step = self.describe(task)
             self.on_track = (step.task, step.where) == (self._point.task, self._point.where)
-            # Less than until the next deadline, so that nothing else comes due by it.
+            # This stays before the next deadline, so nothing else becomes due.
             self._clock.jump(self._point.later_s)
         if 0 <= late < self._times:
             self._inject()
 
 
 def choose(points: list[P], limit: int | None, seed: int) -> list[P]:
-    """Return at most `limit` points: of each place some, spread evenly over the time.
+    """Return at most ``limit`` points: some of each place, spread evenly over time.
 
-    Places with few points keep them all, before those with many share what is left.
+    Places with few points keep all of them; those with many share the rest.
     """
     if limit is None or len(points) <= limit:
         return points
@@ -233,7 +233,7 @@ def choose(points: list[P], limit: int | None, seed: int) -> list[P]:
 
 
 def _spread(indices: list[int], number: int, dice: random.Random) -> list[int]:
-    """Return one from each of as many equal parts as are wanted."""
+    """Return one index from each of ``number`` equal parts."""
     number = min(number, len(indices))
     edges = [round(len(indices) * part / number) for part in range(number + 1)] if number else []
     return [indices[dice.randrange(a, b)] for a, b in pairwise(edges)]

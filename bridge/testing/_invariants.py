@@ -1,6 +1,6 @@
-"""What holds of a call whenever it is interrupted.
+"""The laws of interruption, which hold for a call wherever it is interrupted.
 
-Each law is a function of a ``Trial`` and yields a sentence for each breach.
+Each law is a function of a ``Trial`` that yields a sentence for each breach.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from ._caller import Caller
 
 @dataclass(slots=True)
 class Trial:
-    """A call that a scenario has run through, and what is known of it."""
+    """A call after its scenario, with the facts about it."""
 
     caller: Caller
     may_end: bool
     """Whether the call may be over."""
     at_cut: tuple[AgentEntry, ...] = ()
-    """What the agents had said right after the interrupt."""
+    """The agents' entries right after the interrupt."""
     logs: Sequence[Mapping[str, Any]] = ()
     usual_errors: frozenset[str] | None = None
-    """The errors that are logged without an interrupt, too; ``None`` if nobody knows."""
+    """The errors logged even without an interrupt; ``None`` if unknown."""
     is_expected: Callable[[Exception], bool] = lambda error: False
-    """Whether an error is allowed, also if it comes with the interrupt alone."""
+    """Whether an error is allowed, even if only the interrupt causes it."""
 
 
 def is_settled(trial: Trial) -> Iterator[str]:
-    """The call is idle when nothing is to come, or over if it may be."""
+    """The call is idle at the end, or over if it may be."""
     call = trial.caller.call
     if call.ended.is_set():
         if not trial.may_end:
@@ -49,7 +49,7 @@ def is_settled(trial: Trial) -> Iterator[str]:
 
 
 def _is_spoken_to(trial: Trial) -> bool:
-    """Whether the caller has begun to speak and not stopped."""
+    """Whether the caller has started to speak and not stopped."""
     for item in reversed(trial.caller.received):
         if isinstance(item.event, UserStartedSpeaking | UserStoppedSpeaking):
             return isinstance(item.event, UserStartedSpeaking)
@@ -57,10 +57,10 @@ def _is_spoken_to(trial: Trial) -> bool:
 
 
 def words_are_kept(trial: Trial) -> Iterator[str]:
-    """All that the user has said is in the history, in order."""
+    """Everything that the user said is in the history, in order."""
     entries = iter([e.content for e in trial.caller.call.history if isinstance(e, UserEntry)])
     for text in trial.caller.said:
-        if text not in entries:  # takes from the iterator until it is found
+        if text not in entries:  # consumes the iterator until it is found
             yield f"the history has lost the user's {text!r}, or its place"
             return
 
@@ -73,7 +73,7 @@ def heard_was_generated(trial: Trial) -> Iterator[str]:
 
 
 def heard_stays_heard(trial: Trial) -> Iterator[str]:
-    """What had been heard at the interrupt is heard for good, and a cut turn does not grow."""
+    """What was heard at the interrupt stays heard, and a cut turn does not grow."""
     later = {entry.turn: entry for entry in _agents(trial)}
     for entry in trial.at_cut:
         now = later.get(entry.turn)
@@ -84,7 +84,7 @@ def heard_stays_heard(trial: Trial) -> Iterator[str]:
 
 
 def _is_cut(entry: AgentEntry) -> bool:
-    """Whether the turn is over for good; one that was paused, or put aside, goes on."""
+    """Whether the turn is over; a paused turn, or one in the background, continues."""
     record = entry.interruption
     return record is not None and record.verb not in ("pause", "background")
 
@@ -104,12 +104,12 @@ def cut_once(trial: Trial) -> Iterator[str]:
 
 
 def cut_is_cut(trial: Trial) -> Iterator[str]:
-    """Nothing of a run that was cut reaches the caller."""
+    """Nothing of a cut run reaches the caller."""
     yield from trial.caller._line.broken
 
 
 def tools_have_results(trial: Trial) -> Iterator[str]:
-    """Each call of a tool has exactly one result, told and remembered."""
+    """Each tool call has exactly one result, as an event and in the history."""
     called = Counter((event.name, event.id) for event in trial.caller.events(ToolCall))
     told = Counter((event.name, event.id) for event in trial.caller.events(ToolResult))
     for name, id in called | told:
@@ -122,7 +122,7 @@ def tools_have_results(trial: Trial) -> Iterator[str]:
 
 
 def nothing_failed(trial: Trial) -> Iterator[str]:
-    """No error is logged that is not logged without an interrupt."""
+    """Only errors that are also logged without an interrupt are logged."""
     if trial.usual_errors is not None:
         unexpected = [entry for entry in trial.logs if not _is_expected(entry, trial)]
         for error in sorted(errors(unexpected) - trial.usual_errors):
@@ -135,7 +135,7 @@ def _is_expected(entry: Mapping[str, Any], trial: Trial) -> bool:
 
 
 def errors(logs: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the errors among log entries, without what differs from run to run."""
+    """Return the errors among log entries, without the parts that differ between runs."""
     return frozenset(_error(e) for e in logs if e["log_level"] in ("error", "critical"))
 
 
@@ -151,7 +151,7 @@ def _agents(trial: Trial) -> tuple[AgentEntry, ...]:
 
 
 def agent_entries(caller: Caller) -> tuple[AgentEntry, ...]:
-    """Return what the agents have said so far."""
+    """Return the agents' entries so far."""
     return tuple(entry for entry in caller.call.history if isinstance(entry, AgentEntry))
 
 

@@ -1,4 +1,4 @@
-"""What came of interrupting a scenario, or letting it fail, everywhere."""
+"""The results of interrupting a scenario, or letting it fail, everywhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ._interruption_points import Point
 
 SHOWN = 10
-"""How many of the points at which something broke a failure lists; the rest is counted."""
+"""How many of the points at which something broke are listed; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +16,9 @@ class Tried:
 
     point: Point
     turns_cut: int
-    """How many turns the interrupt has cut, in the step in which it happened."""
+    """How many turns the interrupt cut, in its own step."""
     drifted: bool
-    """Whether the run had left the tracks of the first one before its point."""
+    """Whether the run differed from the first one before its point."""
     breaches: tuple[str, ...] = ()
     """What was wrong, a sentence each."""
 

@@ -1,8 +1,8 @@
-"""The order in which tasks run that are ready at once: drawn by a seed, so that it can be repeated.
+"""Fixes the order of tasks that are ready at once by a seed, so that it can be repeated.
 
-trio shuffles such tasks, since no program may rely on their order; so a test that does fails now
-and then.  It has no public way to repeat an order: what ``repeatable()`` uses is the switch that
-trio has for Hypothesis (python-trio/trio#890), and this is its only user beside that.
+trio shuffles such tasks, because no program may rely on their order; a test that does so fails now
+and then.  trio has no public way to repeat an order: ``repeatable()`` uses the switch that trio has
+for Hypothesis (python-trio/trio#890).
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from bargein.routes import start_alarm_clock
 from ._tracebacks import repeatable
 
 used: list[int] = []
-"""The seeds of the calls of one test, in their order; for the plug-in for pytest."""
+"""The seeds of the calls of one test, in order; for the pytest plug-in."""
 
 _open = 0
-"""How many calls with an order of their own are open: the order is one for the whole run."""
+"""How many calls that fixed the order are open: there is only one order for the whole run."""
 
 
 @asynccontextmanager
 async def seeded(seed: int | None) -> AsyncIterator[int | None]:
-    """Have tasks that are ready at once run in an order that the seed decides.
+    """Run tasks that are ready at once in an order fixed by a seed.
 
-    The plug-in for pytest tells the seed below a test that fails.
+    The pytest plug-in prints the seed below a failed test.
 
     Args:
-        seed: From 0; ``None`` draws one, or leaves the order to Hypothesis in a test of its, or to
-            the call in which this one is opened.
+        seed: From 0; ``None`` draws one, or leaves the order to Hypothesis in its tests, or to an
+            outer call.
 
     Yields:
         The seed; ``None`` if something else decides the order.
 
     Raises:
-        ValueError: It is no such number, or another call has decided the order.
+        ValueError: It is not such a number, or another call has fixed the order.
     """
     global _open
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ValueError(f"seed= is a whole number from 0, or None, not {seed!r}")
     if seed is not None and _open:
         raise ValueError(
-            f"seed={seed}: another call is open, and the order of tasks is one for both; "
+            f"seed={seed}: another call is open, and both share one order of tasks; "
             "give the seed to the call that is opened first"
         )
     if _open or (seed is None and _is_hypothesis_at_work()):
@@ -57,8 +57,8 @@ async def seeded(seed: int | None) -> AsyncIterator[int | None]:
     used.append(seed)
     _open += 1
     try:
-        start_alarm_clock()  # the first call of a run begins its task; so it is there for each
-        # Whoever is in the first batch takes part in the shuffle: let it be this task alone.
+        start_alarm_clock()  # otherwise only the first call of a run would start its task
+        # Tasks of the first batch are shuffled: let it be only this task.
         await trio.testing.wait_all_tasks_blocked()
         with repeatable(seed):
             yield seed
@@ -67,7 +67,7 @@ async def seeded(seed: int | None) -> AsyncIterator[int | None]:
 
 
 def said(seeds: list[int]) -> str:
-    """Return what to write so as to have the order of tasks again."""
+    """Return a text that says how to repeat the order of tasks."""
     if len(seeds) == 1:
         return f"The order of tasks was that of seed={seeds[0]}, which repeats it."
     each = ", ".join(f"seed={seed}" for seed in seeds)

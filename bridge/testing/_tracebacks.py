@@ -1,4 +1,4 @@
-"""Where tasks wait and errors were raised, and how to have it all happen the same way again."""
+"""Finds where tasks wait and errors were raised, and makes runs repeatable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import trio
 from trio._core import _run as _scheduler
 
-# What trio runs tasks with, beside itself; it is loaded with trio.
+# The packages that run trio's tasks; both are loaded with trio.
 _TRIO = tuple(str(Path(inspect.getfile(sys.modules[name])).parent) for name in ("trio", "outcome"))
 _SWITCH = "_ALLOW_DETERMINISTIC_SCHEDULING"
 
@@ -43,10 +43,11 @@ def _place(name: str, line: int | None, function: str) -> str:
 
 @contextmanager
 def repeatable(seed: int) -> Iterator[None]:
-    """Have everything in a run of trio happen in the same order each time.
+    """Make everything in a run of trio happen in the same order each time.
 
-    trio shuffles the tasks that are ready at once, and has a switch, made for Hypothesis, by which
-    the shuffling repeats itself.  Python's own dice are seeded, too.  All is put back as it was.
+    trio shuffles the tasks that are ready at once, and has a switch, made for Hypothesis, that
+    makes the shuffling repeatable.  Python's ``random`` is seeded too.  Afterwards everything is
+    restored.
     """
     shuffling = _scheduler._r
     states = shuffling.getstate(), random.getstate()

@@ -1,4 +1,4 @@
-"""Let each call of the transport raise in turn, and look whether the call keeps its promises."""
+"""Makes each call of the transport raise in turn, and checks that the call keeps its promises."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ EXPECTED = errors(
         }
     ]
 )
-"""What is logged of a fault."""
+"""The log lines of a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,7 @@ class TransportCall(Point):
     """
 
     given: str = ""
-    """What it was called with: the alias of an event, the number of an utterance, or whether to
-    hold."""
+    """Its argument: the alias of an event, the number of an utterance, or whether to hold."""
 
     @property
     def done(self) -> str:
@@ -73,7 +72,7 @@ class TransportCall(Point):
 
 
 class _Faults:
-    """Counts the calls of a line, and lets one of them raise."""
+    """Counts the calls of a line, and makes one of them raise."""
 
     def __init__(self, fails_at: int | None = None) -> None:
         self.calls: list[TransportCall] = []
@@ -89,7 +88,7 @@ class _Faults:
         def counted(*args: object) -> None:
             method(*args)
             number, now_s = len(self.calls) + 1, trio.current_time()
-            given = str(getattr(args[0], "alias", args[0]))  # a message is known by its event
+            given = str(getattr(args[0], "alias", args[0]))  # for a message, the alias of its event
             self.calls.append(TransportCall(number, 0.0, now_s, "transport", name, given))
             if number == self._fails_at:
                 raise TransportFaultError(*_FAULT.args)
@@ -147,7 +146,7 @@ def fail_everywhere(
         ValueError: `limit` is below 1, or `expect_errors` is no regular expression.
     """
     refuse("fail_everywhere()", limit)
-    AgentErrors(expect_errors)  # refuses what it does not understand
+    AgentErrors(expect_errors)  # check it
     plan = Plan(
         answer=answer, scenario=scenario, interrupt=lambda _: None, check=check, probe=probe,
         expect_errors=expect_errors, seed=seed, audio=audio, chars_per_s=chars_per_s,

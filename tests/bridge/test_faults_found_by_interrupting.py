@@ -76,7 +76,7 @@ def test_a_task_that_turns_in_circles_is_found():
 
     report = broken(agent(generator))
     assert len(report.broken) == 1
-    assert any("it takes steps without end: " in breach for breach in breaches(report))
+    assert any("it never stops taking steps: " in breach for breach in breaches(report))
 
 
 def test_a_clean_up_that_takes_an_hour_is_found():
@@ -134,7 +134,7 @@ def test_a_task_left_behind_is_found():
 
         return generate
 
-    with pytest.raises(AssertionError, match="the task 'left one' is left, in"):
+    with pytest.raises(AssertionError, match="the task 'left one' is left over, in"):
         interrupt_everywhere(agent(generator), one_question, audio=False)
 
 

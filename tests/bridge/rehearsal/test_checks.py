@@ -214,7 +214,7 @@ def test_the_check_of_a_gap_tells_the_decision() -> None:
 
 # --- what clicks ----------------------------------------------------------------------------------
 
-STEPS = "no step over 0.05 where the agent is held or cut, or goes on"
+STEPS = "no step over 0.05 where the agent is held, cut or resumed"
 CLIPS = "no sample of the recording is clipped"
 
 
