@@ -273,7 +273,7 @@ class Ear:
         for hint in self._looks.hear(speechlike, onset, in_voice, soft=soft, sudden=sudden):
             self._publish(hint)
         if echo >= ECHO_ABOVE:
-            self._hear_echo(echo)
+            self._hear_echo(echo, speechlike)
         elif speechlike:
             self._level.hear_voice(peak)
             self._hear_voice()
@@ -339,8 +339,9 @@ class Ear:
         if self._recording is not None and not self._paused and silent_s >= self._settings.pause_s:
             self._pause()
 
-    def _hear_echo(self, probability: float) -> None:
-        if self._on and not self._silent:
+    def _hear_echo(self, probability: float, speechlike: bool) -> None:
+        # A silence behind the caller's voice is no echo of anything.
+        if speechlike and self._on and not self._silent:
             self._publish(VoiceHint(kind="echo", probability=round(probability, 3)))
         self._hear_silence()
 

@@ -4,12 +4,13 @@ A voice that is played and comes back keeps the fine structure of its spectrum: 
 pitch, from moment to moment.  Loudness, the loudspeaker's colour and the room change the rest.  So
 the last 0.14 s of the microphone are compared with what was played, at every delay up to 0.58 s, by
 that structure alone: the logarithm of each spectrum less its own smoothed course.  Somebody who
-talks over the agent has harmonics elsewhere, and takes most of the bins that are compared.  What is
-louder than the echo of this call was until now has to be more alike.
+talks over the agent has harmonics elsewhere, and takes most of the bins that are compared.
 
-In a reverberant room an echo is alike to no single moment that was played.  So it is also compared
-with a prediction of the echo and its reverberation (`EchoReverberation`), and the better match
-counts.
+In a reverberant room an echo is alike to no single moment that was played, and goes on behind it.
+So the power of the echo and its reverberation is predicted, too (`EchoReverberation`): of what the
+agent says, hardly any power is much above the prediction, of what a caller says most is.  What the
+prediction explains is an echo, whatever it is alike to; and the more it leaves unexplained, the
+more alike an echo has to be.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from functools import cache
 from math import exp, sqrt
 from typing import TYPE_CHECKING, Protocol
 
-from ._echo_loudness import EchoPath
-from ._echo_reverberation import EchoReverberation
+from ._echo_reverberation import SILENT, EchoReverberation
 from ._log_mel import samples_of
 
 if TYPE_CHECKING:
@@ -59,18 +59,24 @@ ALIKE = 0.22
 """Correlation at which it is as likely as not an echo; docs/speech.md tells how well it does.
 By chance 93 windows in 100 of a caller have less, of an echo 1 to 10 have."""
 
-ALIKE_TOO_LOUD = 0.4
-"""The same for what is louder than the echo of this call can be (`EchoPath`): more than half of an
-echo's windows have it, and hardly any of a caller's, not even of one who has the agent's voice."""
+ALIKE_UNEXPLAINED = 0.4
+"""The same for what the prediction does not explain: more than half of an echo's windows have it,
+and hardly any of a caller's, not even of one who has the agent's voice."""
 
-_TOO_LOUD_DB = 6.0
-"""Over so many dB the one goes over into the other."""
+EXPLAINED = 0.4
+"""A window of which at most this share of the power is unexplained is an echo.  In a room whose
+reverberation is louder than the direct sound, 1 window of the agent's in 1000 has more; where there
+is no echo, all windows of a caller have more, 99 in 100 more than 0.9."""
 
-ALIKE_PREDICTED = 0.24
-"""The same for the predicted echo; what is louder than the echo of this call can be is never one.
-Of the voiced windows of 14 people who read weakly into a microphone without an echo, 3.5 % have it,
-instead of 3.4 % without a prediction; one half of the agent's windows in a reverberant room have
-0.4."""
+ALIKE_PREDICTED = 0.15
+"""Correlation with the predicted echo that such a window needs."""
+
+_UNEXPLAINED = (0.5, 0.8)
+"""Over these shares `ALIKE` goes over into `ALIKE_UNEXPLAINED`."""
+
+_SCATTERS = 3.0
+"""Power is unexplained from so many times the prediction on: of a bin's power in a room, which
+scatters exponentially, 5 % are above that."""
 
 SURE = 0.11
 """By this much more than `ALIKE` it counts for `LINGERS` windows: in the closure of a "t" and in
@@ -109,12 +115,13 @@ class EchoDetector:
         bins = _BINS.stop - _BINS.start
         self._ours = np.zeros((COMPARED + LAGS - 1, bins), np.float32)
         self._theirs = np.zeros((COMPARED, bins), np.float32)
-        self._predicted = np.zeros((COMPARED, bins), np.float32)
-        self._reverberation = EchoReverberation(bins)
+        self._heard = np.zeros((COMPARED, bins), np.float32)  # its power, and the echo's
+        self._expected = np.zeros((COMPARED, bins), np.float32)
+        self._predicted = np.zeros((COMPARED, bins), np.float32)  # the echo's fine structure
+        self._reverberation = EchoReverberation(bins, HOP_S)
         self._our_tail = self._their_tail = np.zeros(0, np.float32)
         self._silent_hops = len(self._ours)
         self._recent: deque[float] = deque(maxlen=LINGERS)
-        self._path = EchoPath(len(self._ours))
         self._window = cache(np.hanning)
 
     def probability(self, frame: bytes) -> float:
@@ -137,24 +144,47 @@ class EchoDetector:
             return 0.0
         played, self._our_tail = self._power(self._our_tail, ours, hops)
         heard, self._their_tail = self._power(self._their_tail, theirs, hops)
-        _add(self._ours, played)
-        _add(self._theirs, heard)
-        _add(self._predicted, self._reverberation.predict(played, heard))
-        self._path.add(ours, theirs, hops)
-        too_loud = min(max(self._path.excess_db() / _TOO_LOUD_DB, 0.0), 1.0)
-        more = self._likeness() - ALIKE - too_loud * (ALIKE_TOO_LOUD - ALIKE)
-        if too_loud < 1:
-            reverberant = self._likeness_to(self._predicted)
-            more = max(more, reverberant - ALIKE_PREDICTED - too_loud * (1 - ALIKE_PREDICTED))
-        self._recent.append(more)
-        more = max(more, *(each if each >= SURE else -1.0 for each in self._recent))
+        _add(self._ours, _fine_structure(played))
+        _add(self._theirs, _fine_structure(heard))
+        _add(self._heard, heard)
+        expected = self._reverberation.predict(played)
+        _add(self._expected, expected)
+        _add(self._predicted, _fine_structure(expected))
+        unexplained = self._unexplained()
+        explained = EXPLAINED - unexplained
+        if explained > 0:
+            explained = min(explained, self._likeness_to(self._predicted) - ALIKE_PREDICTED)
+        more = max(self._alike_enough(unexplained), explained)
+        self._reverberation.learn(heard, is_echo=more >= 0)
         return 1 / (1 + exp(-_STEEPNESS * more))
 
     def _forget(self) -> None:
-        self._ours[:] = self._theirs[:] = self._predicted[:] = 0
+        for columns in (self._ours, self._theirs, self._heard, self._expected, self._predicted):
+            columns[:] = 0
         self._our_tail = self._our_tail[:0]
         self._recent.clear()
-        self._path.agent_is_silent()
+
+    def _unexplained(self) -> float:
+        """Return which share of the microphone's power is much more than the predicted echo.
+
+        Where there is nothing to hear there is no echo either.
+        """
+        import numpy as np
+
+        if self._heard.mean() < SILENT:
+            return 1.0
+        more = np.maximum(self._heard - _SCATTERS * self._expected - SILENT, 0.0)
+        return float(more.sum() / self._heard.sum())
+
+    def _alike_enough(self, unexplained: float) -> float:
+        """Return by how much more than an echo needs it is alike to what was played."""
+        least, most = _UNEXPLAINED
+        doubt = min(max((unexplained - least) / (most - least), 0.0), 1.0)
+        more = self._likeness() - ALIKE - doubt * (ALIKE_UNEXPLAINED - ALIKE)
+        self._recent.append(more)
+        if doubt >= 1:
+            return more
+        return max(more, *(each if each >= SURE else -1.0 for each in self._recent))
 
     def _power(
         self, tail: NDArray[np.float32], samples: NDArray[np.float32], hops: int
@@ -195,10 +225,10 @@ class EchoDetector:
         return float(max(theirs.sum(), ACTIVE * theirs.max()))
 
 
-def _add(columns: NDArray[np.float32], power: NDArray[np.float32]) -> None:
-    """Put the fine structure of new columns behind the others."""
-    columns[: -len(power)] = columns[len(power) :]
-    columns[-len(power) :] = _fine_structure(power)
+def _add(columns: NDArray[np.float32], new: NDArray[np.float32]) -> None:
+    """Put new columns behind the others."""
+    columns[: -len(new)] = columns[len(new) :]
+    columns[-len(new) :] = new
 
 
 def _fine_structure(power: NDArray[np.float32]) -> NDArray[np.float32]:

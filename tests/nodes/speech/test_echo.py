@@ -17,6 +17,8 @@ RATE_HZ = 16_000
 AGENT = "Of course, one large latte, and one blueberry muffin. We bake everything here."
 LOUD = 2_500
 """Mean loudness of speech close to a microphone: -22 dB of full scale."""
+AUDIBLE = 184
+"""The highest sample of the softest frame that may be a voice: -45 dB of full scale."""
 
 
 class Loudspeaker:
@@ -113,16 +115,39 @@ async def test_the_echo_of_a_reverberant_room_begins_no_voice(agent: Sound) -> N
     assert not (learnt[:-1] & learnt[1:]).any()
 
 
+async def test_a_late_echo_of_a_reverberant_room_begins_no_voice(agent: Sound) -> None:
+    """An echo that comes back after 0.4 s, and then reverberates, is known to its end.
+
+    The ear has half a second to learn the room.
+    """
+    echo = through_room(agent, 0.4, -6, reverberates_s=0.5, direct_db=-3)
+    audible = abs(echo[: len(echo) // FRAME * FRAME].reshape(-1, FRAME)).max(1) > AUDIBLE
+    learnt = ((over(echo, agent) < 0.5) & audible)[round(0.5 * RATE_HZ / FRAME) :]
+    assert not (learnt[:-1] & learnt[1:]).any()
+
+
 @pytest.mark.parametrize("decibels", [-12, -20])
 async def test_a_caller_in_a_reverberant_room_is_heard(
     agent: Sound, caller: Sound, decibels: float
 ) -> None:
-    """Within half a second of a caller's words two frames in a row are no echo."""
+    """Within a quarter of a second of a caller's words two frames in a row are no echo."""
     heard = through_room(agent, 0.06, decibels, reverberates_s=0.6, direct_db=-6)
     heard[RATE_HZ : RATE_HZ + len(caller)] += caller[: len(heard) - RATE_HZ]
     spoken = RATE_HZ + int(np.argmax(abs(caller) > LOUD))
-    scores = over(heard, agent)[spoken // FRAME + 2 :][: round(0.5 * RATE_HZ / FRAME)]
+    scores = over(heard, agent)[spoken // FRAME + 2 :][: round(0.25 * RATE_HZ / FRAME)]
     assert ((scores[:-1] < 0.5) & (scores[1:] < 0.5)).any()
+
+
+async def test_silence_is_no_echo(agent: Sound) -> None:
+    """Nothing of what the agent says comes back to a caller with headphones."""
+    assert (over(np.zeros(len(agent)), agent) < 0.5).all()
+
+
+async def test_a_caller_who_talks_on_does_not_become_an_echo(agent: Sound, caller: Sound) -> None:
+    """Who talks over an agent for long, with no echo, is not learnt as an echo."""
+    played, talk = np.tile(agent, 3), np.resize(caller, 3 * len(agent))
+    scores = over(talk, played)
+    assert (scores[loud(talk)] >= 0.5).mean() < 0.03
 
 
 async def test_a_caller_is_no_echo(agent: Sound, caller: Sound) -> None:

@@ -201,6 +201,15 @@ async def test_an_echo_that_was_taken_for_a_voice_is_told(autojump_clock):
         assert len(times(caller, VoiceStopped)) == 1
 
 
+async def test_a_silence_behind_a_voice_is_no_echo(autojump_clock):
+    """A detector that takes silence for an echo does not make an echo of the voice before it."""
+    async with listening(Engines(), echo=EchoIs(0)) as caller:
+        await send(caller, VOICE, 0.32)
+        await send(caller, SILENCE, 0.32)
+        assert caller.events(VoiceHint) == []
+        assert len(times(caller, VoiceStopped)) == 1
+
+
 @pytest.mark.parametrize(("echo_s", "hinted_after_s"), [(0.096, 0.096), (0.32, 0.0), (1.28, 0.192)])
 async def test_a_voice_that_passed_for_an_echo_gets_its_hint_in_time(
     autojump_clock, echo_s, hinted_after_s
