@@ -2,8 +2,8 @@
  * The page people talk to.  Its address decides how:
  * - `?mode=text`: no sound, no microphone;
  * - `?conversation=NAME`: continues the conversation of that name, where the agent allows it;
- * - `#token=…`: the bearer token, kept in the fragment so that no log of requests holds it;
- * - `?raw=1`: the microphone without echo cancelling, for tests and for headsets;
+ * - `#token=…`: the bearer token, in the fragment so that no request log contains it;
+ * - `?raw=1`: the microphone without echo cancellation, for tests and for headsets;
  * - `?tap=1`: also logs when the loudspeaker becomes loud and silent, for tests.
  */
 
@@ -116,7 +116,7 @@ addEventListener("beforeunload", (event) => {
 });
 addEventListener("pagehide", () => keepCall(call?.keepsake()));
 addEventListener("pageshow", ({ persisted }) => {
-  if (persisted) takeKeptCall(); // the very page is back, and its line comes back by itself
+  if (persisted) takeKeptCall(); // the same page is back, and reconnects by itself
 });
 
 if (textOnly || !canPlay()) ui.setMode("text");
@@ -136,7 +136,7 @@ async function readAgent() {
     const answer = await fetch(new URL("page/agent.json", document.baseURI));
     return await answer.json();
   } catch {
-    return {}; // the call will tell
+    return {}; // the call will show it
   }
 }
 
@@ -144,7 +144,7 @@ const kept = takeKeptCall();
 if (kept) start({ kept, textOnly: !kept.audio });
 meetAgent();
 
-/** For tests and for people who report a problem. */
+/** For tests and problem reports. */
 window.bargein = {
   log: journal.entries,
   get context() {

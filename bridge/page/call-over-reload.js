@@ -1,7 +1,7 @@
 /**
  * Keeps a call while its page reloads.
  *
- * The call is in this tab's storage only while the page is away, so a duplicate of the tab finds no
+ * The call is in this tab's storage only while the page is reloading, so a duplicated tab finds no
  * call to take over.
  */
 

@@ -35,10 +35,10 @@ export class Call {
   #over = false;
   #state = { name: "idle", number: -1 };
   #url = null;
-  #greeted = false; // the server has said hello
-  #newest = -1; // the highest number of an utterance of which audio came
-  #audible = new Set(); // utterances that are being played
-  #positions = new Positions(); // those of the player that the server is told
+  #greeted = false; // the server has sent hello
+  #newest = -1; // the highest number of an utterance with received audio
+  #audible = new Set(); // the utterances being played
+  #positions = new Positions(); // decides which player positions are reported
   #wasHot = false;
   #isHeard = true; // the agent's ears work
 
@@ -86,7 +86,7 @@ export class Call {
     return this.#handle;
   }
 
-  /** Has `fn` called with each entry of the journal from now on; see Journal.observe(). */
+  /** Calls `fn` with each entry of the journal from now on; see Journal.observe(). */
   observe(fn) {
     return this.#journal.observe(fn);
   }
@@ -118,7 +118,7 @@ export class Call {
   /** What this tab needs to continue the call, as JSON; null if it cannot continue. */
   keepsake() {
     const { kept } = this.#options;
-    if (kept && !this.#greeted && !this.#over) return kept; // it has not come back yet
+    if (kept && !this.#greeted && !this.#over) return kept; // the call has not resumed yet
     const line = this.isLive ? this.#socket.keepsake() : null;
     if (!line) return null;
     return { line, audio: this.#audio !== null, muted: this.#ui.muted, transcript: this.#transcript.save() };
@@ -149,19 +149,19 @@ export class Call {
     this.#ui.setMuted(on);
   }
 
-  /** Presses or releases the key to talk by: the microphone is open while it is down. */
+  /** Presses or releases the talk key: the microphone is open while it is down. */
   talk(isDown) {
     if (isDown) this.mute(false);
     this.#send("talk", { down: isDown });
     if (!isDown) this.mute(true);
   }
 
-  /** Answers the question whether a tool may run. */
+  /** Answers a tool's permission question. */
   answer(id, allow, remember) {
     this.#send("permission", { id, allow, remember, request: `question-${id}`.slice(0, 64) });
   }
 
-  /** Answers what a tool has asked. */
+  /** Answers a tool's question. */
   tell(id, text) {
     this.#send("answer", { id, text, request: `answer-${id}`.slice(0, 64) });
   }
@@ -170,7 +170,7 @@ export class Call {
     this.#audio?.resume();
   }
 
-  /** Asks the server for everything that happens in the call, or for nothing more. */
+  /** Asks the server for all events of the call, or to stop them. */
   watch(on) {
     this.#send("watch", { on });
   }
@@ -196,7 +196,7 @@ export class Call {
       await this.#audio?.setSpeaker(deviceId);
       this.#journal.note("speaker", { chosen: deviceId });
     } catch (error) {
-      this.#journal.note("speaker_refused", { chosen: deviceId, name: error.name }); // the one before plays on
+      this.#journal.note("speaker_refused", { chosen: deviceId, name: error.name }); // the previous one keeps playing
     }
   }
 
@@ -300,7 +300,7 @@ export class Call {
     if (report.kind === "done") this.#audible.delete(report.utterance);
     if (report.kind === "flushed") this.#audible.clear();
     this.#handle.audible(this.#audible.size > 0);
-    if (report.kind === "late" || report.kind === "overflow") return; // ours alone
+    if (report.kind === "late" || report.kind === "overflow") return; // only for the page
     const fields = ON_THE_WIRE.filter((name) => report[name] !== undefined);
     const message = Object.fromEntries(fields.map((name) => [name, rounded(report[name])]));
     const type = `playback.${report.kind}`;
@@ -382,7 +382,7 @@ export class Call {
   }
 
   #setState(name, number) {
-    if (number < this.#state.number) return; // an old one that was overtaken
+    if (number < this.#state.number) return; // outdated: a newer one arrived first
     this.#state = { name, number };
     this.#ui.setState(name);
     this.#handle.state(name);

@@ -30,7 +30,7 @@ class Capture extends AudioWorkletProcessor {
 
   #emit() {
     this.#filled = 0;
-    // Mute sends silence and does not stop the track, as the server's clocks run on.
+    // Mute sends silence instead of stopping the track, because the server counts frames.
     if (this.#muted) this.#frame.fill(0);
     const pcm = Int16Array.from(this.#frame, toInt16);
     const level = Math.sqrt(this.#frame.reduce((sum, x) => sum + x * x, 0) / FRAME_SAMPLES);

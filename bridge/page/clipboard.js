@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-const SAID_MS = 1500; // how long the key says what came of it
+const SAID_MS = 1500; // how long the button shows the result
 
 /** A button of the drawer that copies the result of `text()`. */
 export function copyButton(words, text) {

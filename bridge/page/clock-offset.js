@@ -1,28 +1,28 @@
 /**
- * Converts times of another clock to ours.
+ * Converts times of another clock to the page's clock.
  *
- * No message is early, so the least delayed one shows best how far the two clocks are apart.  Only
+ * No message is early, so the least delayed one shows best how far the clocks are apart.  Only
  * recent messages count, because clocks drift, and that of a starved audio context falls behind.
  */
 
 export class Offset {
   #window;
   #jump;
-  #least = Infinity; // of this window
-  #before = Infinity; // of the one before
+  #least = Infinity; // in this window
+  #before = Infinity; // in the previous window
   #since = -Infinity;
 
   /**
-   * `window`: the least delay is that of the last one to two windows, in s.  A clock that stood
-   * still, as that of a suspended audio context does, starts again at a message that seems to be
-   * `jump` s late or more.
+   * `window`, in s: the least delay is taken over the last one to two windows.  A clock that stood
+   * still, like that of a suspended audio context, is set anew by a message that seems to be at least
+   * `jump` s late.
    */
   constructor(window, jump = Infinity) {
     this.#window = window;
     this.#jump = jump;
   }
 
-  /** Our time of an event that the other clock dates `theirs` and that we hear of at `ours`, in s. */
+  /** The page's time of an event at `theirs` on the other clock, received at `ours`; in s. */
   note(theirs, ours) {
     const delay = ours - theirs;
     if (delay >= this.#known + this.#jump) this.#least = this.#before = Infinity;

@@ -1,4 +1,4 @@
-/** The agent's work in words: titles, steps and what a verb has done. */
+/** The agent's work in words: titles, steps and what a verb did. */
 
 const PHASES = {
   connect: "Thinking",
@@ -39,7 +39,7 @@ const NAMES = {
   emergency_stop: "Stop now",
 };
 
-/** A tool's name as a person reads it. */
+/** A tool's name for people. */
 export function toolWords(name) {
   const words = name.replaceAll("_", " ").trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
@@ -76,7 +76,7 @@ export function stepsOf(steps) {
   }));
 }
 
-/** What a receipt says, as a line of the transcript; empty where it needs none. */
+/** The line of the transcript for a receipt; empty if it needs none. */
 export function receiptWords({ verb, accepted, reason, stopped, still_running: running }) {
   if (!accepted) return `${NAMES[verb] ?? verb} did nothing: ${reasonWords(reason)}.`;
   const words = [DID[verb] ?? ""];

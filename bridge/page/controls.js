@@ -81,8 +81,8 @@ export class Ui {
   }
 
   /**
-   * What can be said in a call: `mode` is text (no sound here), written (the agent has neither ears
-   * nor a voice) or voice (it speaks, and has no ears).
+   * How the person can talk: `mode` is text (no sound here), written (the agent has neither ears nor
+   * a voice) or voice (it speaks, but has no ears).
    */
   setMode(mode) {
     document.body.dataset.mode = mode;

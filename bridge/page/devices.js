@@ -70,7 +70,7 @@ export class Settings {
     const of = (wanted) => devices.filter(({ kind, deviceId }) => kind === wanted && deviceId);
     offer("microphone", of("audioinput"), used);
     const isThere = offer("speaker", canChooseSpeaker() ? of("audiooutput") : [], this.speaker);
-    if (this.speaker && !isThere) this.#on.speaker(""); // it was unplugged: the system's plays on
+    if (this.speaker && !isThere) this.#on.speaker(""); // it was unplugged: use the system's
   }
 
   #open(open) {
@@ -92,7 +92,7 @@ export class Settings {
   }
 }
 
-/** Offers devices in a list; returns whether the one that is used is among them. */
+/** Offers devices in a list; returns whether the used one is among them. */
 function offer(id, devices, used) {
   const isThere = devices.some(({ deviceId }) => deviceId === used);
   byId(id).replaceChildren(...devices.map((device, index) => option(device, `${NAMES[id]} ${index + 1}`)));

@@ -1,9 +1,9 @@
 /**
  * The drawer: what happens in the call, as a picture, as a list and in numbers.
  *
- * It only reads the journal, and asks the server for all events: at once where words are shown (on
- * the developer's machine), else when it is first opened.  Its button and D open it; Esc closes it
- * when there is nothing to stop.
+ * It only reads the journal, and asks the server for all events: at once if words are shown (on the
+ * developer's machine), otherwise when it is first opened.  Its button and D open it; Esc closes it
+ * if there is nothing to stop.
  */
 
 import { h, icon } from "./dom.js";
@@ -35,9 +35,9 @@ export class Drawer {
   #settling = null;
 
   /**
-   * `element` is the empty drawer, `tools` where its button goes.  `watch(on)` asks the server to
-   * tell of everything; `canStop()` says whether Esc has something to stop, and `lettersOn()`
-   * whether letters are keys.
+   * `element` is the empty drawer, `tools` the place of its button.  `watch(on)` asks the server for
+   * all events; `canStop()` says whether Esc has something to stop, and `lettersOn()` whether letters
+   * are shortcuts.
    */
   constructor(element, tools, { watch, canStop, lettersOn }) {
     this.#element = element;
@@ -144,7 +144,7 @@ export class Drawer {
   #settle() {
     this.#settling = null;
     const isTold = this.#model.numbers.settle(this.#feed.now());
-    this.#settleSoon(); // what came late here, or by a clock that was ahead, is looked for again
+    this.#settleSoon(); // late entries, or those of a clock that was ahead, are measured again
     if (!isTold) return;
     this.#metrics.touch();
     this.#told();
@@ -195,7 +195,7 @@ export class Drawer {
     this.#select(0);
   }
 
-  /** On a phone the dock stays on top: what interrupts the agent is always at hand. */
+  /** On a phone the dock stays on top, so that the person can always interrupt the agent. */
   #makeRoomFor(...ids) {
     const parts = ids.map((id) => document.getElementById(id));
     const height = () => parts.reduce((sum, part) => sum + part.offsetHeight, 0);

@@ -12,8 +12,8 @@ const KEPT = 5000;
 const ROWS = 200;
 const EVERY_MS = 100;
 const NEAR_END_PX = 60;
-const FIELDS = 8; // that a row shows; it opens to all of them
-const VALUE = 120; // characters of one
+const FIELDS = 8; // how many fields a closed row shows
+const VALUE = 120; // how many characters of a value it shows
 
 /** Which records a category shows, by name prefixes. */
 const CATEGORIES = [
@@ -31,7 +31,7 @@ const OTHER = "Other";
 export class EventLog {
   element;
   #records = [];
-  #dropped = 0; // records that are not kept any more
+  #dropped = 0; // how many records are no longer kept
   #texts = new WeakMap();
   #off = new Set(); // categories that are not shown
   #words = "";
@@ -58,7 +58,7 @@ export class EventLog {
     if (shown) this.#rebuild();
   }
 
-  /** Says what the server lets us see. */
+  /** Shows what the server lets the page see. */
   setSource({ watching, words, allowed }) {
     if (watching) this.#note.textContent = words ? "" : "Words are hidden: the server does not show them here.";
     else if (allowed === "off") this.#note.textContent = "The server shows only what the page needs.";
@@ -118,7 +118,7 @@ export class EventLog {
     const height = this.#scroller.scrollHeight;
     this.#body.prepend(...all.slice(Math.max(0, end - ROWS), Math.max(0, end)).flatMap((record) => this.#row(record)));
     this.#told();
-    this.#scroller.scrollTop += this.#scroller.scrollHeight - height; // what was seen stays in view
+    this.#scroller.scrollTop += this.#scroller.scrollHeight - height; // keep the visible rows in view
   }
 
   /** Keeps the table short while it follows the newest rows. */
@@ -225,7 +225,7 @@ export class EventLog {
 
   #table() {
     const head = ["Time", "Event and source", "Fields"].map((name) => h("th", { role: "columnheader", scope: "col" }, name));
-    // Explicit roles, because the layout on a phone is no table's.
+    // Explicit roles, because the layout on a phone is not that of a table.
     return h("table", { role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...head)), this.#body);
   }
 }
@@ -243,7 +243,7 @@ export function categoryOf(name) {
   return category;
 }
 
-/** The fields of an event as they are read: [[name, value]], both text; empty ones are left out. */
+/** The fields of an event as text: [[name, value]]; empty ones are left out. */
 export function fieldsOf(data) {
   const all = Object.entries(data).flatMap(([name, value]) => flat(name, value));
   const rest = all.length - FIELDS;
@@ -267,7 +267,7 @@ function short(text) {
   return text.length > VALUE ? `${text.slice(0, VALUE).trimEnd()}…` : text;
 }
 
-/** A field with a space behind it, so that a copied row is read as it is seen. */
+/** A field followed by a space, so that a copied row reads as it looks. */
 function field([name, value]) {
   const key = name ? [h("span", { class: "key" }, name), " "] : [];
   return [h("span", { class: "field" }, ...key, h("span", { class: "value" }, value)), " "];

@@ -2,15 +2,15 @@
  * What happens in a call, as records {t, name, source, data, turn, id, hidden, lost}, on one clock.
  *
  * It reads the journal.  Once the server sends all events ("watching"), records come from these;
- * otherwise from the messages that the page gets anyway.  Names of what happens in the page itself
- * begin with "page.".  `t` is in seconds since the call was opened.
+ * otherwise from the messages that the page gets anyway.  Names of events in the page itself start
+ * with "page.".  `t` is in seconds since the call was opened.
  */
 
 import { Offset } from "./clock-offset.js";
 
-const SERVER_S = 60; // in which two machines' clocks drift by a few ms
-const AUDIO_S = 2; // in which a machine that is too slow loses some audio
-const STOOD_STILL_S = 1; // a delay between two threads of one machine never is so long
+const SERVER_S = 60; // the window: two machines' clocks drift by a few ms in it
+const AUDIO_S = 2; // the window: a machine that is too slow loses some audio in it
+const STOOD_STILL_S = 1; // longer than any delay between two threads of one machine
 const ROLES = { user: "user.transcription", agent: "agent.response" };
 /** The event of each server message, for a page that does not get all events. */
 const TRANSLATE = {
@@ -21,7 +21,7 @@ const TRANSLATE = {
   event: ({ name, data }) => [name, data ?? {}],
   ended: ({ reason }) => ["call.ended", { reason }],
 };
-/** Messages that no event says, whether watched or not. */
+/** Messages without an event, whether watched or not. */
 const ALWAYS = {
   error: ({ code, message }) => [code === "agent_error" ? "agent.error" : "page.refused", { code, message }],
   receipt: ({ type, ...fields }) => ["handle.receipt", fields],
@@ -32,9 +32,9 @@ const DONE = new Set(["control", "stop", "text", "dtmf", "mute", "permission", "
 const TOO_MUCH = new Set(["player_position", "mic_hot", "mic_silent", "out_hot", "out_silent", "message"]);
 
 export class Feed {
-  watching = false; // the server tells of everything
-  words = false; // … and of what is said
-  allowed = "off"; // what the server would let us watch
+  watching = false; // the server sends all events
+  words = false; // … including what is said
+  allowed = "off"; // what the server lets the page watch
   #on;
   #call = null; // the id of the call that is recorded
   #began = 0;

@@ -1,7 +1,7 @@
 /**
- * Patterns that tell kinds of time apart without colour: stripes, dots, a grid, bars.
+ * Patterns that distinguish kinds of time without colour: stripes, dots, a grid, bars.
  *
- * The same drawing makes the timeline's fills and the swatches of its legend.
+ * The timeline's fills and the swatches of its legend are drawn by the same code.
  */
 
 const TILE = 8; // css px

@@ -1,4 +1,4 @@
-/** Shows what Handle knows, and tells Handle which button was pressed. */
+/** Shows the state of Handle, and passes button presses to it. */
 
 import { capName, capUse, clock, effectOf, short } from "./control-texts.js";
 
@@ -26,7 +26,7 @@ const POLICY_WORDS = {
   shield: "is not cut",
   detach: "continues in the background",
 };
-const NEAR = 0.8; // the server warns at four fifths of a cap, too
+const NEAR = 0.8; // the server also warns at four fifths of a cap
 const byId = (id) => document.getElementById(id);
 
 export class HandleView {
@@ -34,7 +34,7 @@ export class HandleView {
   #view = null;
   #offersAll = false; // what is offered now: all verbs, or Stop alone
   #timer = null;
-  #drawn = new Map(); // id of an element -> what was drawn in it last
+  #drawn = new Map(); // id of an element -> its last content
 
   /**
    * `on` has use(verb), pauseOrResume(), redirect(), which opens its composer, and room(), which
@@ -48,7 +48,7 @@ export class HandleView {
     byId("background").addEventListener("click", () => on.use("background"));
     byId("cancel").addEventListener("click", () => on.use(this.#view.cancels));
     byId("steps-toggle").addEventListener("click", () => this.#toggleSteps());
-    // The transcript ends above what floats over the dock, so that no words are covered.
+    // The transcript ends above the elements that float over the dock, so that they cover no words.
     new ResizeObserver(() => this.#makeRoom()).observe(byId("float"));
   }
 
@@ -152,7 +152,7 @@ export class HandleView {
 
   // --- the document ---
 
-  /** Redraws a list only if it changed, as a screen reader loses its place otherwise. */
+  /** Redraws a list only if it changed; otherwise a screen reader loses its place. */
   #redraw(id, shape, rows) {
     if (this.#drawn.get(id) === shape) return;
     this.#drawn.set(id, shape);
@@ -174,7 +174,7 @@ export class HandleView {
     if (isEmpty) return style.removeProperty("--covered");
     const height = `${byId("float").offsetHeight}px`;
     style.setProperty("--covered", height);
-    style.setProperty("--float", height); // it stays: the words would jump at every answer
+    style.setProperty("--float", height); // it stays; otherwise the words would jump at every answer
     return this.#on.room();
   }
 }

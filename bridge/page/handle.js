@@ -1,10 +1,10 @@
 /**
- * What is known of the agent's work, and the verbs that hold it.
+ * The state of the agent's work, and the verbs that control it.
  *
- * Rules it lives by:
- * 1. The page acts at once: sound flushes or holds, the button says "Pausing…".  The truth is the
- *    server's: a verb that did nothing is reverted.
- * 2. What could not be stopped is listed, with its deadline, until it is over.
+ * Rules:
+ * 1. The page acts at once: sound is flushed or held, the button says "Pausing…".  The server
+ *    decides: a verb that did nothing is reverted.
+ * 2. Work that could not be stopped is listed, with its deadline, until it is over.
  * 3. While the agent only thinks or speaks there is one button, Stop.  The other verbs appear with
  *    a tool, a question, a pause, a long step, or an app that asks for them.
  * 4. It uses neither the document nor the connection, so it can be tested alone.
@@ -22,7 +22,7 @@ const WORKING = new Set([
   "paused",
   "stopping",
 ]);
-/** States in which there is more to decide than whether the agent goes on. */
+/** States in which there is more to decide than whether the agent continues. */
 const HOLDABLE = new Set([
   "tool",
   "waiting_permission",
@@ -31,20 +31,20 @@ const HOLDABLE = new Set([
   "paused",
   "stopping",
 ]);
-const LONG_MS = 2000; // a step that takes longer is work, and no pause before an answer
+const LONG_MS = 2000; // a longer step is work, not a pause before an answer
 const SILENCES = new Set(["barge_in", "cancel", "redirect", "emergency_stop"]);
-const TWICE_MS = 1500; // two presses of Esc within it are one wish, as of a double click
+const TWICE_MS = 1500; // two presses of Esc within this time belong together, like a double click
 const FOLLOW = "follow"; // the request of the snapshots
 
 export class Handle {
   #on;
   #state = "idle";
-  #stateAt = 0; // when that was told, in ms
+  #stateAt = 0; // when the state was reported, in ms
   #offersAll = false; // the app asks for all verbs at all times
   #now = null; // the last snapshot
-  #nowAt = 0; // when it came, in ms
-  #steps = []; // of the turn that was shown last, kept while what was cut of it ends
-  #pending = new Map(); // request -> the verb that has no receipt yet
+  #nowAt = 0; // when it arrived, in ms
+  #steps = []; // of the turn shown last, kept while its cut work ends
+  #pending = new Map(); // request -> a verb without a receipt yet
   #receipts = new Map(); // id -> what it left running: Map(id -> {tool, policy, until})
   #isAudible = false;
   #escapedAt = -Infinity;
@@ -64,7 +64,7 @@ export class Handle {
   }
 
   /**
-   * Asks the server to tell what the call is doing, now and whenever it changes.
+   * Asks the server for a snapshot of the call, now and whenever it changes.
    *
    * `offer` is what the app wants to be offered: "full" for all verbs whenever anything runs.
    */
@@ -81,7 +81,7 @@ export class Handle {
     this.#show();
   }
 
-  // --- what the person does ---
+  // --- actions of the person ---
 
   /** Uses a verb; its effects on the page come first, then it is sent. */
   use(verb, text = "") {
@@ -94,7 +94,7 @@ export class Handle {
     this.#show();
   }
 
-  /** Pauses, or goes on. */
+  /** Pauses, or resumes. */
   pauseOrResume() {
     this.use(this.#isHeld() ? "resume" : "pause");
   }
@@ -110,7 +110,7 @@ export class Handle {
     this.#show();
   }
 
-  // --- what the server tells ---
+  // --- messages of the server ---
 
   /** The state changed. */
   state(name) {
@@ -164,7 +164,7 @@ export class Handle {
     this.#show();
   }
 
-  /** The server refused a message; true if it was one of ours. */
+  /** The server refused a message; true if the handle had sent it. */
   refused({ request, message }) {
     const verb = this.#pending.get(request);
     if (verb === undefined) return false;
@@ -175,7 +175,7 @@ export class Handle {
     return true;
   }
 
-  // --- what is shown ---
+  // --- the view ---
 
   #running({ tool, policy, deadline_ms: deadline }) {
     return { tool, policy, until: deadline === undefined ? null : this.#on.now() + deadline };

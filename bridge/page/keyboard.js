@@ -1,8 +1,8 @@
 /**
  * The keys of the page: Esc, P, R, B, M and space.
  *
- * Letters work outside of text fields, without a modifier, and unless the settings switch them off,
- * as people who control a computer by speech need.
+ * Letters work outside of text fields, without a modifier.  The settings can switch them off, for
+ * people who control their computer by speech.
  */
 
 export class Keyboard {
@@ -10,7 +10,7 @@ export class Keyboard {
   #letters;
 
   /**
-   * `on` has escape(), talk(isDown), isLive() and lettersOn(), and `letters` what each of them does.
+   * `on` has escape(), talk(isDown), isLive() and lettersOn(); `letters` has the action of each letter.
    */
   constructor(on, letters) {
     this.#on = on;
@@ -31,7 +31,7 @@ export class Keyboard {
 
   #letter(event) {
     if (event.key === " ") {
-      if (isPressed(event.target)) return; // space presses a key that has the focus
+      if (isPressed(event.target)) return; // space presses the focused button
       event.preventDefault(); // it would scroll
       if (!event.repeat) this.#on.talk(true);
       return;

@@ -11,7 +11,7 @@ export class Meter {
   #count = 0;
   #levels = [];
 
-  /** `report` gets {kind: "level", levels, at, step}: RMS values, of which the last step ends at `at` s. */
+  /** `report` gets {kind: "level", levels, at, step}: RMS values; the last step ends at `at` s. */
   constructor(rate, report) {
     this.#rate = rate;
     this.#report = report;

@@ -26,7 +26,7 @@ export class Levels {
     if (step < 0 || step <= this.#newest - KEPT_STEPS) return;
     for (let n = Math.max(this.#newest + 1, step - KEPT_STEPS + 1); n < step; n++) this.#bytes[n % KEPT_STEPS] = 0;
     const at = step % KEPT_STEPS;
-    // As clocks drift, two may fall into one step; the louder one counts.
+    // Because clocks drift, two levels may fall into one step; the louder one counts.
     this.#bytes[at] = step > this.#newest ? toByte(rms) : Math.max(this.#bytes[at], toByte(rms));
     this.#newest = Math.max(this.#newest, step);
   }

@@ -1,16 +1,16 @@
 /** The measurements of a call: times with their history, and counts. */
 
-const KEPT = 500; // values of one measure
-const OTHERS = 24; // measures that are not ours
-const SETTLE_S = 0.6; // after a cut, until the levels around it are known, mostly
-const PATIENCE_S = 3; // after a cut, until it is measured by the levels that have come
+const KEPT = 500; // values kept of one measure
+const OTHERS = 24; // measures of the app that are kept
+const SETTLE_S = 0.6; // after this time the levels around a cut are usually known
+const PATIENCE_S = 3; // after this time a cut is measured with the levels received so far
 const WAY_S = 0.35; // from the server's cut to silence here, on a slow line
 const CALLER_LOUD = 85; // -40 dB: a voice at a usual microphone
 const AGENT_LOUD = 42; // -50 dB: above the ramp of a cut
-const BREATH_S = 0.25; // the caller's voice may pause so long and is still the same
+const BREATH_S = 0.25; // a pause up to this long does not end the caller's voice
 const LOOK_BACK_S = 2.5;
 
-/** Our measures, in the order in which they are shown: key, name, explanation, factor to ms. */
+/** The built-in measures, in the order in which they are shown: key, name, explanation, factor to ms. */
 const MEASURES = [
   ["listening.decided_s", "End of turn", "from the caller's last sound to the end of their turn", 1000],
   ["answer.first_text_s", "First token", "from the end of the turn to the answer's first word", 1000],
@@ -45,7 +45,7 @@ export class Numbers {
     return this.#waiting.length > 0;
   }
 
-  /** Measures the cuts around which all levels are known by `now`; tells whether there were any. */
+  /** Measures the cuts whose levels are all known by `now`; returns whether there were any. */
   settle(now) {
     const known = Math.min(this.#levels.mic.end, this.#levels.agent.end);
     const isDue = ({ t }) => now >= t + SETTLE_S && (known >= t + WAY_S || now >= t + PATIENCE_S);
@@ -93,7 +93,7 @@ export class Numbers {
 
 /**
  * How long the agent was heard after the caller's voice began, around a cut at `t`; null if the
- * caller was not heard.  To 20 ms, the step of the levels.
+ * caller was not heard.  Exact to 20 ms, the step of the levels.
  */
 export function silentAfter({ mic, agent }, t) {
   const silent = agent.lastLoud(t + WAY_S, AGENT_LOUD, t - LOOK_BACK_S);

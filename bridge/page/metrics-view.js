@@ -83,7 +83,7 @@ function newCard(name, meaning) {
   return { element, last, rest, line };
 }
 
-/** A line through the values, each at the same distance, between 0 and the greatest. */
+/** A line through equally spaced values, scaled from 0 to the largest. */
 function points(values) {
   const most = Math.max(...values, 1e-9);
   const step = WIDTH / Math.max(1, values.length - 1);

@@ -1,4 +1,4 @@
-/** `window.bargein.log`: what happened, for tests and for people who report a problem. */
+/** `window.bargein.log`: what happened, for tests and problem reports. */
 
 const MAX_ENTRIES = 5000;
 
@@ -14,16 +14,16 @@ export class Journal {
     this.#tell(entry);
   }
 
-  /** Passes observers what is too frequent to keep: audio and its level. */
+  /** Passes observers events that are too frequent to keep: audio and its level. */
   pass(ev, fields = {}) {
     if (this.#observers.size) this.#tell({ ev, wall_ms: performance.now(), ...fields });
   }
 
   /**
-   * Has `fn` called with each entry from now on; returns a function that ends it.
+   * Calls `fn` with each entry from now on; returns a function that stops this.
    *
-   * Besides what is kept it gets "mic_level" {level, at} (RMS, each 20 ms), "agent_level" {levels,
-   * at, step} (RMS of what is played, the last step ending at `at`) and "sent" {type, message}.
+   * Besides the kept entries, `fn` gets "mic_level" {level, at} (RMS, every 20 ms), "agent_level"
+   * {levels, at, step} (RMS of the played audio; the last step ends at `at`) and "sent" {type, message}.
    */
   observe(fn) {
     this.#observers.add(fn);
@@ -35,7 +35,7 @@ export class Journal {
       try {
         fn(entry);
       } catch (error) {
-        console.error("an observer of the call failed", error); // it must not hold up the call
+        console.error("an observer of the call failed", error); // it must not disturb the call
       }
     }
   }

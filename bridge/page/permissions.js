@@ -1,7 +1,5 @@
 /**
- * Asks whether a tool may run.
- *
- * One is shown at a time.
+ * Asks whether a tool may run, one question at a time.
  */
 
 import { Card } from "./question-card.js";
@@ -11,8 +9,8 @@ const byId = (id) => document.getElementById(id);
 export class Permissions {
   #on;
   #open = new Map(); // id -> {id, name, arguments}, in the order in which they were asked
-  #shown = null; // the id of the question that is shown
-  #answering = new Set(); // answered here; the server has not said so yet
+  #shown = null; // the id of the shown question
+  #answering = new Set(); // answered here, but not confirmed by the server yet
   #card = new Card(byId("question"));
 
   /** `on` has answer(id, allow, remember) and note(text). */

@@ -1,4 +1,4 @@
-/** The loudspeaker's worklet: a Playout on the audio thread, and a meter behind it. */
+/** The loudspeaker's worklet: a Playout on the audio thread, followed by a meter. */
 
 import { Meter } from "./level-meter.js";
 import { Playout } from "./playout.js";

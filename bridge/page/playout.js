@@ -1,16 +1,16 @@
 /**
- * What the loudspeaker gets: utterances one after the other, on the sample clock.
+ * Feeds the loudspeaker: utterances one after the other, on the sample clock.
  *
- * Rules it lives by:
+ * Rules:
  * 1. A fence is final: no audio at or below it is heard again, however late it arrives.
  * 2. Silence first: `flush` drops everything at once and leaves a 4 ms ramp, so nothing clicks.
  * 3. While held, it renders silence and consumes nothing, and then continues at the same sample.
  *    The ramp that a hold mixes in to avoid a click is removed again at the release.
- * 4. Reports tell what was heard: "start", "position", "underrun" and "done" are told when the
- *    sound leaves the loudspeaker, which is the output latency after it was rendered.  "flushed"
- *    counts all that was rendered, because what the device holds already can't be taken back.
+ * 4. Reports say what was heard: "start", "position", "underrun" and "done" are sent when the sound
+ *    leaves the loudspeaker, which is the output latency after it was rendered.  "flushed" counts
+ *    all rendered audio, because the device's buffer can't be taken back.
  *
- * It knows no worklet and no clock but the frame it is given, so it can be tested by the sample.
+ * It knows no worklet, and no clock but the frame it is given, so it can be tested to the sample.
  */
 
 import { Fence } from "./fence.js";
@@ -20,7 +20,7 @@ const SOURCE_HZ = 24000;
 const PREBUFFER_MS = 80; // covers the jitter of a usual line; shorter than a person notices
 const RAMP_MS = 4;
 const POSITION_MS = 100;
-const MAX_QUEUED_MS = 300_000; // a server that floods fills no more than 14 MB
+const MAX_QUEUED_MS = 300_000; // limits what a flooding server can fill to 14 MB
 const KEPT_RECORDS = 64; // utterances whose played time can still be asked for
 
 export class Playout {
@@ -34,9 +34,9 @@ export class Playout {
   #runs = []; // {utterance, from, to, playedMs}: which frames held what, for the reports
   #waiting = []; // {frame, report}: reports whose sound has not left the loudspeaker
   #records = new Map(); // utterance -> played ms, once it is over
-  #tail = new Float32Array(0); // ramps that are mixed in: of what was cut, or held
+  #tail = new Float32Array(0); // ramps to mix in, of cut or held audio
   #held = false;
-  #level = 0; // the last sample that was rendered before it was held
+  #level = 0; // the last sample rendered before the hold
   #nextPosition = 0;
   #underruns = 0;
 
@@ -115,7 +115,7 @@ export class Playout {
     const known = this.#queue.find((utterance) => utterance.number === number);
     if (known) return known;
     const opened = new Utterance(number, SOURCE_HZ, this.#rate);
-    // Audio comes in order: whatever stands before this utterance is complete.
+    // Audio arrives in order: all utterances before this one are complete.
     for (const earlier of this.#queue) earlier.ended = true;
     this.#queue.push(opened);
     this.#highest = number;
@@ -208,7 +208,7 @@ export class Playout {
     return new Float32Array(Math.round((RAMP_MS / 1000) * this.#rate));
   }
 
-  /** Has samples mixed into what is rendered next, falling off to nothing. */
+  /** Mixes samples into the next blocks, falling to zero. */
   #mix(samples) {
     const mixed = new Float32Array(Math.max(samples.length, this.#tail.length));
     mixed.set(this.#tail);
@@ -259,7 +259,7 @@ export class Playout {
     this.#runs = this.#runs.filter((run) => run.to === null || run.to > oldest);
     const run = this.#runs.findLast((each) => each.from <= heard);
     if (!run || (run.to !== null && run.to <= heard)) return;
-    if (this.#fence.drops(run.utterance)) return; // "flushed" was its last word
+    if (this.#fence.drops(run.utterance)) return; // "flushed" was its last report
     const played_ms = run.playedMs + ((heard - run.from) / this.#rate) * 1000;
     this.#tell("position", run.utterance, { played_ms });
   }

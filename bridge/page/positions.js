@@ -1,17 +1,17 @@
 /**
- * Which positions of the player the server is told.
+ * Decides which positions of the player are reported to the server.
  *
- * The server carries the last position on by its clock, so it is told only what that cannot know: a
- * position that is elsewhere, where the player stands, and at times that all is well.
+ * The server extrapolates the last position by its clock, so the page reports only what that cannot
+ * foresee: a position that differs, a player that stands still, and now and then that all is well.
  */
 
-const TELL_EVERY_MS = 250; // for as long the server takes the last position for the truth
-const FORESEEN_MS = 20; // below it the server plans nothing anew (DRIFT_S)
+const TELL_EVERY_MS = 250; // the server trusts the last position for this long
+const FORESEEN_MS = 20; // the server ignores smaller differences (DRIFT_S)
 
 export class Positions {
-  #told = null; // {utterance, played_ms, now}: where the player went on from, as the server knows it
+  #told = null; // {utterance, played_ms, now}: the last position that the server knows
 
-  /** Whether the server needs a report, which then counts as told; `now` is in milliseconds. */
+  /** Whether the server needs a report, which then counts as sent; `now` is in milliseconds. */
   isNews({ kind, utterance, played_ms, stands }, now) {
     if (kind === "position" && !stands && this.#isForeseen(utterance, played_ms, now)) return false;
     const goesOn = (kind === "start" || kind === "position") && !stands;

@@ -1,4 +1,4 @@
-/** What can go wrong, in words that say what to do.  Each is {id, title, text, action?}. */
+/** The notices for problems, which say what to do.  Each is {id, title, text, action?}. */
 
 const TYPE_INSTEAD = "You can continue by typing.";
 const CALL_AGAIN = { name: "again", label: "Call again" };
@@ -152,7 +152,7 @@ export function refusal(code) {
   return SERVER[code] ?? REFUSED;
 }
 
-/** The notice of a call that ended as it should. */
+/** The notice of a call that ended normally. */
 export function callEnded(reason) {
   return { id: "ended", title: "The call has ended", text: reason, action: CALL_AGAIN };
 }

@@ -2,7 +2,7 @@
  * A card with a question.
  *
  * The focus moves to the card, not to one of its buttons, so that a key meant for something else
- * answers nothing.  It stays put while a person types, and returns where it was afterwards.
+ * answers nothing.  It does not move while a person types, and returns to where it was afterwards.
  */
 export class Card {
   #box;

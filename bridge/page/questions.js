@@ -1,8 +1,8 @@
 /**
- * What a tool asks the person while it runs.
+ * The questions that a running tool asks the person.
  *
- * One question is open at a time.  Buttons of its choices, typed text or the voice answer it; only
- * the server closes it.
+ * One question is open at a time.  The buttons of its choices, typed text or the voice answer it;
+ * only the server closes it.
  */
 
 import { Card } from "./question-card.js";
@@ -27,7 +27,7 @@ export class Questions {
     this.sync(question);
   }
 
-  /** A question was closed, in whatever way. */
+  /** A question was closed, for whatever reason. */
   closed({ id, outcome }) {
     if (OUTCOMES[outcome]) this.#on.note(OUTCOMES[outcome]);
     if (this.#open?.id === id) this.sync(null);

@@ -1,20 +1,20 @@
 /**
  * Keeps a call connected: opens a WebSocket, and a new one when it drops.
  *
- * Both sides count the JSON messages that they get, over all connections of the call (hello, resume
- * and resumed do not count).  On reconnecting each side sends its count, and the other resends what
- * was lost; audio continues after the last sample that arrived.
+ * Both sides count the JSON messages that they receive, over all connections of the call (hello,
+ * resume and resumed do not count).  On reconnecting, each side sends its count, and the other
+ * resends what was lost; audio continues after the last sample that arrived.
  */
 
 import { Socket } from "./socket.js";
 
-const ALIVE_EVERY_MS = 3000; // how often the line is tried; nothing at all for so long: it is dead
-const TRY_MS = 5000; // how long one try to get it back may take
+const ALIVE_EVERY_MS = 3000; // how often to ping; a line silent for that long is dead
+const TRY_MS = 5000; // how long one attempt to reconnect may take
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 2000;
 const MAX_KEPT = 500;
 const UTTERANCE_BYTES = 4;
-const TOO_BIG = 1009; // the server's close code for a message that it does not read
+const TOO_BIG = 1009; // the server's close code for a too large message
 
 export class Line {
   #url;
@@ -27,11 +27,11 @@ export class Line {
   #resumeMs = 0;
   #received = 0;
   #sent = 0;
-  #kept = []; // {number, text}: what was sent, and what waits to be (number null)
-  #utterance; // the last one of which audio came
+  #kept = []; // {number, text}: sent messages, and unsent ones (number null)
+  #utterance; // the last one with received audio
   #audioBytes = 0;
-  #playing = {}; // {utterance, played_ms} of the player's last word
-  #quiet = false; // nothing has come since the line was last tried
+  #playing = {}; // {utterance, played_ms} of the player's last report
+  #quiet = false; // nothing has arrived since the last ping
   #timers = { alive: null, again: null, patience: null };
   #lostAt = 0;
   #pause = 0;
@@ -40,8 +40,8 @@ export class Line {
 
   /**
    * `on` has open(), audio(utterance, message), message(message), lost() and
-   * close({opened, code, error}); `error` is the server's code if it would not go on with the call.
-   * `kept` is what `keepsake()` gave in a page that was there before: then it goes on with its call.
+   * close({opened, code, error}); `error` is the server's code if it did not resume the call.  `kept`
+   * is the result of `keepsake()` in the page before the reload, whose call it then resumes.
    */
   constructor(url, on, kept = null) {
     this.#url = url;
@@ -172,7 +172,7 @@ export class Line {
   // --- the line drops ---
 
   #dropped = ({ code }) => {
-    if (code === TOO_BIG) this.#kept = []; // sent again, it would only end the next connection
+    if (code === TOO_BIG) this.#kept = []; // sending it again would only end the next connection
     if (!this.#isUp) return this.#tryLater();
     if (!this.#token) return this.#finish({ code });
     this.#isUp = false;

@@ -21,7 +21,7 @@ export class RedirectComposer {
         event.preventDefault();
         this.#form.requestSubmit();
       } else if (event.key === "Escape") {
-        event.preventDefault(); // Esc leaves the composer, and stops nothing
+        event.preventDefault(); // here Esc leaves the text box, and stops nothing
         this.close();
       }
     });

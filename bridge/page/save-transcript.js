@@ -6,7 +6,7 @@ export class Keep {
   #transcript;
   #agent;
 
-  /** `agent()` gives the agent's name.  The keys are those of every `.keep` of the page. */
+  /** `agent()` returns the agent's name.  The buttons are those of every `.keep` of the page. */
   constructor(transcript, agent) {
     this.#transcript = transcript;
     this.#agent = agent;
@@ -29,7 +29,7 @@ export class Keep {
   }
 }
 
-/** "cafe-lumen-2026-11-22-1830.txt": a name that every file system takes. */
+/** "cafe-lumen-2026-11-22-1830.txt": a name that every file system accepts. */
 export function fileName(agent, when) {
   const plain = agent.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
   const words = plain.normalize("NFC").replace(/[^\p{L}\p{N}]+/gu, "-");

@@ -1,11 +1,11 @@
 /** The call's WebSocket: native protocol, version 1. */
 
 const WHY_TIMEOUT_MS = 3000;
-const MAX_BUFFERED_BYTES = 65_536; // two seconds of microphone: older speech is of no use
+const MAX_BUFFERED_BYTES = 65_536; // two seconds of microphone audio: older speech is useless
 const UTTERANCE_BYTES = 4;
-const GIVEN_UP = 4000; // a close code that does not say that the person has left
+const GIVEN_UP = 4000; // a close code that does not mean that the person has left
 
-/** The address of the call: beside the page, so that it also works behind a path prefix. */
+/** The address of the call, relative to the page, so that it also works behind a path prefix. */
 export function callUrl({ textOnly, token, conversation }) {
   const url = new URL("ws", document.baseURI);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
@@ -18,9 +18,9 @@ export function callUrl({ textOnly, token, conversation }) {
 }
 
 /**
- * The server's error code for a call that it did not open, or undefined if it does not answer.
+ * The server's error code for a refused call; undefined if the server does not answer.
  *
- * Browsers hide why a WebSocket was refused, but the same address answers a plain request.
+ * Browsers hide why a WebSocket was refused, but the same address also answers plain requests.
  */
 export async function whyRefused(callAddress) {
   const url = new URL(callAddress);
@@ -29,7 +29,7 @@ export async function whyRefused(callAddress) {
     const response = await fetch(url, { signal: AbortSignal.timeout(WHY_TIMEOUT_MS) });
     return (await response.json()).code;
   } catch {
-    return undefined; // nobody there, or no JSON: then there is no code either
+    return undefined; // no answer, or not JSON: there is no code
   }
 }
 
@@ -65,7 +65,7 @@ export class Socket {
     else this.#socket.send(pcm);
   }
 
-  /** Closes once everything sent so far has left, as the person hung up. */
+  /** Closes once everything sent so far has left, because the person hung up. */
   close() {
     this.#socket.close(1000);
   }

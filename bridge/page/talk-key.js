@@ -1,9 +1,9 @@
 /**
  * Push to talk: pressed, the key opens the microphone; released, it closes it.
  *
- * It works by pointer, by keyboard (space, or Enter on the key itself) and by a screen reader, whose
- * clicks toggle it.  Losing the window, the pointer or the focus releases the key: a microphone left
- * open unnoticed is worse than a word cut off.
+ * It works with a pointer, the keyboard (space, or Enter on the key itself) and a screen reader,
+ * whose clicks toggle it.  Losing the window, the pointer or the focus releases the key: a
+ * microphone left open unnoticed is worse than a word cut off.
  */
 
 const byId = (id) => document.getElementById(id);
@@ -73,7 +73,7 @@ export class TalkKey {
     const key = this.#key;
     key.addEventListener("keydown", (event) => {
       if (event.key !== " " && event.key !== "Enter") return;
-      event.preventDefault(); // no click of the browser's on top
+      event.preventDefault(); // suppress the browser's own click
       if (!event.repeat) this.#hold("key");
     });
     key.addEventListener("keyup", (event) => {

@@ -1,4 +1,4 @@
-/** For tests (?tap=1): tells when the player's output becomes loud and silent, on the sample clock. */
+/** For tests (?tap=1): reports when the player's output becomes loud or silent, on the sample clock. */
 
 const AUDIBLE = 0.004;
 

@@ -3,7 +3,7 @@
  * with the decision about it and the reason.
  */
 
-const LATE_S = 4; // how long after it a decision still belongs to an overlap: words come late
+const LATE_S = 4; // how long after an overlap a decision may belong to it: words come late
 const KEPT = 2000;
 
 /** What each decision of turn taking means to people; others are not final. */
@@ -28,20 +28,20 @@ export class Story {
   holds = []; // {from, to, reason}
   cuts = []; // {t, atMs, utterance}
   overlaps = []; // {from, to, kind, decision, rule, values, heldS, cutMs}
-  #audible = false; // the agent has begun to be heard, and was not stopped
+  #audible = false; // the agent is being heard
   #voice = false;
-  #held = null; // the hold of a barge-in that is in force
-  #stopped = null; // {utterance, t} of the last one that was cut
-  #open = null; // the overlap that is under way
+  #held = null; // the current hold of a barge-in
+  #stopped = null; // {utterance, t} of the last cut
+  #open = null; // the current overlap
 
-  /** Takes in a record; returns whether anything that is shown has changed. */
+  /** Adds a record; returns whether anything visible has changed. */
   take(record) {
     const act = this.#acts[record.name];
     if (act) act(record.data, record.t);
     return Boolean(act);
   }
 
-  /** The call is over: nothing is under way any more. */
+  /** The call is over: ends everything that is under way. */
   close(t) {
     for (const span of [this.states.at(-1), this.holds.at(-1), this.#open]) if (span) span.to ??= t;
     this.#open = this.#held = null;
@@ -133,7 +133,7 @@ export class Story {
     overlap.kind = overlap.cutMs === null ? (MEANING[decision] ?? "overlap") : "interruption";
   }
 
-  /** The overlap that something at `t` is about: the one under way, or one that is just over. */
+  /** The overlap that something at `t` belongs to: the current one, or one that has just ended. */
   #about(t) {
     const last = this.overlaps.at(-1);
     return last && (last.to === null || t - last.to <= LATE_S) ? last : null;

@@ -14,9 +14,9 @@ const BETWEEN_TOP = CALLER_TOP + VOICE;
 const AGENT_TOP = BETWEEN_TOP + BETWEEN;
 
 const TICKS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600];
-const TICK_PX = 70; // the least distance of two labels
+const TICK_PX = 70; // the minimum distance of two labels
 const BAR_PX = 2;
-const TAG = 20; // height of a tag, with the room between two
+const TAG = 20; // the height of a tag, including the gap to the next
 const FONT = '12px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
 const COLOURS = ["ground", "raised", "ink", "soft", "faint", "line", "accent", "tint", "stop", "warn"];
 
@@ -37,7 +37,7 @@ export class Drawing {
     return this.#canvas.width / this.#ratio;
   }
 
-  /** Fits the canvas to its place, and reads the colours of the page. */
+  /** Fits the canvas to its container, and reads the colours of the page. */
   fit(width) {
     this.#ratio = Math.min(3, window.devicePixelRatio || 1);
     this.#canvas.width = Math.round(width * this.#ratio);
@@ -49,7 +49,7 @@ export class Drawing {
     for (const [kind, colour] of Object.entries(fills)) this.#hatches[kind] = hatch(this.#context, kind, colour, this.#ratio);
   }
 
-  /** Draws what lies between two times; `now` is where the call has got to. */
+  /** Draws the stretch between two times; `now` is the present of the call. */
   draw({ story, mic, agent }, from, to, now) {
     const c = this.#context;
     const scale = this.width / (to - from);
@@ -109,8 +109,8 @@ export class Drawing {
     c.fillRect(0, Math.round(middle), this.width, 1);
     c.fillStyle = colour;
     c.beginPath();
-    // Bars stand at fixed times and begin where a pixel does, so that they neither flicker nor fade
-    // while the picture moves.
+    // Bars are at fixed times and start on whole pixels, so that they neither flicker nor fade while
+    // the picture moves.
     const first = Math.floor(Math.max(0, from) / step) * step;
     const left = Math.round((first - from) * scale * this.#ratio) / this.#ratio;
     for (let n = 0, t = first; t < Math.min(to, now, levels.end); n++, t = first + n * step) {
@@ -161,7 +161,7 @@ export class Drawing {
     }
   }
 
-  /** Draws a tag in the lowest free row, if any; `rows` has how far each row is taken. */
+  /** Draws a tag in the lowest free row, if any; `rows` has the end of the last tag of each row. */
   #tagInRow(rows, words, wanted, middle, ink) {
     const width = this.#tagWidth(words);
     const left = Math.min(wanted, this.width - width - 2);
@@ -189,7 +189,7 @@ export class Drawing {
     c.setLineDash([]);
   }
 
-  /** A word on a patch of background, so that it is legible on anything. */
+  /** A word on a patch of background, so that it is legible everywhere. */
   #tag(words, left, middle, ink, ground) {
     const c = this.#context;
     c.textAlign = "left";

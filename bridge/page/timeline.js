@@ -9,12 +9,12 @@ import { clock, h, icon } from "./dom.js";
 import { Drawing, HEIGHT } from "./timeline-drawing.js";
 import { describe, KIND_WORDS } from "./timeline-data.js";
 
-const SPANS = [3, 5, 10, 20, 40, 80, 160, 320, 640]; // seconds that are seen
+const SPANS = [3, 5, 10, 20, 40, 80, 160, 320, 640]; // visible seconds
 const USUAL_SPAN = 3; // 20 s
 const NARROW_SPAN = 2; // 10 s, where the picture is narrow
 const NARROW_PX = 600;
 const FRAME_MS = 50; // 20 pictures a second, and only while something moves
-const LEAD = 0.04; // share of the picture that is kept free before the present
+const LEAD = 0.04; // share of the picture kept free to the right of the present
 const LISTED = 200;
 const PAUSE = "M8 5v14M16 5v14";
 const FOLLOW = "M5 12h13M12 5l7 7-7 7";
