@@ -1,6 +1,6 @@
 """Measures the framework against bare trio: ``python -m tests.benchmarks``.
 
-Ends with 1 when a bound is broken.
+Exits with 1 if a bound is broken.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A turn without tools: a model's answer of a thousand pieces, to a caller who reads.
 
-The model answers at once and never waits, so that nothing hides what the way of a piece costs.
+The model answers at once and never waits, so that nothing hides the cost of a piece.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Model:
 
 
 class _Reader:
-    """The caller's side: counts what comes, and tells when the turn is over."""
+    """The caller's side: counts characters, and sets an event when the turn is over."""
 
     audio = False
     sample_rate_hz = 24_000
@@ -54,7 +54,7 @@ class _Reader:
         self.over = trio.Event()
 
     def send(self, message: Any) -> None:
-        """Take an event of a call."""
+        """Receive an event of a call."""
         event = message.event
         if type(event) is TurnEnded:
             self.over.set()
@@ -62,11 +62,11 @@ class _Reader:
             self.chars += len(event.content)
 
     def take(self, message: Envelope) -> None:
-        """Take a piece of the bare stream."""
+        """Receive a piece of the bare stream."""
         self.chars += len(message.event.text)
 
     def end(self, _: Envelope) -> None:
-        """Take the end of the bare stream."""
+        """Receive the end of the bare stream."""
         self.over.set()
 
     def play(self, utterance: int, pcm: bytes) -> None:
@@ -86,7 +86,7 @@ async def _timed(publish: Any, ask: Sequence[object], reader: _Reader, turns: in
         await reader.over.wait()
         samples.append((perf_counter_ns() - began) / 1e6)
         assert reader.chars == len(_TEXT)
-        await trio.testing.wait_all_tasks_blocked()  # the run itself has to end too
+        await trio.testing.wait_all_tasks_blocked()  # waits for the end of the run itself
     return samples
 
 
@@ -137,9 +137,9 @@ def rows(size: Size, *, bound: float, plain_bound: float) -> list[Row]:
     """Return the figures.
 
     Args:
-        size: How much is run.
-        bound: How many times as long as the bare stream a turn may take.
-        plain_bound: How many times as long as the turn of a plain function.
+        size: How much to run.
+        bound: The limit for a turn, as a multiple of the bare stream.
+        plain_bound: The limit for a turn, as a multiple of one with a plain function.
     """
     turns = size.stream_repeats
     chat = partial(_ours, _with_node, turns)

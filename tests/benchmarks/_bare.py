@@ -1,4 +1,4 @@
-"""What everything is held against: the same work in bare trio, as a good engineer writes it.
+"""The baseline: the same work in bare trio, as a good engineer would write it.
 
 A table of handlers by event class, an envelope with slots, one cancel scope per conversation, one
 checkpoint per chunk where nothing else waits, one writer task per call.
@@ -15,7 +15,7 @@ import trio
 
 
 class Envelope:
-    """An event with who published it, its number and its time."""
+    """An event with its publisher, number and time."""
 
     __slots__ = ("at_s", "event", "id", "source")
 
@@ -38,7 +38,7 @@ class Table:
         self._handlers[cls].append(handler)
 
     def publish(self, event: Any, source: str) -> None:
-        """Call the handlers of an event, now."""
+        """Call the handlers of an event at once."""
         self._count += 1
         message = Envelope(event, source, self._count, trio.current_time())
         for handler in self._handlers.get(type(event), ()):
@@ -46,7 +46,7 @@ class Table:
 
 
 class Conversation:
-    """Streams an answer when triggered, and cuts it when interrupted."""
+    """Streams an answer when triggered, and cancels it when interrupted."""
 
     def __init__(
         self,
@@ -62,11 +62,12 @@ class Conversation:
 
         Args:
             nursery: Owns its task.
-            table: Where its events come from and its chunks go to.
+            table: The source of its events and the target of its chunks.
             start: The event that triggers an answer.
-            interrupt: The event that cuts it.
+            interrupt: The event that interrupts it.
             generate: Yields an answer.
-            waits: Whether `generate` waits by itself; if not, there is a checkpoint per chunk.
+            waits: Whether `generate` awaits something itself; if not, there is a checkpoint per
+                chunk.
         """
         self._nursery = nursery
         self._table = table
@@ -93,7 +94,7 @@ class Conversation:
 
 
 class TaskPerChunkBus:
-    """A bus as it is often written: each message gets a task, and a lock keeps the order."""
+    """A common way to write a bus: each message gets a task, and a lock keeps the order."""
 
     def __init__(self, nursery: trio.Nursery, sink: Callable[[Any], Any]) -> None:
         self._nursery = nursery
@@ -101,7 +102,7 @@ class TaskPerChunkBus:
         self._lock = trio.Lock()
 
     async def answer(self, chunks: AsyncGenerator[Any, None], scope: trio.CancelScope) -> None:
-        """Broadcast what a node yields; cancelling the scope is how it is interrupted."""
+        """Broadcast what a node yields; cancelling the scope interrupts it."""
         with scope:
             async with aclosing(chunks) as items:
                 async for chunk in items:

@@ -1,4 +1,4 @@
-"""What a program does that asks a vendor by itself: one loop on the Sans-I/O protocol."""
+"""The baseline for providers: one loop on the Sans-I/O protocol."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RECEIVE_BYTES = 65_536
 
 
 class BareSocket:
-    """A WebSocket to a vendor without any of what makes one safe."""
+    """A WebSocket to a vendor without any safety measures."""
 
     def __init__(self, stream: trio.SocketStream, protocol: ClientProtocol) -> None:
         self._stream = stream
@@ -36,7 +36,7 @@ class BareSocket:
                 await self._stream.send_all(piece)
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield what the vendor says, for ever."""
+        """Yield the vendor's messages for ever."""
         while True:
             self._protocol.receive_data(await self._stream.receive_some(_RECEIVE_BYTES))
             for event in self._protocol.events_received():
@@ -49,8 +49,8 @@ async def open_bare(url: str, **headers: str) -> AsyncIterator[BareSocket]:
     """Open a socket while the block runs.
 
     Args:
-        url: Where.
-        **headers: What lets it in.
+        url: The address.
+        **headers: The headers that authenticate it.
     """
     uri = parse_uri(url)
     protocol = ClientProtocol(uri)

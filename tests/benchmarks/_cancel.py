@@ -1,8 +1,8 @@
-"""The verb ``cancel`` on a tool that sleeps: to its receipt, and until all of it has settled.
+"""The verb ``cancel`` on a sleeping tool: the time to its receipt, and until everything has
+settled.
 
-Every call has a tool at work and hears its caller, a frame every 20 ms.  One call at a time is
-cancelled, at a random moment, and set to work again.  Bare trio cancels the scope of a task that
-sleeps.
+Every call has a running tool and gets a frame of its caller every 20 ms. One call at a time is
+cancelled at a random moment and started again. Bare trio cancels the scope of a sleeping task.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ._measure import Row, Size, row_of
 from ._talk import EVERY_S, Line, frames
 
 MOST_S = 3.0
-"""A round is over then, whatever it has measured."""
+"""How long a round may take, in seconds."""
 
 PAUSE_S = 0.006
-"""The longest pause between two cancels."""
+"""The longest pause between two cancels, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class _Took:
     """How long one cancel took, in µs."""
 
     receipt: float
-    """Until the receipt was there; in bare trio until ``scope.cancel()`` returned."""
+    """Until the receipt was returned; in bare trio until ``scope.cancel()`` returned."""
     over: float
     """Until the tool's ``finally``."""
     settled: float
-    """Until who waits for its end was woken."""
+    """Until the task that waits for its end was woken."""
 
 
 _WHAT = {"receipt": "accepted", "over": "the tool's finally", "settled": "settled"}
@@ -53,10 +53,10 @@ class _Side(Protocol):
     running: trio.Event
 
     def begin(self) -> None:
-        """Set the tool to work."""
+        """Start the tool."""
 
     async def cancel(self) -> _Took:
-        """Cancel it and wait until it has settled."""
+        """Cancel the tool and wait until it has settled."""
 
 
 class _Sleeper:
@@ -81,7 +81,7 @@ def _took(began_ns: int, receipt_ns: int, over_ns: int) -> _Took:
 
 
 class _Bare(_Sleeper):
-    """A task under a scope of its own."""
+    """A task in its own cancel scope."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class _Bare(_Sleeper):
 
 
 class _Ours(_Sleeper):
-    """A call whose model calls the tool in answer to everything."""
+    """A call whose model always calls the tool."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class _Ours(_Sleeper):
         return wait
 
     async def answer(self, call: Call) -> None:
-        """Take the call."""
+        """Answer the call."""
         self._call = call
         node = ChatNode(_Model(), tools=[self.tool()])
         call.bridge(node, name="agent").on(UserStoppedSpeaking).stream(node.generate).broadcast()
@@ -151,7 +151,7 @@ class _Ours(_Sleeper):
 
 
 class _Model:
-    """Calls the tool, and nothing else."""
+    """Always calls the tool."""
 
     async def stream(
         self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
@@ -169,7 +169,7 @@ async def _timed(sides: Sequence[_Side], cancels: int) -> list[_Took]:
     began_s = trio.current_time()
     for number in range(cancels):
         if took and trio.current_time() > began_s + MOST_S:
-            break  # the machine is too slow for the load, and says so by its figures
+            break  # the machine is too slow for the load; the figures show it
         await trio.sleep(chance.uniform(0, PAUSE_S))
         side = sides[number * 7 % len(sides)]
         took.append(await side.cancel())
@@ -218,7 +218,7 @@ def _ours(calls: int, cancels: int) -> list[_Took]:
 
 
 def _samples(calls: int, size: Size) -> tuple[list[list[_Took]], list[list[_Took]]]:
-    """Return what each round of both sides took."""
+    """Return the times of each round of both sides."""
     bare: list[list[_Took]] = []
     ours: list[list[_Took]] = []
     sides = ((_bare, bare), (_ours, ours))
@@ -234,8 +234,8 @@ def rows(calls: int, size: Size, bounds: Mapping[str, float]) -> list[Row]:
 
     Args:
         calls: How many calls are open.
-        size: How much is run.
-        bounds: How many times as long as bare trio ``receipt``, ``over`` and ``settled`` may take.
+        size: How much to run.
+        bounds: The limits for ``receipt``, ``over`` and ``settled``, as multiples of bare trio.
     """
     sides = _samples(calls, size)
     found = []

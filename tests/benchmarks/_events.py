@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Sets an answer in motion."""
+    """Starts an answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""A process with a fake ear and a fake voice on real sockets: prints their two ports, and stays.
+"""Serves a fake ear and a fake voice on real sockets in a process; prints their two ports.
 
-``_fake_providers 3 FOLDER`` speaks at three times real time, over TLS with a certificate that
-FOLDER/ca.pem vouches for.
+``_fake_providers 3 FOLDER`` speaks at three times real time, over TLS with a certificate signed by
+FOLDER/ca.pem.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How everything here is measured: in alternating rounds, and judged by the ratio of each round.
+"""Measures two loads in alternating rounds, and judges the ratio of their times.
 
-A machine that others use is slower at one moment than at the next.  So the two sides take turns,
-each round gives one ratio of its two medians, and the median of these ratios is what is judged.
+The speed of a shared machine varies. So the two sides take turns, each round gives the ratio of its
+two medians, and the median of these ratios is judged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Round = Callable[[], list[float]]
 
 @dataclass(frozen=True)
 class Size:
-    """How much of each load is run."""
+    """How much of each load to run."""
 
     publish_rounds: int
     publish_batches: int
@@ -27,7 +27,7 @@ class Size:
     interrupt_rounds: int
     interrupts: int
     conversations: int
-    """At once, where one is interrupted among many."""
+    """How many conversations run at once while one is interrupted."""
     leftover_repeats: int
     calls: int
     cpu_rounds: int
@@ -37,7 +37,7 @@ class Size:
     memory_calls: int
     memory_s: float
     resident: bool
-    """Whether resident memory is measured beside what is allocated."""
+    """Whether to measure resident memory besides allocated memory."""
     import_rounds: int
     socket_calls: tuple[int, ...]
     socket_rounds: int
@@ -51,19 +51,19 @@ TINY = Size(2, 5, 2, 1, 1, 3, 20, 1, 3, 1, 0.1, 0, 0.0, 10, 0.1, False, 1, (2,),
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: what bare trio needs, what we need, and what is allowed."""
+    """One figure: bare trio's, ours, and the limit."""
 
     name: str
     unit: str
     bare: float | None
-    """Median; ``None`` where there is nothing to compare with."""
+    """The median of the baseline; ``None`` if there is none."""
     bare_p99: float | None
     ours: float
     ours_p99: float | None
     value: float
-    """What is judged: the ratio, or the figure itself where the bound is absolute."""
+    """The judged value: the ratio, or the figure itself for an absolute bound."""
     bound: float | None
-    """The most that `value` may be; ``None`` for a figure that is only told."""
+    """The largest `value` that passes; ``None`` for a figure that only informs."""
     note: str = ""
 
     @property
@@ -76,16 +76,16 @@ def compare(
     name: str, unit: str, bare: Round, ours: Round, *, rounds: int, bound: float | None,
     note: str = "",
 ) -> Row:  # fmt: skip
-    """Run two loads in alternating rounds and return how they compare.
+    """Run two loads in alternating rounds and compare them.
 
     Args:
         name: What is measured.
-        unit: Of the samples that the loads return.
-        bare: One round of the load it is held against; returns its samples.
-        ours: One round of the load that is judged.
-        rounds: How many rounds each side has.
-        bound: The most that the median of the rounds' ratios may be; ``None`` judges nothing.
-        note: Goes into the table.
+        unit: The unit of the samples.
+        bare: Runs one round of the baseline and returns its samples.
+        ours: Runs one round of the judged load and returns its samples.
+        rounds: The number of rounds per side.
+        bound: The limit for the median of the rounds' ratios; ``None`` judges nothing.
+        note: A note for the table.
     """
     samples: tuple[list[list[float]], list[list[float]]] = ([], [])
     sides = ((bare, samples[0]), (ours, samples[1]))
@@ -100,7 +100,7 @@ def row_of(
     name: str, unit: str, bare: list[list[float]], ours: list[list[float]], *,
     bound: float | None, note: str = "",
 ) -> Row:  # fmt: skip
-    """Make a row of the samples of each round of both sides."""
+    """Make a row from the samples of each round of both sides."""
     ratios = [statistics.median(b) / statistics.median(a) for a, b in zip(bare, ours, strict=True)]
     left, right = list(chain.from_iterable(bare)), list(chain.from_iterable(ours))
     return Row(

@@ -1,4 +1,4 @@
-"""What is around a load: a fresh interpreter, its memory, and its logs."""
+"""The environment of a load: a fresh interpreter, its memory, and its logs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run_python(*arguments: str) -> str:
-    """Return what a fresh interpreter prints; it keeps compiled modules.
+    """Return what a fresh interpreter prints; it uses compiled modules.
 
     Args:
-        *arguments: Of the interpreter.
+        *arguments: The arguments of the interpreter.
 
     Raises:
-        RuntimeError: It fails; with what it wrote.
+        RuntimeError: It failed; the message has its standard error.
     """
     done = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, env=environment(), check=False
@@ -35,7 +35,7 @@ def run_python(*arguments: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of an interpreter that finds what this one finds."""
+    """Return the environment of an interpreter that finds the same modules as this one."""
     paths = [entry for entry in sys.path if entry] + [str(ROOT)]
     found = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
     found.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -43,10 +43,10 @@ def environment() -> dict[str, str]:
 
 
 def resident_bytes() -> int:
-    """Return the memory that this process has in RAM; its peak where that is not told."""
+    """Return the resident memory of this process, or its peak where only that is known."""
     statm = Path("/proc/self/statm")
     if statm.exists():
-        # Not ru_maxrss: a child has that of the process it was forked from.
+        # Not ru_maxrss: a child inherits it from the process that forked it.
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
@@ -54,7 +54,7 @@ def resident_bytes() -> int:
 
 @contextmanager
 def logs_to_nowhere() -> Iterator[None]:
-    """Write logs as a server does, to nowhere."""
+    """Write logs like a server, but discard them."""
     before = structlog.get_config()
     with Path(os.devnull).open("w") as out:
         configure_logs(out=out)

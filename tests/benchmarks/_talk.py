@@ -1,9 +1,9 @@
-"""Calls that talk: 50 frames in a second, and a voice out as vendors give it, bare and as ours.
+"""Talking calls: 50 frames a second in, and a voice like a vendor's out, in bare trio and in ours.
 
-The voice comes in pieces of 200 ms at three times real time, and tells its words.
+The voice comes in pieces of 200 ms at three times real time, with its words.
 
 The network is left out on both sides: frames come from a task that sleeps instead of reading, and
-the writer task of each call, the same on both sides, takes what it is given and drops it.
+the writer task of each call, the same on both sides, drops what it gets.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ _QUEUED_CHUNKS = 64
 
 PIECE_S = 0.2
 SPEED = 3
-"""A voice gives pieces of 200 ms at three times real time, as those of vendors do."""
+"""The pace of the voice: pieces of 200 ms at three times real time, like vendors'."""
 
 CLAUSE = "It goes on and on, for three seconds or so, "
 CLAUSE_S = 3.0
-"""At 15 characters a second, as people speak."""
+"""Its length in seconds, at 15 characters a second, as people speak."""
 
 PIECES = int(CLAUSE_S / PIECE_S)
 WORDS = {
     number * PIECES // len(CLAUSE.split()): (WordTiming(word, 0.0, PIECE_S),)
     for number, word in enumerate(CLAUSE.split())
 }
-"""In which piece of a clause which word lies."""
+"""The words of each piece of a clause."""
 
 PIECE = bytes(int(PIECE_S * RATE_HZ) * 2)
 
 BEGINNING_S = 1.0
-"""Over so long the calls begin: fifty that begin within one frame are late for seconds, which tells
-of beginnings and not of calls that talk."""
+"""How long the starts of the calls are spread, in seconds: fifty calls that start within one frame
+are late for seconds, which would measure the start and not talking calls."""
 
 
 class Line:
-    """The caller's side: takes everything, and how late the caller's frames were."""
+    """The caller's side: receives everything, and records how late the caller's frames were."""
 
     def __init__(self, delays_s: list[float] | None = None) -> None:
         self.audio = True
@@ -67,24 +67,24 @@ class Line:
         self._send, self._receive = trio.open_memory_channel[bytes](_QUEUED_CHUNKS)
 
     def send(self, message: object) -> None:
-        """Take an event."""
+        """Receive an event."""
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Queue a chunk of the agent for the writer."""
         self._send.send_nowait(pcm)
 
     def clear(self, utterance: int, reason: str) -> None:
-        """Take note that what is queued is not wanted: nothing is queued for long."""
+        """Do nothing, because nothing is queued for long."""
 
     def hear(self, message: Any) -> None:
-        """Take a frame of the caller, as a handler."""
+        """Handle a frame of the caller."""
         self.frames += 1
         if self.delays_s is not None:
             due_s = _DUE.unpack_from(message.event.pcm)[0]
             self.delays_s.append(trio.current_time() - due_s)
 
     async def write(self) -> None:
-        """Take what is queued, as a socket would, until cancelled."""
+        """Drain the queue, as a socket would, until cancelled."""
         async for _ in self._receive:
             self.chunks += 1
 
@@ -139,7 +139,7 @@ async def bare_call(line: Line) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def our_call(line: Line) -> AsyncIterator[Any]:
-    """Open a call as it is used: an app, a bridge, an interruptible route, the playback ledger."""
+    """Open a call as users do: an app, a bridge, an interruptible route, playout."""
 
     async def answer(call: Call) -> None:
         bridge = call.bridge(name="agent")
@@ -153,12 +153,12 @@ async def our_call(line: Line) -> AsyncIterator[Any]:
 
 
 def begins_at_s(begin_s: float, number: int, calls: int) -> float:
-    """Return when a call sends its first frame: one after the other, and none in step with another.
+    """Return when a call sends its first frame, so that no two calls are in step.
 
     Args:
-        begin_s: When the first of them does.
-        number: Which it is, from 0.
-        calls: How many there are.
+        begin_s: When the first call starts.
+        number: The number of the call, from 0.
+        calls: The number of calls.
     """
     share = number / calls
     return begin_s + EVERY_S * (share + int(share * BEGINNING_S / EVERY_S))
@@ -170,7 +170,7 @@ async def hold(side: str, line: Line, *, talks: bool, first_s: float = 0.0) -> N
     Args:
         side: ``bare`` or ``ours``.
         line: The caller's side.
-        talks: Whether the caller's microphone and the agent's answer run; else the call idles.
+        talks: Whether the caller's microphone and the agent's answer run; otherwise the call idles.
         first_s: When the first frame comes, in seconds of trio's clock.
     """
     call = bare_call(line) if side == "bare" else our_call(line)

@@ -1,9 +1,8 @@
-"""Servers of talking calls, each a process of its own: ours, a bare loop, and the calls alone.
+"""Servers of talking calls, each in its own process: ours, a bare loop, and the calls alone.
 
-``_talking_server ours`` prints its port and serves; ``bare`` takes and gives the same bytes with
-nothing behind them; ``process`` has the same calls without a socket.  A line on standard input asks
-for a measurement, and each prints what it has used: CPU seconds since the last one, and how large
-it is.
+``_talking_server ours`` prints its port and serves; ``bare`` receives and sends the same bytes
+without a call; ``process`` has the same calls without a socket. For each line on standard input
+they print a measurement: CPU seconds since the last one, and resident memory.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ START = "go"
 
 
 async def _talk(message: Message) -> AsyncIterator[AgentResponse]:
-    """Write as fast as a model does, and as far ahead as somebody who is heard."""
+    """Write one clause for each clause that is heard."""
     while True:
         yield AgentResponse(content=CLAUSE)
         await trio.sleep(CLAUSE_S)
 
 
 class Voice:
-    """Says each clause as a vendor's voice does: in pieces, faster than it is heard, with words."""
+    """Says each clause like a vendor's voice: in pieces, faster than real time, with words."""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """There is nothing to open."""
+        """Do nothing."""
         yield
 
     def attach(self, call: Call) -> None:
@@ -81,11 +80,11 @@ class Voice:
 
 
 def _hear(message: Message) -> None:
-    """Take a frame of the caller, as the first stage of an ear does."""
+    """Handle a frame of the caller, like the first stage of an ear."""
 
 
 async def answer(call: Call) -> None:
-    """Talk for ever once anything was said."""
+    """Talk for ever after the first words."""
     agent = call.bridge(name="agent")
     agent.on(UserTranscriptionReceived).interrupt_on(UserStartedSpeaking).stream(_talk).broadcast()
 
@@ -94,7 +93,7 @@ async def answer(call: Call) -> None:
 
 
 async def serve_ours(told: Callable[[int], None]) -> None:
-    """Serve the app as anybody does."""
+    """Serve the app."""
     app = App(answer, speech=Voice())
     async with open_server(app, port=0, limits=Limits(max_calls=1000)) as server:
         told(server.port)
@@ -105,7 +104,7 @@ async def serve_ours(told: Callable[[int], None]) -> None:
 
 
 async def serve_bare(told: Callable[[int], None], texts: list[str], texts_per_s: float) -> None:
-    """Give the same pieces of audio, and as many texts of the same lengths, from bare trio."""
+    """Send the same pieces of audio, and as many texts of the same lengths, from bare trio."""
 
     async def handle(stream: trio.SocketStream) -> None:
         head = b""
@@ -168,16 +167,16 @@ async def _give(
 
 
 class _Sink:
-    """A caller whose line costs nothing."""
+    """A caller's side that costs nothing."""
 
     audio = True
     sample_rate_hz = RATE_HZ
 
     def send(self, message: object) -> None:
-        """Take an event."""
+        """Receive an event."""
 
     def play(self, utterance: int, pcm: bytes) -> None:
-        """Take audio."""
+        """Receive audio."""
 
     def clear(self, utterance: int, reason: str) -> None:
         """Nothing is queued."""
@@ -187,7 +186,7 @@ class _Sink:
 
 
 async def run_process(told: Callable[[int], None], calls: int) -> None:
-    """Hold as many calls in process."""
+    """Hold the calls without a socket."""
 
     async def hold(number: int) -> None:
         async with app.open_call(_Sink(), call_id=str(number)) as call:

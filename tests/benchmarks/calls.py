@@ -1,6 +1,6 @@
-"""Load 5: what talking calls cost, and how many one core carries.
+"""Load 5: the cost of talking calls, and how many one core carries.
 
-A call has 50 frames of the caller a second, and a voice of the agent as vendors give it.
+A call has 50 frames of the caller a second, and an agent's voice like a vendor's.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from ._measure import Row, Size, quantile, row_of
 from ._talk import BEGINNING_S, Line, begins_at_s, hold
 
 LATE_S = 0.02
-"""Calls are carried as long as 99 of 100 frames are no later than this."""
+"""A core carries calls if 99 of 100 frames are no later than this, in seconds."""
 
 OPENING_S = 0.008
-"""What opening a call may take of a busy core.  The figure is of calls that talk: what was late
-because calls were being opened is over before anything is measured."""
+"""How long opening a call may take on a busy core, in seconds. Delays from opening calls end before
+the measurement, which is about talking calls."""
 
 RESOLUTION = 40
-"""To what part of itself the number of calls is found."""
+"""The relative precision of the number of calls: one part in so many."""
 
 FIRST_STEP, NEXT_STEP = 1.25, 1.06
-"""By what factors searches look: the first one knows little, the next ones what it has found."""
+"""The step factors of searches: the first search knows little, later ones start from its result."""
 
 TRIES = 3
-"""How often a number of calls is tried before it counts as too many: what others take of the core
-makes frames late, and nothing makes them early."""
+"""How often a number of calls is tried before it counts as too many: other processes can only make
+frames later."""
 
 WARM_S = 0.5
 BOUND = 1.8
-"""A call took 1.5 to 1.6 times the CPU of bare trio, of 20 calls on two cores that others used.
-Bare trio hands a piece of 200 ms on as it comes; a call sends it in parts, no further ahead than
-can be dropped, and follows each word."""
+"""A call took 1.5 to 1.6 times the CPU of bare trio, with 20 calls on two shared cores. Bare trio
+passes on a piece of 200 ms as it comes; a call sends it in parts, only as far ahead as can be
+dropped, and follows each word."""
 
 
 def talk(side: str, calls: int, seconds: float) -> tuple[float, list[float]]:
@@ -44,7 +44,7 @@ def talk(side: str, calls: int, seconds: float) -> tuple[float, list[float]]:
     Args:
         side: ``bare`` or ``ours``.
         calls: How many.
-        seconds: For how long they are measured, after a while to settle.
+        seconds: How long to measure after a warm-up.
 
     Returns:
         CPU seconds a second, and how late each frame was, in seconds.
@@ -58,7 +58,7 @@ def talk(side: str, calls: int, seconds: float) -> tuple[float, list[float]]:
                 first_s = begins_at_s(begin_s, number, calls)
                 nursery.start_soon(_hold, side, Line(delays_s), first_s)
             await trio.sleep_until(begin_s + BEGINNING_S)
-            gc.collect()  # of what opening has left, now: its 40 ms are no delay of calls that talk
+            gc.collect()  # now, so that its 40 ms do not delay talking calls
             await trio.sleep_until(begin_s + BEGINNING_S + WARM_S)
             delays_s.clear()
             cpu_s, began_s = time.process_time(), trio.current_time()
@@ -103,15 +103,15 @@ def _carries(side: str, calls: int, seconds: float) -> bool:
 
 
 class _Search:
-    """Looks for the most calls that one side carries, one probe at a time."""
+    """Searches for the most calls that one side carries, one probe at a time."""
 
     def __init__(self, side: str, first: int, step: float) -> None:
-        """Begin.
+        """Start a search.
 
         Args:
             side: ``bare`` or ``ours``.
-            first: How many calls are tried first.
-            step: By what factor that is raised, or lowered, until the figure lies between two.
+            first: How many calls to try first.
+            step: The factor to raise or lower that by until the figure lies between two probes.
         """
         self.side = side
         self.low = 0
@@ -127,7 +127,7 @@ class _Search:
         return self.high - self.low <= max(1, self.high // RESOLUTION)
 
     def probe(self, seconds: float) -> None:
-        """Try the next number of calls; one that fails is tried again, as others use the CPU."""
+        """Try the next number of calls; retry a failure, because other processes use the CPU."""
         if _carries(self.side, self.next, seconds):
             self.low = self.next
         elif self._failures + 1 < TRIES:
@@ -160,7 +160,7 @@ def _capacity(size: Size, cpu: Row) -> Row:
         guesses = {search.side: search.low for search in searches}
         step = NEXT_STEP
     row = row_of("calls that one core carries", "calls", found["ours"], found["bare"], bound=BOUND)
-    # Here more is better, so the sides change places in the ratio and back in the table.
+    # More is better here, so the sides are swapped in the ratio and swapped back in the table.
     return replace(row, bare=row.ours, ours=row.bare or 0.0, bare_p99=None, ours_p99=None)
 
 

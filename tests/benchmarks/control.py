@@ -1,9 +1,9 @@
-"""Load 9: what the contract of interruption costs.
+"""Load 9: the cost of the interruption contract.
 
-Three things: a turn without tools against the bare stream of the same model; the verb ``cancel``,
-to its receipt and until all has settled, against a cancel scope of bare trio; and a record of the
-history against a commit in bare SQLite.  No bound was given for them: these are what was measured
-on two cores that others kept busy (load average 2 to 7, Python 3.11), with room.
+It measures a turn without tools against the bare stream of the same model; the verb ``cancel``, to
+its receipt and until everything has settled, against a cancel scope of bare trio; and a record of
+the history against a commit in bare SQLite. The bounds are measurements on two busy cores (load
+average 2 to 7, Python 3.11), with some room.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from ._measure import Row, Size
 from ._process import logs_to_nowhere
 
 ANSWER_BOUND = 8.0
-"""A turn took 2.6 to 6.6 times as long as the bare stream.  Most of it is the call's, not the
-loop's: each piece is written down, and told twice, as what was generated and as what was read."""
+"""A turn took 2.6 to 6.6 times as long as the bare stream. Most of it is the call, not the loop:
+each piece is recorded, and published twice, as generated and as read."""
 
 PLAIN_BOUND = 2.0
 """The loop and the node took 1.1 to 1.9 times as long as a plain function in their place."""
 
 CANCEL_BOUNDS = {"receipt": 50.0, "over": 40.0, "settled": 40.0}
-"""They took 20 to 28, 8 to 14 and 11 to 24 times as long, with 1 call and with 50.  In time that is
-0.6 to 0.9 ms to the receipt and 1.5 to 9 ms until all has settled, at the median.  The 99th
-percentile is told and not judged: it tells how long others had the cores."""
+"""They took 20 to 28, 8 to 14 and 11 to 24 times as long, with 1 call and with 50. That is a median
+of 0.6 to 0.9 ms to the receipt and 1.5 to 9 ms until everything has settled. The 99th percentile is
+shown but not judged: it depends on the load of the machine."""
 
 RECORD_BOUND = 2.0
 """A record took 1.11 to 1.14 times as long as the commit alone."""

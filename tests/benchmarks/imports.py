@@ -1,8 +1,8 @@
-"""Load 7: what it costs to import ``bargein``'s ``bridge``, ``nodes`` and ``routes``.
+"""Load 7: the cost of importing ``bargein``'s ``bridge``, ``nodes`` and ``routes``.
 
-It is held against the four dependencies.  The front modules of pydantic and websockets are empty
-until a name is asked for, so the names that any program with models and a server needs are asked
-for.  Modules are compiled beforehand on both sides, and CPU time is taken, as others use the CPU.
+The baseline is the four dependencies. The top modules of pydantic and websockets load names lazily,
+so the baseline imports the names that any program with models and a server needs. Modules are
+compiled beforehand on both sides, and CPU time is measured, because other processes use the CPU.
 """
 
 from __future__ import annotations

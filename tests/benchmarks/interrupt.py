@@ -1,7 +1,7 @@
 """Load 3: from the interrupt to the node's ``finally``.
 
 Every conversation sends a chunk every 20 ms.  One at a time is interrupted, at a random moment of
-its 20 ms, and set going again.
+its 20 ms, and started again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUND_S = 1.5
 
 
 class Node:
-    """Sends a chunk every 20 ms, and takes the time when it is cut."""
+    """Sends a chunk every 20 ms, and records the time when it is interrupted."""
 
     start: type = Start
     stop: type = Stop
@@ -49,7 +49,7 @@ class Node:
             self.over.set()
 
     async def interrupted(self, publish: Callable[[object, str], object]) -> float:
-        """Interrupt it, wait for its ``finally``, and return how long that took, in µs."""
+        """Interrupt the node, wait for its ``finally``, and return how long that took, in µs."""
         self.over, self.running = trio.Event(), trio.Event()
         began = perf_counter_ns()
         publish(self.stop(), "caller")
@@ -75,7 +75,7 @@ async def timed(pairs: Sequence[tuple[Node, Any]], interrupts: int) -> list[floa
     began_s = trio.current_time()
     for number in range(interrupts):
         if samples and trio.current_time() > began_s + ROUND_S:
-            break  # the machine is too slow for the load, and says so by its figures
+            break  # the machine is too slow for the load; the figures show it
         await trio.sleep(chance.uniform(0, 0.006))
         node, publish = pairs[number * 7 % len(pairs)]
         samples.append(await node.interrupted(publish))

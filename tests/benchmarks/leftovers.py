@@ -1,7 +1,6 @@
-"""Load 4: how many chunks reach a sink after the interrupt.  It has to be none.
+"""Load 4: how many chunks reach a sink after the interrupt, which must be none.
 
-It is held against a bus that gives each chunk a task: what was published goes out, whatever
-happened since.
+The baseline is a bus that gives each chunk a task and sends it whatever happened since.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ BURST = 200
 SENT_FIRST = 10
 SLOW_S = 0.002
 SETTLE_S = 0.05
-"""How long nothing may come before everything counts as come; a slow sink takes 2 ms."""
+"""How long nothing has to come before a run counts as over, in seconds; a slow sink takes 2 ms."""
 
 Generate = Callable[[object], AsyncGenerator[Any, None]]
 
 
 @dataclass
 class _Sink:
-    """Counts the chunks that begin to be sent after the interrupt."""
+    """Counts the chunks whose sending starts after the interrupt."""
 
     takes_s: float = 0.0
     sent: int = 0
@@ -58,11 +57,11 @@ class _Sink:
             self.ready.set()
 
     def interrupted(self) -> None:
-        """Count from here; called in the step of the interrupt, right after it."""
+        """Start counting; called right after the interrupt, in the same step."""
         self.interrupted_s = perf_counter()
 
     async def settled(self) -> None:
-        """Wait until no more comes."""
+        """Wait until nothing more comes."""
         seen = -1
         while seen != self.sent:
             seen = self.sent
@@ -106,7 +105,7 @@ async def _bus(sink: _Sink, generate: Generate) -> None:
 
 
 class _CountingLine(Line):
-    """A line that counts what is played once it was told to clear."""
+    """A line that counts what is played."""
 
     def __init__(self, sink: _Sink) -> None:
         super().__init__()

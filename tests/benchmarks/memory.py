@@ -1,7 +1,7 @@
-"""Load 6: the memory of a call that idles, and of one that talks.
+"""Load 6: the memory of an idle call, and of a talking one.
 
-Each figure comes from a process of its own, as memory that was used once is not given back.  Run as
-a module it is that process: ``memory ours talking 300 rss 2.0`` prints bytes per call.
+Each figure comes from a process of its own, because a process does not return memory that it has
+used. This module is that process: ``memory ours talking 300 rss 2.0`` prints bytes per call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._talk import BEGINNING_S, Line, begins_at_s, hold
 WARM_CALLS = 20
 
 OPENING_S = 0.002
-"""What a call may take to open, on a slow machine."""
+"""How long a call may take to open on a slow machine, in seconds."""
 
 KB = 1000.0
 
@@ -55,14 +55,14 @@ def _row(state: str, meter: str, bound: float, size: Size) -> Row:
 
 
 def measured_bytes(side: str, state: str, calls: int, meter: str, seconds: float) -> float:
-    """Return what a call takes, ``idle`` or ``talking``, in a process of its own."""
+    """Return the bytes of a call, ``idle`` or ``talking``, measured in a process of its own."""
     asked = (side, state, str(calls), meter, str(seconds))
     printed = run_python("-m", "tests.benchmarks.memory", *asked)
     return float(printed)
 
 
 def used_bytes(meter: str) -> int:
-    """Return what this process uses, by ``tracemalloc`` or ``rss``."""
+    """Return the bytes that this process uses, by ``tracemalloc`` or ``rss``."""
     gc.collect()
     return tracemalloc.get_traced_memory()[0] if meter == "tracemalloc" else resident_bytes()
 

@@ -1,8 +1,8 @@
-"""Load 15: what a provider costs beside a bare WebSocket loop that does the same.
+"""Load 15: the cost of a provider compared with a bare WebSocket loop that does the same.
 
-The provider is a fake of ``bargein.fakes`` in a process of its own, over real sockets.  The ear is
-Deepgram's, which gets 80 ms in a message; the voice is Cartesia's, which sends the sound of a word
-and its times in one each.  Both sides send and decode the same messages.
+The provider is a fake of ``bargein.fakes`` in a process of its own, over real sockets. The ear is
+Deepgram's, which gets 80 ms per message; the voice is Cartesia's, which sends the audio of a word
+and its times in separate messages. Both sides send and decode the same messages.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ EAR_BOUND = 1.45
 
 VOICE_BOUND = 1.8
 """A piece, with the message of its words' times, took 1.45 and 1.50 times the CPU, in runs of eight
-rounds on two busy cores: three tasks deal with it, where the bare loop is one."""
+rounds on two busy cores: three tasks handle it; the bare loop is one task."""
 
 
 @contextmanager
 def providers(*asked: str) -> Iterator[tuple[str, str]]:
-    """Run the fakes while the block runs, and give the addresses of the ear and the voice.
+    """Run the fakes while the block runs, and yield the addresses of the ear and the voice.
 
     Args:
         *asked: See `_fake_providers`.
@@ -77,7 +77,7 @@ async def _say_frames(send: Callable[[bytes], Awaitable[None]], frames: int) -> 
 
 
 async def bare_ear(url: str, frames: int) -> None:
-    """Have one turn heard by a bare loop."""
+    """Send one turn from a bare loop."""
     async with (
         open_bare(f"{url}/v2/listen", Authorization="Token k") as socket,
         trio.open_nursery() as nursery,
@@ -97,7 +97,7 @@ async def bare_ear(url: str, frames: int) -> None:
 
 
 async def our_ear(url: str, frames: int) -> None:
-    """Have one turn heard by `DeepgramFlux`."""
+    """Send one turn through `DeepgramFlux`."""
     async with (
         DeepgramFlux(api_key="k", url=url).open_stream() as stream,
         trio.open_nursery() as nursery,
@@ -110,7 +110,7 @@ async def our_ear(url: str, frames: int) -> None:
 def _ear_us(
     hear: Callable[[str, int], Awaitable[None]], url: str, streams: int, frames: int
 ) -> list[float]:
-    """Return the CPU that a frame took, in µs."""
+    """Return the CPU time per frame, in µs."""
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
@@ -132,7 +132,7 @@ def _asked(number: int, text: str, *, more: bool) -> str:
 
 
 async def bare_voice(url: str) -> float:
-    """Have all sentences said at once by a bare loop; return the CPU of a piece, in µs."""
+    """Have all sentences said at once by a bare loop; return the CPU time per piece, in µs."""
     async with open_bare(f"{url}/tts/websocket", **CARTESIA) as socket:
         began_s = time.process_time()
         for number in range(UTTERANCES):
@@ -158,7 +158,7 @@ async def bare_voice(url: str) -> float:
 
 
 async def our_voice(url: str) -> float:
-    """Have all sentences said at once by `CartesiaVoice`; return the CPU of a piece, in µs."""
+    """Have all sentences said at once by `CartesiaVoice`; return the CPU time per piece, in µs."""
     voice = CartesiaVoice("joe", api_key="k", url=url)
     pieces = 0
 
@@ -170,12 +170,12 @@ async def our_voice(url: str) -> float:
             said = []
             while (piece := await context.receive()) is not None:
                 said.append(piece)
-                # The times of words come as a piece of their own, without sound.
+                # Word times come in a separate piece without audio.
                 pieces += isinstance(piece, SpeechPiece) and bool(piece.pcm)
 
     async with voice.open():
         async with voice.open_context(VoiceStyle()) as context:
-            await context.send("Hello.")  # the line is open behind it
+            await context.send("Hello.")  # opens the line before the measurement
         began_s = time.process_time()
         async with trio.open_nursery() as nursery:
             for _ in range(UTTERANCES):

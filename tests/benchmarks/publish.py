@@ -1,7 +1,7 @@
-"""Load 1: what it costs to publish an event to a route whose stages do not wait.
+"""Load 1: the cost of publishing an event to a route whose stages do not wait.
 
-Each sample is the mean of a batch, since a single publication is hardly longer than the clock's
-own reading.
+Each sample is the mean of a batch, since a single publication hardly takes longer than reading the
+clock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Handler = Callable[[Any], None]
 
 
 def _take(message: Any) -> None:
-    """Do what a cheap handler does: look at the event."""
+    """Read the event, like a cheap handler."""
     _ = message.event.number
 
 

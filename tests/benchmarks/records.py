@@ -1,8 +1,8 @@
-"""Load 8: how long a call is held up while an entry of its history is written down.
+"""Load 8: how long a call is blocked while an entry of its history is saved.
 
-It is held against appending the same JSON to an open file: what any durable record costs at least;
-and, as a part of load 9, against putting it into a table of SQLite.  The thread's checkpoints run
-beside it as they do in a call.
+The baseline is appending the same JSON to an open file, the least that any durable record costs,
+and, as a part of load 9, inserting it into a table of SQLite. The conversation's checkpoints run
+meanwhile, as in a call.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ CREATE TABLE entries (
 _PUT = "INSERT OR REPLACE INTO entries VALUES ('bench', ?, ?)"
 
 Side = Callable[[str, int], Awaitable[list[float]]]
-"""Writes, into a folder, what so many turns change, and returns how long each write took, in µs."""
+"""Writes the changes of a number of turns into a folder; returns how long each took, in µs."""
 
 
 def _turn(history: History, number: int) -> None:
-    """Do what a turn with one tool does to a history: eight changes."""
+    """Change a history as a turn with one tool does: eight changes."""
     id = f"call_{number}"
     text = "I have looked it up for you. " * 4
     history.add_user("Would you look up when the next train to Cologne leaves, please?")
@@ -66,7 +66,7 @@ async def _timed(write: Callable[[int, Entry], None], turns: int) -> list[float]
     for number in range(turns):
         _turn(history, number + 1)
         if not number % TURNS_A_BATCH:
-            await trio.sleep(0.001)  # lets a checkpoint that is due begin
+            await trio.sleep(0.001)  # lets a due checkpoint start
     assert len(samples) == turns * WRITES_A_TURN
     return samples
 
@@ -81,7 +81,7 @@ async def _bare(folder: str, turns: int) -> list[float]:
 
 
 async def _sqlite(folder: str, turns: int) -> list[float]:
-    """Insert and commit each record; SQLite itself sees to checkpoints, as it does by default."""
+    """Insert and commit each record; SQLite runs its checkpoints, as by default."""
     with closing(sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -113,11 +113,11 @@ def _against(bare_side: Side, size: Size) -> tuple[list[list[float]], list[list[
 
 
 def against_sqlite(size: Size, *, bound: float) -> Row:
-    """Return how a write compares with one of SQLite's own.
+    """Compare a write with a bare write to SQLite.
 
     Args:
-        size: How much is run.
-        bound: How many times as long it may take, of the same JSON.
+        size: How much to run.
+        bound: The limit, as a multiple of writing the same JSON.
     """
     return row_of(
         "a record, to a commit in bare SQLite", "us", *_against(_sqlite, size), bound=bound
@@ -132,8 +132,8 @@ def rows(size: Size) -> list[Row]:
         "an entry of a history, to a line of a file", "us", bare, ours, bound=None,
         note=f"longest of {sum(map(len, ours))}: {max(told):.0f} us",
     )  # fmt: skip
-    # Of a process that shares its cores, the slowest writes of a hundred are those during which it
-    # did not run at all; so the 95th percentile is judged.
+    # On shared cores the slowest writes in a hundred are those during which the process did not run
+    # at all, so the 95th percentile is judged.
     left, right = (quantile(list(chain.from_iterable(side)), 0.95) for side in (bare, ours))
     late = Row(
         name="the same, at its 95th percentile", unit="us", bare=left, bare_p99=None,

@@ -1,7 +1,7 @@
-"""Load 10: what talking calls cost over real sockets, with their client on another core.
+"""Load 10: the cost of talking calls over real sockets, with their client on another core.
 
-Held against the sum of what the same calls cost without a socket and of a bare loop on the same
-Sans-I/O protocol that takes and gives the same bytes.
+The baseline is the sum of the same calls without a socket and of a bare loop on the same Sans-I/O
+protocol that receives and sends the same bytes.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ._measure import Row, Size
 from ._process import ROOT
 
 SETTLE_S = 6.0
-"""The last call begins to talk 3.5 s after it was opened, and some words are heard by then."""
+"""How long to wait before measuring, in seconds: the last call talks 3.5 s after it was opened."""
 
 OPENING_S = 0.01
 BOUND = 1.2
 MEMORY_BOUND_KB = 150.0
 POSITION_EVERY_S = 0.25
-"""How often the page and ``bargein.client`` tell how far they have played."""
+"""How often the page and ``bargein.client`` report their position, in seconds."""
 
 PING_EVERY_S = 3.0
-"""How often the page tells how many messages it has got, which the server keeps until then."""
+"""How often the page acknowledges messages, which the server keeps until then, in seconds."""
 
 _MICROPHONE = b"\x82\xfe" + struct.pack("!H", 640) + bytes(4) + bytes(640)
 _HANDSHAKE = (
@@ -53,7 +53,7 @@ def _text(fields: dict[str, object]) -> bytes:
 
 @dataclass
 class _Heard:
-    """What one client got."""
+    """What one client received."""
 
     audio_bytes: int = 0
     received: int = 0
@@ -61,7 +61,7 @@ class _Heard:
 
 
 class _Client:
-    """Many callers on one trio loop, as cheap as they can be: the server is what is measured."""
+    """Many callers on one trio loop, as cheap as possible, because the server is measured."""
 
     def __init__(self, port: int, calls: int) -> None:
         self.port = port
@@ -69,7 +69,7 @@ class _Client:
         self.heard = [_Heard() for _ in range(calls)]
 
     def forget(self) -> None:
-        """Count anew."""
+        """Start counting again."""
         for heard in self.heard:
             heard.texts.clear()
 
@@ -130,7 +130,7 @@ class _Client:
 
 
 class _Server:
-    """A process that is measured, on a core of its own where there are two."""
+    """A measured process, on its own core if there are two."""
 
     def __init__(self, *arguments: str) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
@@ -157,11 +157,11 @@ class _Server:
 @dataclass
 class _Figure:
     cpu_ms: float
-    """Of CPU, a call and second."""
+    """CPU time per call and second."""
     memory_kb: float
-    """Of a call of the second half: what the first calls load is no call's."""
+    """Memory per call of the second half, because the first calls also load code."""
     texts: list[str]
-    """What the clients were sent in the time that was measured."""
+    """The texts that the clients got during the measurement."""
     seconds: float
 
 

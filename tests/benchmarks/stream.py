@@ -1,7 +1,6 @@
 """Load 2: a thousand chunks through ``.stream().broadcast()`` to a sink.
 
-The node yields without ever waiting, and its chunks are made beforehand, so that nothing hides
-what the way of a chunk costs.
+The node never waits, and its chunks are made beforehand, so that nothing hides the cost of a chunk.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ async def _generate(_: object) -> AsyncGenerator[Chunk, None]:
 
 
 class _Sink:
-    """Counts chunks, and tells when the last has come."""
+    """Counts chunks, and sets an event at the last one."""
 
     def __init__(self) -> None:
         self.all_came = trio.Event()

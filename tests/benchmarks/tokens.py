@@ -1,9 +1,9 @@
-"""Load 10: what a token costs in a text call that is saved, by how long its answer is.
+"""Load 10: the cost of a token in a saved text call, for long and short answers.
 
-Each piece of an answer is with the operating system before it is told.  Written anew with each
-token, an answer of ten thousand would cost a hundred times what one of a hundred does; so the cost
-in a long answer is held against that in short ones, of the same number of tokens.  Reading what a
-killed process has left is held the same way.
+Each piece of an answer is written to the operating system before it is published. If the whole
+answer were written for each token, one of ten thousand tokens would cost a hundred times as much
+per token as one of a hundred. So the cost in a long answer is compared with that in short ones with
+the same number of tokens in all. Reading the files of a killed process is compared in the same way.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ READ_SHORT = 1_000
 TOKEN = "word "
 
 WRITE_BOUND = 1.5
-"""A token of the long answer took 0.9 to 1.1 times as long as one of the short ones, with others on
-the same two cores.  With the whole answer written for each token it took 6 times as long."""
+"""A token of the long answer took 0.9 to 1.1 times as long as one of the short ones, on two shared
+cores. With the whole answer written for each token it took 6 times as long."""
 
 READ_BOUND = 1.5
-"""It took 0.6 to 0.75 times as long a token, as opening the file counts more for the short one."""
+"""A token took 0.6 to 0.75 times as long, because opening the file counts more for a short
+answer."""
 
 
 class _Reader:
-    """The side of a caller who reads."""
+    """A caller who reads."""
 
     audio = False
     sample_rate_hz = 24_000
 
     def send(self, message: object) -> None:
-        """Take an event."""
+        """Receive an event."""
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Nothing is played."""
@@ -52,7 +53,7 @@ class _Reader:
 
 
 async def _answers(folder: str, tokens: int) -> list[float]:
-    """Return what a token cost in each of the answers of one call, in µs of CPU."""
+    """Return the cost of a token in each answer of a call, in µs of CPU."""
     samples: list[float] = []
 
     async def generate(_: object) -> AsyncIterator[AgentResponse]:
@@ -80,7 +81,7 @@ def _written(tokens: int) -> list[float]:
 
 
 async def _leave(folder: Path, tokens: int) -> None:
-    """Leave in a folder what a process does that is killed behind the last token of an answer."""
+    """Leave the files of a process that is killed after the last token of an answer."""
     live = folder / "live"
     live.mkdir()
     async with SqliteConversations(live / "calls.db").open_conversation("bench") as conversation:

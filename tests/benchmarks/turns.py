@@ -1,7 +1,7 @@
-"""Load 13: what a turn costs in a long conversation, beside rendering the history for the model.
+"""Load 13: the cost of a turn in a long conversation, without rendering the history for the model.
 
-The same call answers a thousand turns.  Its node asks the model about the last words alone, so what
-is left is ours: the turn, its history, and what is known of it.
+The same call answers a thousand turns. Its node sends the model only the last words, so what is
+left is our own work: the turn, its history and its state.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ._measure import Row, Size, row_of
 
 TURNS = 1_000
 COMPARED = 100
-"""So many turns are held against each other: the first ones, but for a start, and the last ones."""
+"""How many turns are compared: the first ones, after a warm-up, and the last ones."""
 START = 20
 
 BOUND = 1.3
 
 
 class _Model:
-    """Answers each request in a few words; each fourth turn calls a tool first."""
+    """Answers each request in a few words; every fourth turn calls a tool first."""
 
     def __init__(self) -> None:
         self._requests = 0
@@ -51,10 +51,10 @@ async def look_up() -> str:
 
 
 class _Forgetful(ChatNode):
-    """Tells its model nothing."""
+    """Sends its model nothing of the conversation."""
 
     def messages(self, context: object) -> list[dict[str, Any]]:
-        """Return what the model is asked."""
+        """Return a fixed message."""
         return [{"role": "user", "content": "And now?"}]
 
 
@@ -68,7 +68,7 @@ class _Reader:
         self.over = trio.Event()
 
     def send(self, message: Any) -> None:
-        """Take an event."""
+        """Receive an event."""
         if isinstance(message.event, TurnEnded):
             self.over.set()
 
@@ -84,7 +84,7 @@ async def _answer(call: Call) -> None:
 
 
 async def _talk(turns: int) -> list[float]:
-    """Return what each turn has cost, in µs of CPU."""
+    """Return the cost of each turn, in µs of CPU."""
     reader, samples = _Reader(), []
     async with App(_answer).open_call(reader) as call:
         await trio.testing.wait_all_tasks_blocked()
@@ -101,7 +101,7 @@ async def _talk(turns: int) -> list[float]:
 
 def rows(size: Size) -> list[Row]:
     """Run the load."""
-    turns = TURNS if size.publish_rounds > 2 else 4 * COMPARED  # tiny: only whether it runs
+    turns = TURNS if size.publish_rounds > 2 else 4 * COMPARED  # tiny only checks that it runs
     rounds = [trio.run(_talk, turns) for _ in range(max(1, size.publish_rounds // 5))]
     first = [samples[START : START + COMPARED] for samples in rounds]
     last = [samples[-COMPARED:] for samples in rounds]

@@ -1,6 +1,7 @@
-"""Load 16: from a vendor's fact that a voice began to the transport's ``clear()``.
+"""Load 16: the time from a vendor's message that a voice began to the transport's ``clear()``.
 
-The fake ear is in the same loop and notes when it sends the fact, so that both sides bear its cost.
+The fake ear runs in the same loop and records when it sends the message, so that both sides include
+its cost.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from ._process import logs_to_nowhere
 SOUND = b"\x01\x10" * 320
 EVERY_S = 0.02
 TALKS_S = 0.5
-"""How long the agent has talked when the caller begins."""
+"""How long the agent has talked when the caller begins, in seconds."""
 
 BOUND = 5.0
 """It took 4.1 and 4.2 times as long as the loop that only clears: 1.1 ms to 0.25."""
 
 
 class _Flux(FakeDeepgramFlux):
-    """Notes when it tells that a voice began."""
+    """Records when it reports the start of a voice."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +45,7 @@ class _Flux(FakeDeepgramFlux):
 
 
 class _Line:
-    """A caller's side that notes when it is told to clear."""
+    """A caller's side that records when ``clear()`` is called."""
 
     audio = True
     sample_rate_hz = 24_000
@@ -54,13 +55,13 @@ class _Line:
         self.cleared_ns = 0
 
     def send(self, message: object) -> None:
-        """Take an event."""
+        """Receive an event."""
 
     def play(self, utterance: int, pcm: bytes) -> None:
-        """Take audio."""
+        """Receive audio."""
 
     def clear(self, utterance: int, reason: str) -> None:
-        """Note the first time."""
+        """Record the first call."""
         if not self.cleared.is_set():
             self.cleared_ns = perf_counter_ns()
             self.cleared.set()
@@ -110,7 +111,7 @@ async def _ours(flux: _Flux, ear: str, voice: str, line: _Line) -> None:
 
 
 def _measured(side: Any, times: int) -> list[float]:
-    """Return how long it took each time, in ms."""
+    """Return the time of each run, in ms."""
 
     async def once() -> float:
         flux, line = _Flux(), _Line()

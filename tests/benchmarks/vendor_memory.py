@@ -1,7 +1,7 @@
-"""Load 17: the memory of a call whose ear and voice are vendors', while it listens and talks.
+"""Load 17: the memory of a call with vendors' ear and voice, while it listens and talks.
 
-The fakes are in a process of their own, behind TLS; the voice gives its audio at three times real
-time, as vendors do.  Each figure comes from a process of its own, which is this module: ``talking
+The fakes are in a process of their own, behind TLS; the voice sends its audio at three times real
+time, like vendors. Each figure comes from a process of its own, which runs this module: ``talking
 100 rss 1.0 wss://localhost:1 wss://localhost:2`` prints bytes per call.
 """
 
@@ -32,26 +32,27 @@ from .providers import providers
 SPEED = "3"
 WARM_CALLS = 5
 OPENS_WITHIN_S = 0.05
-"""How long a call may take to be open: its ear shakes hands over TLS."""
+"""How long a call may take to open, in seconds, including the TLS handshake of its ear."""
 
 FRAME_S = 0.02
 FRAME = bytes(640)
 
 ANSWER = "It goes on and on, for a sentence or so, and then there is another one. " * 5
-"""For 18 s, as the fake speaks; a model has written it before its first word is heard."""
+"""Lasts 18 s in the fake's voice; a model has written it before its first word is heard."""
 
 LISTENED_S, SPREAD_S, TALKED_S = 3.0, 1.0, 4.0
-"""How long each call listens before it is answered, over how long these beginnings are spread, and
-how much of its answer the last one has played by the measurement; a tenth, where all is tiny."""
+"""How long each call listens before its answer, how far the starts of the answers are spread, and
+how much of its answer the last call has played when measured, in seconds; a tenth of that in the
+tiny size."""
 
 CHUNK_S = 0.08
-"""How long a piece is that a player gets."""
+"""The length of a piece for the player, in seconds."""
 
 BOUNDS = {"listening": 240.0, "talking": 450.0}
-"""A call took 200 and 180 kB, allocated and resident, and one that talks 290 and 260, on two busy
-cores.  66 kB are the two seconds that an ear hears again over another line; the rest of what talks
-is sound that is not heard yet, at most 3 s and a clause: 48 kB a second.  A call that talks with a
-voice of this machine takes 90 (`memory`), without an ear."""
+"""A listening call took 200 and 180 kB, allocated and resident, and a talking one 290 and 260, on
+two busy cores. 66 kB are the two seconds that an ear would hear again over another line. The rest
+of a talking call is audio that is not heard yet, at most 3 s and a clause: 48 kB a second. A
+talking call with a local voice takes 90 kB (`memory`), without an ear."""
 
 
 async def _generate(_: object) -> AsyncIterator[AgentResponse]:
@@ -64,7 +65,7 @@ async def _answer(call: Call) -> None:
 
 
 async def _hold(app: App, opens_s: float, line: Line, talks_at: float) -> None:
-    """Be in a call, and have it answered with a frame of the caller's."""
+    """Hold a call, and have it answered at a frame of the caller."""
     await trio.sleep_until(opens_s)
     async with app.open_call(line) as call:
         call.nursery.start_soon(line.write)
@@ -98,7 +99,7 @@ async def _bytes_per_call(
                 nursery.start_soon(_hold, app, opens_s, line, talks_at)
             frames = scale * (LISTENED_S + SPREAD_S) / FRAME_S
             done = scale * TALKED_S / CHUNK_S if state == "talking" else 0
-            while any(one.frames < frames or one.chunks < done for one in lines):  # noqa: ASYNC110  # it is sound that is awaited
+            while any(one.frames < frames or one.chunks < done for one in lines):  # noqa: ASYNC110  # waits for audio
                 await trio.sleep(FRAME_S)
 
         async with trio.open_nursery() as nursery:

@@ -1,8 +1,8 @@
-"""Load 12: how many calls of functions of ours a thing passes through, counted in the server.
+"""Load 12: how many calls of our functions an action needs, counted in the server.
 
-A count is the same on any machine and however busy it is.  A caller in another thread talks with a
-server over a real socket; every call into our own files is written down, with how deep it lies, in
-the server's thread.  Fake engines stand for the models, so nothing of theirs is counted.
+A count is the same on any machine at any load. A caller in another thread talks with a server over
+a real socket; every call into our own files is recorded in the server's thread, with its depth.
+Fake engines replace the models, so nothing of theirs is counted.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ CUT = "an interrupt"
 TOKEN = "a token of the model"
 TOOL = "a tool call"
 FRAME = "bridge/server/_client_rate_limits.py", "handle"
-"""Where the server takes in a message of the caller's."""
+"""The function that handles a caller's message in the server."""
 TURN_TAKING = "nodes/user_turns/_turn_taking.py"
 TOOL_LOOP = "nodes/_tool_loop.py"
 ANSWER_STEPS = "nodes/_answer_steps.py"
 CLEARED = "bridge/server/_native_transport.py", "clear"
-"""Where the order to drop audio is given to the caller's player."""
+"""The function that tells the caller's player to drop audio."""
 
 
 class Entered(NamedTuple):
-    """One call of a function of ours."""
+    """One call of one of our functions."""
 
     file: str
     name: str
     depth: int
-    """How many functions of ours it lies in."""
+    """How many of our functions it is nested in."""
 
 
 class Trace:
-    """Writes down the calls into our files, of the thread that it runs in."""
+    """Records the calls into our files in its thread."""
 
     def __init__(self) -> None:
         self.calls: list[Entered] = []
@@ -70,7 +70,7 @@ class Trace:
         self._began: int | None = None
 
     def profile(self, frame: FrameType, event: str, arg: object) -> None:
-        """Write down a call; for ``sys.setprofile()``."""
+        """Record a call; for ``sys.setprofile()``."""
         file = frame.f_code.co_filename
         if event == "call" and file.startswith(OURS):
             depth = 0
@@ -81,17 +81,17 @@ class Trace:
             self.calls.append(Entered(file[len(HOUSE) :], frame.f_code.co_name, depth))
 
     def begin(self) -> None:
-        """Mark where something begins."""
+        """Mark the beginning of an action."""
         self._began = len(self.calls)
 
     def end(self, name: str) -> None:
-        """Mark where it ends, and keep what lies between; nothing if nothing has begun."""
+        """Mark the end of an action, and keep the calls since its beginning, if it has one."""
         if self._began is not None:
             self.marked.setdefault(name, []).append(self.calls[self._began :])
             self._began = None
 
     def below(self, file: str, name: str) -> list[list[Entered]]:
-        """Return each call of a plain function, with all that it called."""
+        """Return each call of a plain function, with all calls inside it."""
         found = []
         for index, call in enumerate(self.calls):
             if (call.file, call.name) == (file, name):
@@ -102,7 +102,7 @@ class Trace:
         return found
 
     def until(self, file: str, name: str, since: str) -> list[list[Entered]]:
-        """Return what led to each call of a function, from the outermost one of a file on."""
+        """Return the calls that led to each call of a function, from the first one in a file."""
         found = []
         for index, call in enumerate(self.calls):
             if (call.file, call.name) == (file, name):
@@ -121,7 +121,7 @@ class Trace:
 
 @contextmanager
 def traced() -> Iterator[Trace]:
-    """Write down the calls of this thread within the block."""
+    """Record the calls of this thread within the block."""
     trace = Trace()
     sys.setprofile(trace.profile)
     try:
@@ -131,7 +131,7 @@ def traced() -> Iterator[Trace]:
 
 
 class _Model:
-    """Talks in words, at the pace of a fast model, and first calls a tool so many times."""
+    """Writes words at the pace of a fast model, after a number of tool calls."""
 
     def __init__(self, trace: Trace, tool_calls: int) -> None:
         self._trace = trace
@@ -164,7 +164,7 @@ async def look_up(what: str) -> str:
 
 
 class _VoiceActivity:
-    """Takes what is loud for a voice."""
+    """Treats loud audio as a voice."""
 
     frame_samples = 512
 
@@ -172,14 +172,14 @@ class _VoiceActivity:
         """Forget nothing."""
 
     def probability(self, window: bytes) -> float:
-        """Return how likely a window has a voice."""
+        """Return the probability of a voice in a window."""
         return 0.95 if max(array.array("h", window)) > LOUD / 2 else 0.01
 
 
 class _Ears:
-    """Understands the same words in any audio, and takes each silence for the end of a turn.
+    """Hears the same words in any audio, and treats each silence as the end of a turn.
 
-    The words of the first turn come at once, later ones after so many seconds.
+    The words of the first turn come at once, later ones after `words_s`.
     """
 
     def __init__(self, words_s: float) -> None:
@@ -198,7 +198,7 @@ class _Ears:
 
 
 class _Voice:
-    """Gives pieces of 200 ms at three times real time, as those of vendors do."""
+    """Yields pieces of 200 ms at three times real time, like vendors."""
 
     sample_rate_hz = 24_000
     name = "fake"
@@ -233,7 +233,7 @@ async def _talk(caller: Caller) -> None:
 def _traced(
     talk: Callable[[Caller], Awaitable[None]], mode: Literal["text", "audio"], words_s: float = 9.0
 ) -> Trace:
-    """Serve one call, and return what was called in the server's thread."""
+    """Serve one call, and return the trace of the server's thread."""
     url: list[str] = []
     opened = threading.Event()
     token: list[trio.lowlevel.TrioToken] = []
@@ -275,13 +275,13 @@ def _traced(
 
 
 class _Reader:
-    """A caller who reads: takes everything."""
+    """A caller who reads."""
 
     audio = False
     sample_rate_hz = 24_000
 
     def send(self, message: object) -> None:
-        """Take an event."""
+        """Receive an event."""
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Nothing is played."""
@@ -291,7 +291,7 @@ class _Reader:
 
 
 def _cuts() -> list[list[Entered]]:
-    """Interrupt a node of a call that reads, and return what lies before its clean-up each time."""
+    """Interrupt a node in a text call, and return the calls before its clean-up each time."""
 
     async def main() -> None:
         async with App(answer).open_call(_Reader()) as call:
@@ -321,14 +321,14 @@ def _cuts() -> list[list[Entered]]:
 def rows(size: Size) -> list[Row]:
     """Run the load."""
     with logs_to_nowhere():
-        cuts = [max(map(len, _cuts()[1:]))]  # the first makes the plan
+        cuts = [max(map(len, _cuts()[1:]))]  # the first one computes the plan
         text, audio = _traced(_type, "text"), _traced(_talk, "audio")
         spoken = _traced(_talk, "audio", words_s=0.05)
     tools = list(map(_tool_way, text.marked[TOOL]))
     frames = list(map(len, audio.below(*FRAME)))
     barge_ins = map(len, audio.until(*CLEARED, since=TURN_TAKING))
     by_words = map(len, spoken.until(*CLEARED, since=TURN_TAKING))
-    tokens = [statistics.fmean(map(len, text.marked[TOKEN][1:]))]  # they share messages
+    tokens = [statistics.fmean(map(len, text.marked[TOKEN][1:]))]  # tokens share messages
     return [
         _row("an interrupt of a text call, to the clean-up", cuts, 15),
         _row("a text token, from the model to the wire", tokens, 46),
@@ -341,7 +341,7 @@ def rows(size: Size) -> list[Row]:
 
 
 def _tool_way(calls: list[Entered]) -> int:
-    """Return how many calls it takes from what the model has asked for to the result it gets."""
+    """Return the number of calls from the model's tool call to its result."""
     own = [call.name if call.file in (TOOL_LOOP, ANSWER_STEPS) else "" for call in calls]
     return own.index("add_result") + 1 - own.index("_call_tools")
 

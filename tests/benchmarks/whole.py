@@ -1,8 +1,8 @@
 """Load 14: what a whole call adds to bare trio and to the engine alone.
 
-A barge-in cuts a node of a call that reads, against the cancel scope of bare trio; and the pieces
-of a plain answer go through a whole call, with its turn, its history and what was heard, against
-the same pieces through the engine.
+A barge-in that interrupts a node in a text call is compared with a cancel scope of bare trio, and
+the pieces of a plain answer through a whole call, with turn, history and playout, with the same
+pieces through the engine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PIECE_GOAL = "the goal is 1.2"
 
 
 class _Reader:
-    """A caller who reads: takes everything."""
+    """A caller who reads."""
 
     audio = False
     sample_rate_hz = 24_000
@@ -44,7 +44,7 @@ class _Reader:
         self.over = trio.Event()
 
     def send(self, message: Any) -> None:
-        """Take an event."""
+        """Receive an event."""
         if type(message.event) is TurnEnded:
             self.over.set()
 
@@ -56,7 +56,7 @@ class _Reader:
 
 
 class _Talker(Node):
-    """Says a word every 20 ms, and takes the time when it is cut."""
+    """Says a word every 20 ms, and records the time when it is interrupted."""
 
     start, stop = UserStoppedSpeaking, UserStartedSpeaking
     chunk = _PIECES[0]

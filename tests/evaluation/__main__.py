@@ -1,8 +1,8 @@
 """Measures turn taking on real audio: ``python -m tests.evaluation``.
 
-A simulated caller with synthesised voices rings the real server, with the offline speech stack, and
-does what callers do.  What is measured is measured in the audio that the caller hears.  Ends with 1
-when a bound is broken.
+A simulated caller with synthesised voices calls the real server with the offline speech stack, and
+behaves like callers. Everything is measured in the audio that the caller hears. Exits with 1 if a
+bound is broken.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 async def play(names: Sequence[str], tell: Callable[[str], None]) -> Found:
-    """Play cases on one server, one after the other, and tell their rows as they come."""
+    """Play cases on one server, one after the other, and report their rows as they come."""
     whole, width = Found(), _width()
     tell("loading voices and models …")
     began_s = time.monotonic()
@@ -72,7 +72,7 @@ async def play(names: Sequence[str], tell: Callable[[str], None]) -> Found:
 
 
 def write(takes: Sequence[Take], out: Path) -> list[Path]:
-    """Draw a picture of each call, and write its recording beside it."""
+    """Draw a picture of each call, and write its recording to the same folder."""
     out.mkdir(parents=True, exist_ok=True)
     pictures = []
     for take in takes:

@@ -1,4 +1,4 @@
-"""The agents that are called."""
+"""The agents that the callers call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STORY = (
     "and he wrote down the weather of each day in a green book. The book is still there, on a "
     "shelf beside the door, and whoever comes by boat writes a line of their own."
 )
-"""Some forty seconds without a word that callers say here."""
+"""About forty seconds without any word that callers say here."""
 
 
 class Teller(ReasoningNode):
@@ -33,7 +33,7 @@ class Teller(ReasoningNode):
 
 
 class Clerk(ReasoningNode):
-    """Repeats what was said, and then goes on for long, or not."""
+    """Repeats what was said, and then says `rest`."""
 
     def __init__(self, rest: str = "") -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Clerk(ReasoningNode):
 
 
 async def tell(call: Call) -> None:
-    """Answer with the story, at once."""
+    """Answer a call with the story at once."""
     teller = Teller()
     (
         call.bridge(teller)
@@ -61,7 +61,7 @@ async def tell(call: Call) -> None:
 
 
 def repeat(rest: str = "") -> Any:
-    """Return an answer that greets, repeats what is said, and goes on with `rest`."""
+    """Return an answer function that greets, repeats what is said, and continues with `rest`."""
 
     async def answer(call: Call) -> None:
         clerk = Clerk(rest)
@@ -78,11 +78,11 @@ def repeat(rest: str = "") -> Any:
 
 
 class Searching:
-    """A model that asks for the tool each time, and an answer that uses it in silence.
+    """A model that calls a tool, and an answer function that runs it silently.
 
     Attributes:
         began_s: When each run of the tool began, in seconds of trio's clock.
-        ended_s: When it ended.
+        ended_s: When each run ended.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Searching:
         self._asked = 0
 
     async def stream(self, messages: Any, *, tools: Any = ()) -> AsyncIterator[Any]:
-        """Ask for the search first, and then say something each time."""
+        """Call the search first, and then answer each request."""
         await trio.lowlevel.checkpoint()
         self._asked += 1
         if self._asked == 1:
@@ -104,7 +104,7 @@ class Searching:
 
         @tool
         async def search() -> str:
-            """Search for a long time, without a word."""
+            """Search for a long time without speaking."""
             self.began_s.append(trio.current_time())
             try:
                 await trio.sleep(30)

@@ -1,4 +1,4 @@
-"""What calls are judged by: rows made of what was found in them."""
+"""Judges calls: makes rows from what was found in them."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from ._row import Row, decided
 from ._stage import Take
 
 GAP_MS = 300
-"""Longest gap that an acknowledgement may make (issue 4)."""
+"""The longest gap that an acknowledgement may cause."""
 
 DEAD_AIR_MS = 800
-"""Longest silence that a cough may make (issue 4)."""
+"""The longest silence that a cough may cause."""
 
 SILENT_MS = 300
-"""Longest time from the caller's first sound to the last of an agent that is interrupted."""
+"""The longest time from the caller's first sound to the last sound of an interrupted agent."""
 
 
 @dataclass
 class Found:
-    """What a case has found."""
+    """The calls and rows of a case."""
 
     rows: list[Row] = field(default_factory=list)
     takes: list[Take] = field(default_factory=list)
 
     def add(self, take: Take, *rows: Row) -> None:
-        """Keep a call and the rows that were made of it; they tell its verdict."""
+        """Add a call and its rows, which hold its verdict."""
         self.takes.append(take)
         self.rows += rows
         take.rows.extend(rows)
 
 
 def problems(take: Take) -> str:
-    """Return what went wrong in a call, for a person; empty if nothing did."""
+    """Return what went wrong in a call, as text; empty if nothing did."""
     return "; ".join(take.result.problems)
 
 
-# --- what is meant to leave the agent speaking ---------------------------------------------------
+# --- sounds that should not stop the agent -------------------------------------------------------
 
 
 def leaves_speaking(aside: Aside) -> bool:
-    """Whether a sound cost nothing but a gap."""
+    """Whether a sound caused nothing but a gap."""
     silent = aside.utterance is None or aside.is_cut
     return not silent and not aside.lost_s and not aside.turns and not aside.model_calls
 
@@ -68,8 +68,8 @@ def aside_row(case: str, take: Take, aside: Aside, *, dead_air: bool = False) ->
         case: The case.
         take: Its call.
         aside: What the sound did.
-        dead_air: Whether the silence that the caller heard is judged, by the bound of a cough;
-            else the gap that was made, by that of an acknowledgement.
+        dead_air: Whether to judge the silence that the caller heard, by the bound of a cough;
+            otherwise the gap is judged, by the bound of an acknowledgement.
     """
     figure_s = aside.dead_air_s if dead_air else aside.gap_s
     is_over = aside.utterance is None or aside.is_cut
@@ -98,7 +98,7 @@ def _became_of(aside: Aside) -> str:
 
 
 def asides_rows(case: str, what: str, take: Take) -> list[Row]:
-    """Return a row for all sounds of a call, and one more for each that broke a bound."""
+    """Return a row for all sounds of a call, and another one for each that broke a bound."""
     rows = [aside_row(case, take, aside) for aside in take.result.asides]
     good = [row for row in rows if row.passed]
     bad = [row for row in rows if not row.passed]
@@ -119,14 +119,14 @@ def asides_rows(case: str, what: str, take: Take) -> list[Row]:
     return [whole, *bad]
 
 
-# --- what is meant to interrupt -------------------------------------------------------------------
+# --- interruptions --------------------------------------------------------------------------------
 
 
 def cut_row(case: str, take: Take, cut: Cut, word: str) -> Row:
-    """Return the row of an interruption, which must be understood by one of its words.
+    """Return the row of an interruption, in whose transcript one of its words must occur.
 
-    Its figure is the time from the caller's first sound to the agent's silence: it is held before
-    it is known what the caller wants, and may go on for a moment before it is cut.
+    Its figure is the time from the caller's first sound to the agent's silence: the agent is held
+    before it is known what the caller wants, and may go on for a moment before it is interrupted.
     """
     heard = [text for at_s, text in take.result.transcripts if at_s > cut.said.from_s]
     understood = any(word in text.lower() for text in heard)
@@ -152,7 +152,7 @@ def cut_row(case: str, take: Take, cut: Cut, word: str) -> Row:
 
 
 def _silent_after_s(take: Take, cut: Cut) -> float | None:
-    """Return the time from the caller's first sound to the first silence that was made for it."""
+    """Return the time from the caller's first sound to the first silence that it caused."""
     if cut.latency_s is None or cut.utterance is None:
         return None
     recording, from_s = take.result.recording, cut.said.from_s
@@ -163,15 +163,15 @@ def _silent_after_s(take: Take, cut: Cut) -> float | None:
     return cut.latency_s
 
 
-# --- what goes on beside the caller ---------------------------------------------------------------
+# --- background sounds ----------------------------------------------------------------------------
 
 
 def stretch_row(
     case: str, what: str, take: Take, from_s: float, until_s: float, bound_ms: float | None
 ) -> Row:
-    """Return the row of a stretch of a call in which the agent speaks and nobody else does.
+    """Return the row of a stretch of a call in which only the agent speaks.
 
-    Its figure is for how long the agent was held, all in all.
+    Its figure is how long the agent was held in all.
     """
     recording = take.result.recording
     numbers = {span.utterance for span in recording.spans}
@@ -196,7 +196,7 @@ def stretch_row(
 
 
 def about(take: Take, from_s: float, until_s: float) -> list[Decision]:
-    """Return what was decided of the agent's speech in a stretch of a call."""
+    """Return the decisions about the agent's speech in a stretch of a call."""
     return [
         each
         for each in take.result.decisions
@@ -215,7 +215,7 @@ class Pause:
 
     length_s: float
     cut_in: bool
-    """Whether the agent was heard in it, or right behind it."""
+    """Whether the agent was heard in it or right after it."""
     line: str
 
 
@@ -226,7 +226,7 @@ def pauses_of(
 
     Args:
         take: The call.
-        plans: Of each line the length of its pauses, and where in its sound they begin.
+        plans: For each line, the length of its pauses, and where in its audio they begin.
         slack_s: How long after a pause the agent still counts as cutting in.
     """
     recording, found = take.result.recording, []
@@ -279,7 +279,7 @@ def _split(parts: Sequence[Parts], share: float) -> str:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """Return the value below which a share of ordered values lies; the middle one for a half."""
+    """Return a quantile of ordered values; the median for 0.5."""
     if share == 0.5:
         return statistics.median(ordered)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -1,7 +1,7 @@
-"""What a microphone hears beside its caller, and what a telephone line leaves of it.
+"""What a microphone hears besides its caller, and what a telephone line does to it.
 
-Each is made for one call and takes its frames in order: 20 ms of PCM16 mono 16 kHz.  Levels are the
-root of the mean square, in dB of full scale (dBFS); the callers' speech lies near -22.
+Each room is made for one call and gets its frames in order: 20 ms of PCM16 mono 16 kHz. Levels are
+root mean squares in dB of full scale (dBFS); the callers' speech is near -22.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def at_level(sound: Sound, db: float) -> Sound:
 
 
 def pink_noise(seconds: float, seed: int = 1) -> Sound:
-    """Return noise whose power falls with its frequency, as that of rooms and streets does.
+    """Return noise whose power falls with frequency, like that of rooms and streets.
 
-    It lies between 50 Hz and 7 kHz and repeats without a seam.
+    It covers 50 Hz to 7 kHz and repeats seamlessly.
     """
     length = round(seconds * RATE_HZ)
     spectrum = np.fft.rfft(np.random.default_rng(seed).standard_normal(length))
@@ -60,7 +60,7 @@ def sound_of(pcm: bytes) -> Sound:
 
 
 def talk(speakers: Sequence[bytes]) -> Sound:
-    """Return people who talk at the same time, each at the same level, over and over.
+    """Return people who talk at the same time at the same level, over and over.
 
     Args:
         speakers: What each says: PCM16 mono 16 kHz.
@@ -79,7 +79,7 @@ def _pcm(sound: Sound) -> bytes:
 
 @dataclass(frozen=True)
 class Step:
-    """From when on something is as loud as this."""
+    """A level from a time on."""
 
     from_s: float
     db: float
@@ -91,10 +91,10 @@ def _db_at(steps: Sequence[Step], at_s: float) -> float:
 
 
 def beside(sound: Sound, steps: Sequence[Step]) -> Room:
-    """Return a room in which a sound goes on beside the caller, at a level that changes.
+    """Return a room with a background sound whose level changes.
 
     Args:
-        sound: It is repeated for as long as the call lasts.
+        sound: The sound, repeated during the call.
         steps: Its level in dBFS; their times count from the first frame.
     """
     sound = at_level(sound, 0)
@@ -114,13 +114,14 @@ def beside(sound: Sound, steps: Sequence[Step]) -> Room:
 def echo(
     played: Callable[[], Sequence[Hearable]], steps: Sequence[Step], delay_s: float = 0.12
 ) -> Room:
-    """Return a room in which the microphone hears the agent's voice again, later and softer.
+    """Return a room with an echo: the microphone hears the agent's voice later and softer.
 
     Args:
-        played: What the caller's loudspeaker played until now: spans of PCM16 mono 24 kHz.
-        steps: How loud it comes back, in dB of how loud it was played; times count from the first
-            frame.
-        delay_s: How late, from the loudspeaker's clock to the microphone's: 20 ms at least.
+        played: Returns what the caller's loudspeaker has played: spans of PCM16 mono 24 kHz.
+        steps: The level of the echo relative to what was played, in dB; times count from the first
+        frame.
+        delay_s: The delay from the loudspeaker's clock to the microphone's, in seconds; at least
+        0.02.
     """
     began_s: float | None = None
 
@@ -141,7 +142,7 @@ _MARGIN = 48
 
 
 def _heard_at(spans: Sequence[Hearable], at_s: float, length: int) -> Sound:
-    """Return so many samples at 16 kHz of what was played from a moment on."""
+    """Return samples at 16 kHz of what was played from a moment on."""
     count = round(length * 1.5)
     window = np.zeros(count + 2 * _MARGIN)
     first_s = at_s - _MARGIN / 24_000
@@ -152,7 +153,7 @@ def _heard_at(spans: Sequence[Hearable], at_s: float, length: int) -> Sound:
             at = max(0, start)
             window[at : at + len(piece)] = piece[: len(window) - at]
         if start <= 0:
-            break  # older ones were over by then
+            break  # older spans were over by then
     smooth = np.convolve(window, _low_pass(7_000, 24_000, _MARGIN), "valid")
     return np.asarray(np.interp(np.arange(length) * 1.5, np.arange(len(smooth)), smooth))
 
@@ -167,7 +168,7 @@ def _low_pass(cutoff_hz: float, rate_hz: float, reach: int) -> Sound:
 
 
 def telephone() -> Room:
-    """Return a line of 8 kHz in mu-law (ITU-T G.711), between two filters of 3.4 kHz."""
+    """Return an 8 kHz mu-law line (ITU-T G.711) between two 3.4 kHz filters."""
     reach = 32
     kernel = _low_pass(3_400, RATE_HZ, reach)
     before, after = np.zeros(2 * reach), np.zeros(2 * reach)
@@ -191,7 +192,7 @@ _BIAS, _CLIP = 132, 32_635
 
 
 def encode_mu_law(samples: Sound) -> NDArray[np.uint8]:
-    """Return samples as bytes of mu-law."""
+    """Encode samples as mu-law bytes."""
     size = np.minimum(np.abs(samples), _CLIP).astype(np.int64) + _BIAS
     exponent = np.floor(np.log2(size)).astype(np.int64) - 7
     mantissa = (size >> (exponent + 3)) & 15
@@ -200,7 +201,7 @@ def encode_mu_law(samples: Sound) -> NDArray[np.uint8]:
 
 
 def decode_mu_law(code: NDArray[np.uint8]) -> Sound:
-    """Return bytes of mu-law as samples."""
+    """Decode mu-law bytes to samples."""
     bits = ~code.astype(np.int64) & 0xFF
     size = (((bits & 15) << 3) + _BIAS << ((bits >> 4) & 7)) - _BIAS
     return np.where(bits & 0x80, -size, size).astype(np.float64)

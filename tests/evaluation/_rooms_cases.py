@@ -15,10 +15,10 @@ from ._stage import Stage
 from ._talking import CORRECTION
 
 SPEAKS_S = 5.0
-"""How long the agent speaks in each call with noise."""
+"""How long the agent speaks in each call with noise, in seconds."""
 
 STILL_MS = 300
-"""For how long noise may make the agent stand still in that time."""
+"""How long noise may hold the agent in that time, in milliseconds."""
 
 NOISE_DB = (-50, -40, -30)
 TALK_DB = (-60, -50, -40, -30)
@@ -76,7 +76,7 @@ async def talking(stage: Stage) -> Found:
             answer_s=SPEAKS_S,
             title=f"The caller {what}",
         )
-        # Without a bound: it is speech, and one microphone cannot tell whose.
+        # No bound: it is speech, and one microphone cannot tell whose.
         found.add(take, stretch_row("background", what, take, 1.0, SPEAKS_S, None))
     return found
 
@@ -94,14 +94,14 @@ async def echoes(stage: Stage) -> Found:
             answer_s=SPEAKS_S + 1,
             title=f"The caller {what}",
         )
-        # A bound only where an echo is one: at -10 dB the microphone lies on the loudspeaker.
+        # A bound only for realistic echoes: at -10 dB the microphone lies on the loudspeaker.
         bound = STILL_MS if db < -10 else None
         found.add(take, stretch_row("echo", what, take, 0.3, SPEAKS_S, bound))
     return found
 
 
 async def phone(stage: Stage) -> Found:
-    """The caller rings over a telephone line of 8 kHz in mu-law."""
+    """The caller uses an 8 kHz mu-law telephone line."""
     script = [
         await stage.line("ann", "mm-hmm", agent_has_spoken(1.2), longest_gap_s=0.3),
         await stage.line("ann", "okay", agent_has_spoken(3.6), longest_gap_s=0.3),

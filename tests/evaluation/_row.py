@@ -13,10 +13,10 @@ from bargein.rehearsal import Decision, decision_in_words
 
 
 def decided(decisions: Iterable[Decision], most: int = 2) -> str:
-    """Return decisions in words, in their order.
+    """Return decisions in words, in order.
 
     Args:
-        decisions: What was decided.
-        most: How many are told.
+        decisions: The decisions.
+        most: How many to include.
     """
     return "; ".join(decision_in_words(each) for each in list(decisions)[:most])

@@ -1,4 +1,4 @@
-"""Where the cases are played: one server, its models loaded once, and one call after another."""
+"""The stage of all cases: one server whose models are loaded once, and one call after another."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HINT = "A large latte, a cappuccino, a blueberry muffin, an espresso, a croissan
 
 
 class Silent:
-    """A watcher who tells nobody."""
+    """An observer that does nothing."""
 
     def call_began(self, start_s: float, conversation: Conversation) -> None:
         """Hear that the call begins."""
@@ -59,16 +59,16 @@ class Take:
     result: Rehearsal
     notes: Notes
     title: str
-    """What stands above its picture."""
+    """The title of its picture."""
     rows: list[Row] = field(default_factory=list)
-    """What was found in it; stands in its picture."""
+    """Its rows, which the picture shows."""
 
 
 class Stage:
     """Plays calls, one at a time.
 
     Attributes:
-        voices: Who speaks for the callers.
+        voices: The callers' voices.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Stage:
         plays: list[Answer],
         tell: Callable[[str], None],
     ) -> None:
-        """Take a server that is open; see ``open_stage``."""
+        """Use an open server; see ``open_stage``."""
         self.voices = voices
         self._url = url
         self._plays = plays
@@ -100,16 +100,16 @@ class Stage:
         answer_s: float = 8.0,
         title: str = "",
     ) -> Take:
-        """Play a call and return what became of it.
+        """Play a call and return its recording and result.
 
         Args:
-            name: Of its picture.
-            answer: Who answers.
-            script: What the caller says; each line has its sound.
+            name: The name of its picture.
+            answer: The agent that answers.
+            script: The caller's lines, each with its audio.
             room: What else the caller's microphone hears.
-            beside: What the caller does beside speaking.
-            answer_s: How long the call goes on after its last line, at most.
-            title: Stands above its picture; by default made of the name.
+            beside: What the caller does besides speaking.
+            answer_s: The longest time that the call lasts after its last line, in seconds.
+            title: The title of its picture; by default made from the name.
         """
         self._tell(name)
         observer = Observer()
@@ -132,7 +132,7 @@ async def open_stage(tell: Callable[[str], None] = print) -> AsyncIterator[Stage
     """Load everything once and serve on a free port of loopback.
 
     Args:
-        tell: Is told the name of each call as it begins.
+        tell: Called with the name of each call when it begins.
     """
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     plays: list[Answer] = []

@@ -14,12 +14,12 @@ from ._stage import Stage, Take
 
 ASSENTS = ("mm-hmm", "uh-huh", "okay", "yeah", "right")
 HUMLESS = ASSENTS[1:]
-"""Piper cannot hum: of "mm-hmm" it says the letters."""
+"""Piper cannot hum: it spells "mm-hmm"."""
 EVERY_S = 2.4
-"""Speech between two sounds: what is decided by words takes up to two seconds."""
+"""Seconds of speech between two sounds: a decision by words takes up to two seconds."""
 
 STOP_MS = 1000
-"""Longest time from the word to the end of a tool (issue 4)."""
+"""The longest time from the word to the end of a tool, in milliseconds."""
 
 CORRECTION = "No wait, I want a cappuccino instead."
 
@@ -107,7 +107,7 @@ def the_tool_runs(for_s: float) -> Cue:
 
 
 async def stopped_tool(stage: Stage) -> Found:
-    """The caller says "stop" while a tool runs without a word, and "mhm" does nothing to it."""
+    """The caller says "stop" while a tool runs silently, and "mhm" does nothing to it."""
     found = Found()
     for who, text in (("ann", "Stop."), ("joe", "Stop."), ("ben", "No, wait, stop.")):
         model = Searching()
@@ -194,7 +194,7 @@ def _one_turn(take: Take, what: str) -> Row:
 
 
 async def _first_line(conversation: Conversation) -> None:
-    while not conversation.spoken:  # noqa: ASYNC110  # a caller who speaks tells nobody
+    while not conversation.spoken:  # noqa: ASYNC110  # there is no event for a caller who speaks
         await trio.sleep(0.02)
 
 

@@ -1,4 +1,4 @@
-"""Cases about the end of a turn: pauses that are none, and how fast an answer comes."""
+"""Cases about the end of a turn: pauses that do not end it, and the latency of answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._row import Row, decided
 from ._stage import Stage
 
 FALSE_SHARE = 5.0
-"""Most of the pauses, in percent, into which the agent may cut (issue 4)."""
+"""The largest share of pauses in which the agent may cut in, in percent."""
 
 PAUSES_S = (0.3, 0.5, 0.7, 0.9)
 
@@ -26,7 +26,7 @@ HESITATIONS = (
     ("eve", "My sister ... and her husband ... would like ... some tea."),
     ("ben", "The thing is ... that I ordered ... the soup ... not the salad."),
 )
-"""Each is said with pauses of one length; the next line has the next length."""
+"""Each line has pauses of one length; the next line has the next length."""
 
 
 async def hesitation(stage: Stage) -> Found:
@@ -80,7 +80,7 @@ QUESTIONS = (
 
 
 async def answers(stage: Stage) -> Found:
-    """The caller speaks and waits for the answer: how long it takes, and what the time is for."""
+    """The caller speaks and waits for the answer: how long it takes, and where the time goes."""
     script = [await stage.line(who, text, agent_falls_silent(0.4)) for who, text in QUESTIONS]
     take = await stage.call("answers", repeat(), script, answer_s=4.0)
     found = Found()

@@ -1,4 +1,4 @@
-"""The people who call, and what they say: synthesised before any call begins."""
+"""The callers' voices and lines, synthesised before any call begins."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ ESPEAK = {
     "ben": EspeakVoice("en-us+m3", words_per_minute=160),
     "eve": EspeakVoice("en-us", words_per_minute=160),
 }
-"""Callers with a voice of espeak-ng.  Joe has that of piper, which is the agent's too."""
+"""Callers with an espeak-ng voice. Joe has the piper voice, which the agent uses too."""
 
 HESITATION = "..."
-"""Stands in a line where the caller stops to think."""
+"""Marks a pause in a line where the caller stops to think."""
 
 
 class Voices:
-    """Speaks for all callers; what was said once is kept."""
+    """Speaks for all callers; keeps what was synthesised."""
 
     def __init__(self, engines: Mapping[str, TextToSpeech]) -> None:
-        """Take engines that are open, by the name of who speaks."""
+        """Use open engines, by the name of the caller."""
         self._engines = engines
         self._kept: dict[tuple[str, str], SpeechPiece] = {}
 
     async def say(self, who: str, text: str) -> bytes:
-        """Return what somebody says, PCM16 mono 16 kHz."""
+        """Return a caller's line as PCM16 mono 16 kHz."""
         return (await self._speak(who, text)).pcm
 
     async def hesitate(self, who: str, text: str, pause_s: float) -> tuple[bytes, list[float]]:
-        """Return a sentence in which somebody stops to think, and where.
+        """Return a sentence with pauses to think, and where they begin.
 
-        The sentence is spoken as a whole and cut between two words, so that its melody does not
-        fall before the pause.
+        The sentence is spoken as a whole and split between two words, so that its intonation does
+        not fall before the pause.
 
         Args:
-            who: Who speaks.
-            text: With ``...`` at each pause.
-            pause_s: How long each is.
+            who: The caller.
+            text: The sentence, with ``...`` at each pause.
+            pause_s: The length of each pause, in seconds.
 
         Returns:
             PCM16 mono 16 kHz, and where in it each pause begins, in seconds.
@@ -78,10 +78,10 @@ class Voices:
 
 
 class Rehearsed:
-    """A voice that has some texts by heart: they cost no time, as other texts do."""
+    """A voice with prepared texts, which take no time to synthesise."""
 
     def __init__(self, voice: TextToSpeech) -> None:
-        """Take a voice that is open by the time it speaks."""
+        """Wrap a voice, which has to be open when it speaks."""
         self._voice = voice
         self._kept: dict[str, list[SpeechPiece]] = {}
 
@@ -91,7 +91,7 @@ class Rehearsed:
         return self._voice.sample_rate_hz
 
     async def learn(self, text: str) -> None:
-        """Learn a text by heart, clause by clause as a call would ask for it."""
+        """Prepare a text, clause by clause as a call would request it."""
         splitter = ClauseSplitter()
         for clause in [*splitter.feed(text), *splitter.flush()]:
             said = clause.strip()
@@ -110,7 +110,7 @@ class Rehearsed:
 
 @asynccontextmanager
 async def open_voices() -> AsyncIterator[tuple[Voices, Rehearsed]]:
-    """Open every voice; yields those of the callers, and the agent's."""
+    """Open every voice; yield the callers' voices and the agent's."""
     piper = PiperVoice()
     async with AsyncExitStack() as stack:
         for voice in ESPEAK.values():

@@ -1,7 +1,7 @@
-"""Lays out public recordings as the folder that is measured.
+"""Copies public recordings into a folder for the evaluation.
 
-It takes checkouts of the repositories that README.md lists, and copies one half of the speakers:
-who tunes to half 0 may judge by half 1 alone.  LibriSpeech's FLAC needs the package ``soundfile``.
+It reads checkouts of the repositories that README.md lists, and copies one half of the speakers: if
+you tune on half 0, judge only by half 1. LibriSpeech's FLAC files need the package ``soundfile``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _sounds(source: Path, half: int, label: str) -> Iterator[Found]:
 
 
 def _orders(source: Path, half: int) -> Iterator[Found]:
-    """Yield orders; the words are those of their slots.  Speakers are not named: halved by clip."""
+    """Yield orders with the words of their slots; split by clip, because speakers are not named."""
     labels = json.loads((source / "data/label/label.json").read_text(encoding="utf-8"))
     for path in sorted((source / "data/speech/clean").glob("*.wav")):
         if _is_of(path.stem, half):
@@ -82,11 +82,11 @@ def _copy(path: Path, into: Path) -> None:
 
 
 def gather(sources: Path, into: Path, half: int) -> dict[str, int]:
-    """Copy what is there, and return how many recordings each folder has got.
+    """Copy the recordings, and return their number for each folder.
 
     Args:
-        sources: A folder with checkouts named as their repositories are.
-        into: The folder to be made.
+        sources: A folder with checkouts named like their repositories.
+        into: The folder to create.
         half: 0 or 1.
     """
     throat = sources / "Nonverbal-Vocalization-Dataset"
