@@ -269,8 +269,14 @@ class Ear:
         soft = is_new and probability >= PERHAPS_ABOVE
         sudden = is_new and self._is_sudden(peak)
         self._peaks.append(peak)
-        onset, in_voice = self._settings.onset_windows, self._on or self._voiced > 0
-        for hint in self._looks.hear(speechlike, onset, in_voice, soft=soft, sudden=sudden):
+        for hint in self._looks.hear(
+            speechlike,
+            self._settings.onset_windows,
+            in_voice=self._on or self._voiced > 0,
+            soft=soft,
+            sudden=sudden,
+            echo=echo >= ECHO_ABOVE,
+        ):
             self._publish(hint)
         if echo >= ECHO_ABOVE:
             self._hear_echo(echo, speechlike)

@@ -1,11 +1,14 @@
 """Trains the ear for assent, and tells how well it does on voices it has never heard.
 
     python -m tests.training.assent sounds FOLDER    # one voice after the other
+    python -m tests.training.people CHECKOUTS FOLDER
     python -m tests.training.assent train FOLDER     # writes nodes/speech/_backchannel_weights.py
 
-Every voice of espeak-ng says hums, other words of assent, and beginnings of sentences, at random
-speed, pitch, loudness and noise, a quarter of them over the telephone.  Three fifths of the voices
-are learned from, one fifth decides the threshold, one fifth tests.  Piper says the same but for the
+Every voice of espeak-ng says hums, other words of assent, short words that mean something, and
+beginnings of sentences, at random speed, pitch, loudness and noise, a quarter of them over the
+telephone.  `tests.training.people` adds what people read and say.  Every sound is heard once more
+in a room.  Three fifths of the voices and speakers are learned from, one fifth decides the
+threshold, one fifth tests.  Piper says the same but for the
 hums, which it cannot; it is learned from with throats that are longer or shorter than its own (all
 its frequencies moved by as much), and with its own it tests.  Both engines are GPL software: they
 make the sounds, and nothing of them is in the weights but numbers that were fitted to them.
@@ -16,6 +19,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import zlib
 from base64 import b85encode
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +33,7 @@ from bargein.nodes.speech._child_piper import Piper
 from bargein.speech import SileroModel, resample
 from bargein.weights import path_of
 
-from .phrases import HUMS, UH_HUHS, WORDS, sentences
+from .phrases import HUMS, SHORT, UH_HUHS, WORDS, sentences
 
 TARGET = Path(__file__).parents[2] / "nodes" / "speech" / "_backchannel_weights.py"
 LEFT_OUT = {"Demonic", "UniRobot", "Storm", "whisper", "whisperf", "anikaRobot", "Tweaky", "croak"}
@@ -46,9 +50,13 @@ LATER = 2
 """Windows of which more are kept, for a second look."""
 EARLIER = 256
 """Samples by which a sound may also begin earlier; how many more are kept for that."""
-FALSE_ALARMS = {"early": 0.035, "late": 0.045}
-"""Share of the beginnings of sentences that each look may take for assent."""
+FALSE_ALARMS = {"early": 0.02, "late": 0.025}
+"""Share of the beginnings of sentences that each look may give the probability `TAKEN`."""
+TAKEN = 0.7
+"""From this probability on the ear tells of assent."""
 TIMES = 4
+PEOPLE = "people.npz"
+"""What `tests.training.people` keeps: beginnings of speech that are no assent."""
 
 
 def voices() -> list[str]:
@@ -142,13 +150,11 @@ def say(engine: Espeak, text: str) -> bytes:
 
 
 def texts(rng: random.Random) -> list[tuple[str, str]]:
-    """Return what a voice says; assents often, as there are few."""
+    """Return what a voice says; what is said alone often, as there is little of it."""
     endings = ["", "", "?", "!", "."]
-    few = (("hum", HUMS), ("uh-huh", UH_HUHS), ("word", WORDS))
-    assents = [
-        (k, t + rng.choice(endings)) for k, found in few for t in found for _ in range(TIMES)
-    ]
-    return [*assents, *(("sentence", text) for text in sentences(rng))]
+    few = (("hum", HUMS), ("uh-huh", UH_HUHS), ("word", WORDS), ("sentence", SHORT))
+    alone = [(k, t + rng.choice(endings)) for k, found in few for t in found for _ in range(TIMES)]
+    return [*alone, *(("sentence", text) for text in sentences(rng))]
 
 
 def manner(rng: random.Random, voice: str) -> dict[str, object]:
@@ -215,7 +221,8 @@ def train(folder: Path) -> None:
         hidden = np.tanh(summary(level[1]) @ (inner * steps[0]) + offsets * steps[1])
         score = hidden.astype(float) @ (outer * steps[2])
         sentences = score[(part == "decide") & (kinds == KINDS.index("sentence"))]
-        offset = -float(np.quantile(sentences, 1 - FALSE_ALARMS[look]))
+        taken = float(np.quantile(sentences, 1 - FALSE_ALARMS[look]))
+        offset = float(np.log(TAKEN / (1 - TAKEN))) - taken
         print(look)
         report(score + offset, kinds, part)
         packed[look] = (np.concatenate([inner.ravel(), offsets, outer]), steps, offset)
@@ -230,14 +237,46 @@ def load(folder: Path, windows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
         windows: By how many the look comes later than the early one.
     """
     level, kinds, part = [], [], []
-    for path in sorted(folder.glob("*.npz"), key=lambda path: int(path.stem)):
+    rng = np.random.default_rng(1)
+    voices = [path for path in folder.glob("*.npz") if path.name != PEOPLE]
+    for path in (*sorted(voices, key=lambda path: int(path.stem)), folder / PEOPLE):
         file = np.load(path)
         stop = file["sounds"].shape[1] - (LATER - windows) * WINDOW
-        sounds = file["sounds"][:, stop - LOOKED_AT - EARLIER : stop].astype(np.float32) / 32768
-        level.append(np.stack([levels(sounds[:, :-EARLIER]), levels(sounds)]))
-        kinds.append(file["kinds"])
-        part.append(np.full(len(sounds), part_of(int(path.stem))))
+        for heard in (file["sounds"].astype(np.float32), in_a_room(file["sounds"], rng)):
+            sounds = heard[:, stop - LOOKED_AT - EARLIER : stop] / 32768
+            level.append(np.stack([levels(sounds[:, :-EARLIER]), levels(sounds)]))
+            if path.name == PEOPLE:
+                kinds.append(np.full(len(sounds), KINDS.index("sentence")))
+                part.append(np.array([part_of_speaker(who) for who in file["who"]]))
+            else:
+                kinds.append(file["kinds"])
+                part.append(np.full(len(sounds), part_of(int(path.stem))))
     return np.concatenate(level, 1), np.concatenate(kinds), np.concatenate(part)
+
+
+def part_of_speaker(who: str) -> str:
+    """Return what somebody's recordings are for: to learn from, to decide, or to test."""
+    return {0: "people", 1: "decide"}.get(zlib.crc32(who.encode()) % 5, "learn")
+
+
+def in_a_room(sounds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return sounds as from some way off in rooms, with the noise of people and machines there."""
+    count, size = sounds.shape
+    times_s = np.arange(round(0.3 * RATE_HZ)) / RATE_HZ
+    heard = np.empty((count, size), np.float32)
+    for number, sound in enumerate(sounds.astype(np.float32)):
+        if rng.random() < 0.6:
+            fall = 10 ** (-3 * times_s / rng.uniform(0.2, 0.8))  # 60 dB in so many seconds
+            tail = rng.standard_normal(len(times_s)) * fall
+            tail[: round(rng.uniform(0.002, 0.01) * RATE_HZ)] = 0
+            tail *= 10 ** (rng.uniform(-12, 2) / 20) / np.sqrt((tail**2).sum())
+            tail[0] = 1.0
+            sound = np.convolve(sound, tail)[:size].astype(np.float32)
+        noise = np.cumsum(rng.standard_normal(size)) * rng.uniform(0.0, 0.3)
+        noise = noise - np.convolve(noise, np.ones(400) / 400, "same") + rng.standard_normal(size)
+        level = np.sqrt(np.mean(sound**2)) * 10 ** (-rng.uniform(5, 25) / 20)
+        heard[number] = sound + noise * (level / noise.std())
+    return np.clip(heard, -32768, 32767)
 
 
 def fit(level: np.ndarray, learned: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
@@ -307,7 +346,7 @@ def report(score: np.ndarray, kinds: np.ndarray, part: np.ndarray) -> None:
         above = np.quantile(sentences, 1 - share)
         hits = [np.mean(score[test & (kinds == kind)] > above) for kind in range(3)]
         print(f"{share:.2f} | " + " | ".join(f"{hit:.3f}" for hit in hits))
-    for who in ("test", "piper"):
+    for who in ("test", "piper", "people"):
         tested = {kind: score[(part == who) & (kinds == n)] for n, kind in enumerate(KINDS)}
         tested = {kind: scores for kind, scores in tested.items() if len(scores)}
         print(who, {kind: len(scores) for kind, scores in tested.items()})

@@ -28,6 +28,24 @@ WORDS = (
     *("okay okay", "yeah yeah", "good", "great"),
 )
 
+SHORT = (
+    *("no", "no no", "stop", "wait", "actually", "hold on", "sorry", "hey", "hello", "what", "why"),
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *(
+        "never mind",
+        "cancel",
+        "not that",
+        "more",
+        "now",
+        "nothing",
+        "none",
+        "many",
+        "help",
+        "enough",
+    ),
+)
+"""Words that are said alone and mean something: an agent that took them for assent would talk on."""
+
 _BEGINNINGS = """
 no wait|stop|actually|can I|I want|hold on|what about|make it a|wait|sorry|could you|no|no no
 no I said|never mind|excuse me|please|how much is|do you have|is there|I'd like|I would rather have

@@ -360,13 +360,17 @@ async def test_a_syllable_that_passed_for_a_noise_is_looked_at_with_its_word(
         assert hinted - started == pytest.approx(hinted_after_s)
 
 
-async def test_a_voice_that_stopped_before_needs_no_hint(autojump_clock):
-    """What is over by itself is not looked at."""
+async def test_a_voice_that_stopped_before_is_classified_at_the_same_time(autojump_clock):
+    """The classifier of a short word is asked as long after the onset as that of a long one."""
     sound = Says("acknowledgement", 0.9)
     async with listening(Engines(), sounds=(sound,)) as caller:
         await send(caller, VOICE, 0.128)
         await send(caller, SILENCE, 0.64)
-        assert caller.events(VoiceHint) == sound.heard == []
+        [started], [stopped], [hinted] = (
+            times(caller, kind) for kind in (VoiceStarted, VoiceStopped, VoiceHint)
+        )
+        assert hinted - started == pytest.approx(sound.after_s, abs=0.033)
+        assert hinted > stopped
 
 
 @asynccontextmanager

@@ -49,11 +49,12 @@ class Bench:
         in_voice: bool = True,
         soft: bool = False,
         sudden: bool = False,
+        echo: bool = False,
     ) -> None:
         for _ in range(windows):
             number = next(self.numbers)
             self.now = bytes([number])
-            hints = self.looks.hear(speech, ONSET, in_voice, soft=soft, sudden=sudden)
+            hints = self.looks.hear(speech, ONSET, in_voice, soft=soft, sudden=sudden, echo=echo)
             self.told += [(number, hint) for hint in hints]
 
     def begin(self) -> None:
@@ -141,18 +142,29 @@ def test_a_closure_does_not_put_off_a_look() -> None:
     assert bench.kinds == [(8, "acknowledgement", 0.8)]
 
 
-def test_what_is_over_is_not_looked_at() -> None:
-    """A sound that stopped before its look, and did not go on, is none; the next one is."""
+def test_a_short_word_is_looked_at_when_it_is_over() -> None:
+    """A voice that stopped before the look is asked about at its time; the next one is another."""
     sound = Says(0.8, 6)
     bench = Bench(sound)
     bench.hear(2)
     bench.begin()
-    bench.hear(10, speech=False, in_voice=False)
-    assert sound.shown == []
+    bench.hear(2)
+    bench.hear(8, speech=False, in_voice=False)
+    assert sound.shown == [b"\x08"]
     bench.hear(2)
     bench.begin()
     bench.hear(6)
-    assert bench.kinds == [(20 - 2 + 2, "acknowledgement", 0.8)]
+    assert sound.shown == [b"\x08", bytes([20])]
+
+
+def test_the_agent_s_echo_is_not_looked_at() -> None:
+    """A voice that turns out to be the agent's own is no backchannel."""
+    sound = Says(0.8, 6)
+    bench = Bench(sound)
+    bench.hear(2)
+    bench.begin()
+    bench.hear(8, echo=True)
+    assert sound.shown == []
 
 
 def test_a_voice_that_passed_for_an_echo_is_looked_at_in_time() -> None:
