@@ -50,8 +50,8 @@ class TurnSettings:
     misheard_words: int = 3
     """Up to so many words from a short sound that is surely an acknowledgement or an echo are
     ignored as misheard. An interruption phrase still interrupts, and so do numbers, "no" and words
-    of which the recogniser is sure (0.8), unless the sound seems to be an echo. With 0, words
-    always count."""
+    of which the recogniser is sure (0.8), unless the sound is certainly an acknowledgement (0.97)
+    or seems to be an echo. With 0, words always count."""
     false_interruption_timeout_s: float = 0.15
     """Silence after which the agent goes on if the sound was too short. A recogniser that starts
     when the voice stops, and takes 0.1 s, knows by then whether there are words."""

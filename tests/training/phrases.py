@@ -44,7 +44,7 @@ SHORT = (
         "enough",
     ),
 )
-"""Words that are said alone and mean something: an agent that took them for assent would talk on."""
+"""Words that mean something alone: an agent that took them for assent would talk on."""
 
 _BEGINNINGS = """
 no wait|stop|actually|can I|I want|hold on|what about|make it a|wait|sorry|could you|no|no no

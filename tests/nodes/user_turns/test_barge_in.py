@@ -276,6 +276,16 @@ def test_a_sure_word_outweighs_the_sound_of_assent(text, confidence, decision):
     assert verdict.decision == decision
 
 
+@pytest.mark.parametrize(
+    ("text", "decision"),
+    [("Oh, Huck.", "acknowledgement"), ("Two.", "interruption"), ("Stop.", "interruption")],
+)
+def test_what_is_certainly_assent_outweighs_sure_words(text, decision):
+    """Of an "uh-huh" recognisers make two words surely; numbers and "stop" still count."""
+    hint = Hint("acknowledgement", 0.97)
+    assert over(text, hint=hint, voiced_s=0.3, confidence=0.86).decision == decision
+
+
 def test_a_sure_word_of_an_echo_is_the_agents():
     """What sounds like the agent itself is no answer, however well it is heard."""
     hint = Hint("echo", 0.98)
