@@ -41,7 +41,7 @@ class CallRequest:
     conversation: str | None
     """The conversation that it names; ``None`` for none."""
     headers: Mapping[str, str]
-    """By their names in lower case; values of a repeated one are joined by commas."""
+    """The headers by lower-case name; values of a repeated one are joined by commas."""
     query: Mapping[str, str]
     """The parameters of the address; the first value of a repeated one."""
     peer: str

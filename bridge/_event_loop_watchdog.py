@@ -193,7 +193,7 @@ def _known_of(context: Context) -> dict[str, Any]:
 
 
 def _is_debugged(frame: FrameType) -> bool:
-    """Whether the thread stands at a breakpoint."""
+    """Whether the thread is stopped at a breakpoint."""
     modules = (one.f_globals.get("__name__", "") for one, _ in traceback.walk_stack(frame))
     return any(str(name).startswith(_DEBUGGERS) for name in modules)
 

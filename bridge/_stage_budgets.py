@@ -34,11 +34,11 @@ class Budgets:
     tool_s: float | None = 2.2
     """While tools run after the agent has said all it had to say."""
     first_audio_s: float | None = 2.2
-    """From text to the first sound of it."""
+    """From text to its first sound."""
     between_audio_s: float | None = 2.2
     """From one sound of a text to the next."""
     line_s: float | None = 2.2
-    """While the caller's connection is lost: nobody hears what could be said."""
+    """While the caller's connection is lost, so that nobody hears the agent."""
 
     def __post_init__(self) -> None:
         """Check the numbers.

@@ -12,8 +12,8 @@ from .events import Button
 class Transport(Protocol):
     """The caller's side of a call.  None of its methods waits.
 
-    If a method raises, the error is logged as ``transport_failed`` and the call goes on as if the
-    method had done its work.
+    If a method raises, the error is logged as ``transport_failed`` and the call continues as if the
+    method had worked.
 
     In the other direction, a transport publishes the caller's events with ``call.publish()`` and
     reports how far audio was played with ``call.report_playback()``.  Two methods are optional.

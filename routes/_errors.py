@@ -27,7 +27,7 @@ class BargeinError(Exception):
 
 
 class RouteDefinitionError(SafeText, BargeinError, TypeError):
-    """A chain is declared wrongly; raised by the call that makes the mistake."""
+    """A chain is declared wrongly; raised where you write the mistake."""
 
 
 class RouteError(BargeinError):

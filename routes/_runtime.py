@@ -464,7 +464,7 @@ class RouteRuntime:
             self._router.retire(self)
 
     def failed(self, run: Run | None, stage: str, error: Exception) -> None:
-        """Report a failure of this chain; the other chains go on.
+        """Report a failure of this chain; the other chains continue.
 
         A failure that repeats with each message is reported once, until the stage works again.
         """

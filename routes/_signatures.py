@@ -78,7 +78,7 @@ def needs_plain_function(fn: object, where: str) -> None:
     needs_function(fn, where)
     if is_async_function(fn):
         raise RouteDefinitionError(
-            f"{where} must be a plain function, as it decides in the same step; "
+            f"{where} must be a plain function, because it decides in the same step; "
             f"{name_of(fn)} is async"
         )
 

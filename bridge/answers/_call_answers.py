@@ -431,7 +431,7 @@ class Speaking(AnswerAudio):
         self._context.touch_state()
 
     def open_turn(self, run: Run | None, agent: str) -> Turn:
-        """Begin a turn of an agent."""
+        """Start a turn of an agent."""
         turn = self._turns.open(run, agent)
         self._marks.watch(turn)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None

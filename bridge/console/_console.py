@@ -153,7 +153,7 @@ class Console:
         again_s = self._interrupted_s + AGAIN_S - trio.current_time()
         return again_s + FRAME_S if again_s > 0 else math.inf
 
-    # --- how it goes on -------------------------------------------------------------------------
+    # --- the run --------------------------------------------------------------------------------
 
     async def run(self, session: Session, log: TextIO) -> None:
         """Run the conversation.

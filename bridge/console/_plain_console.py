@@ -141,7 +141,7 @@ class PlainConsole:
                 self._leave()
                 return
 
-    # --- how it goes on -------------------------------------------------------------------------
+    # --- the run --------------------------------------------------------------------------------
 
     async def run(self, session: Session) -> None:
         """Run the conversation.

@@ -82,13 +82,13 @@ class Caps:
     steps: int | None = None
     """Calls of the model and of tools together, from 1."""
     wall_s: float | None = None
-    """Seconds at work, above 0; it stands still while the turn is paused, or a tool of it waits for
-    the answer or the permission of a person."""
+    """Seconds at work, above 0.  The clock stands still while the turn is paused, or one of its
+    tools waits for a person's answer or permission."""
     tool_calls: int | None = None
     """Calls of tools, from 0."""
     tokens: int | None = None
-    """Tokens, read and written, from 1: each piece of an answer counts as one until the server says
-    how many it was."""
+    """Tokens, read and written, from 1: each piece of an answer counts as one until the server
+    reports the number."""
     cost: float | None = None
     """Money, above 0, in the currency in which costs are reported."""
     repeats: int | None = None

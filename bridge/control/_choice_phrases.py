@@ -18,9 +18,9 @@ class AnswerPhrases:
     """
 
     never_mind: tuple[str, ...]
-    """Each takes the question back if nothing else is said: "never mind"."""
+    """Phrases that withdraw the question if nothing else is said: "never mind"."""
     polite: tuple[str, ...] = ()
-    """Words that may stand beside them: "oh", "thanks"."""
+    """Words that may accompany them: "oh", "thanks"."""
     fillers: tuple[str, ...] = ()
     """Words around an answer that name no choice: "the", "please"."""
     ordinals: tuple[str, ...] = ()

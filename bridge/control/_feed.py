@@ -24,15 +24,15 @@ _KEPT = (TurnEnded, PermissionRequested, QuestionAsked)
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """A tool that runs, or a turn that goes on in the background."""
+    """A running tool, or a turn in the background."""
 
     id: str
     name: str
     policy: PolicyKind
     elapsed_s: float
-    """Seconds since it began; 0 while it waits for permission."""
+    """Seconds since it started; 0 while it waits for permission."""
     for_operator: bool = False
-    """Whether it asks the operator; no caller of a server is told of it."""
+    """Whether it asks the operator; callers of a server do not see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Snapshot:
     text: str
     """The text that the turn generated so far."""
     active_s: float
-    """For how long the turn has been worked on, without pauses and waits for people's answers."""
+    """How many seconds the turn was worked on, without pauses and waits for people."""
     total_s: float
     """Seconds since the turn began."""
     caps: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Each cap of the turn: what is used, and what is allowed."""
+    """For each cap of the turn, how much is used and how much is allowed."""
     step_list: tuple[StepView, ...] = ()
-    """The steps of the turn so far, in the order in which they began."""
+    """The steps of the turn so far, in the order in which they started."""
     tools: tuple[ToolView, ...] = ()
     backgrounded: int = 0
     """How many jobs run in the background."""

@@ -20,7 +20,7 @@ class Stopped:
     """The id of its call."""
     tool: str
     for_operator: bool = False
-    """Whether it asks the operator; no caller of a server is told of it."""
+    """Whether it asks the operator; callers of a server do not see it."""
 
 
 class Settled:

@@ -27,7 +27,7 @@ class StillRunning:
     """When it will be stopped if it has not ended by then, in seconds of trio's clock; infinite for
     a tool that continues as a background job."""
     for_operator: bool = False
-    """Whether it asks the operator; no caller of a server is told of it."""
+    """Whether it asks the operator; callers of a server do not see it."""
 
 
 class Work(Protocol):
@@ -45,7 +45,7 @@ class Work(Protocol):
     """Set once it has its outcome and nothing of it runs any more."""
     outcome: ToolOutcome | None
     for_operator: bool
-    """Whether it asks the operator; no caller of a server is told of it."""
+    """Whether it asks the operator; callers of a server do not see it."""
 
     def interrupt(self, verb: Verb) -> StillRunning | None:
         """Follow its policy for a verb, in this step; never waits.

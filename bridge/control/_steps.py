@@ -26,7 +26,7 @@ class Step:
     """In seconds of trio's clock; ``None`` while it runs."""
     state: StepState = "running"
     for_operator: bool = False
-    """Whether it asks the operator; no caller of a server is told of it."""
+    """Whether it asks the operator; callers of a server do not see it."""
 
     def end(self, state: StepState) -> None:
         """Record how it ended; later calls do nothing."""
@@ -54,7 +54,7 @@ class StepView:
     elapsed_s: float
     """How many seconds it ran, or has run so far."""
     for_operator: bool = False
-    """Whether it asks the operator; no caller of a server is told of it."""
+    """Whether it asks the operator; callers of a server do not see it."""
 
 
 class StepList(list[Step]):

@@ -23,7 +23,7 @@ class ToolCall(Event):
     id: str = ""
     """Ties a result to its call."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
-    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+    """Whether its tool asks the operator; callers of a server do not see it."""
 
 
 class ToolResult(Event):
@@ -33,7 +33,7 @@ class ToolResult(Event):
     name: str
     id: str = ""
     content: str = ""
-    """What the model reads."""
+    """The result as the model reads it."""
     error: bool = False
     outcome: ToolOutcome = "completed"
     ran_s: float = 0.0
@@ -41,7 +41,7 @@ class ToolResult(Event):
     detail: str = Field(default="", exclude=True, repr=False)
     """For the developer: the line of the app that raised the error.  The model does not see it."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
-    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+    """Whether its tool asks the operator; callers of a server do not see it."""
 
 
 class ToolProgress(Event):
@@ -54,7 +54,7 @@ class ToolProgress(Event):
     fraction: float | None = Field(default=None, ge=0, le=1)
     """0 to 1, or ``None`` if the tool cannot say."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
-    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+    """Whether its tool asks the operator; callers of a server do not see it."""
 
 
 class ToolOutput(Event):
@@ -66,7 +66,7 @@ class ToolOutput(Event):
     stream: Literal["stdout", "stderr", "tty"] = "stdout"
     text: str
     for_operator: bool = Field(default=False, exclude=True, repr=False)
-    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+    """Whether its tool asks the operator; callers of a server do not see it."""
 
 
 class PermissionRequested(Event):
@@ -131,7 +131,7 @@ class JobFinished(Event):
     error: bool = False
     outcome: ToolOutcome = "completed"
     for_operator: bool = Field(default=False, exclude=True, repr=False)
-    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+    """Whether its tool asks the operator; callers of a server do not see it."""
 
 
 class JobAnnounced(Event):
@@ -145,4 +145,4 @@ class JobAnnounced(Event):
     error: bool = False
     outcome: ToolOutcome = "completed"
     for_operator: bool = Field(default=False, exclude=True, repr=False)
-    """Whether its tool asks the operator; no caller of a server is told of such a tool."""
+    """Whether its tool asks the operator; callers of a server do not see it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WordTiming:
-    """Where a word lies in a piece of speech."""
+    """When a word is said in a piece of speech."""
 
     text: str
     """The word as written, with the punctuation that follows it, without spaces around it."""

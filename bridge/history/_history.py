@@ -149,7 +149,7 @@ class History:
         self._said = [said for said in self._said if said[0] not in done]
 
     def add_note(self, content: str) -> None:
-        """Add a developer's note for the model, which neither side said."""
+        """Add a developer's note for the model."""
         self._add(NoteEntry(trio.current_time(), content))
 
     def add_fault(self, content: str) -> None:

@@ -45,8 +45,8 @@ class Fade:
     at_s: float
     """When its first sample sounds, in seconds of the clock of the stretches."""
     samples: array[int]
-    """4 ms at the rate of the stretches; of the size of the speech's own, so the sum may need to be
-    limited to 16 bits where two fades meet within 4 ms."""
+    """4 ms at the rate of the stretches.  It is as loud as the speech itself: where two fades meet
+    within 4 ms, limit the sum to 16 bits."""
 
 
 def fades_of(stretches: Sequence[Stretch], rate_hz: int = 24_000) -> list[Fade]:

@@ -106,8 +106,8 @@ class Voiced:
         log.error("audio_of_other_text", source=source, utterance=number)
         self._warn_once(
             source,
-            f"gave audio whose text is no part of utterance {number}, so what is said from there "
-            "on counts as unheard: give AgentAudio the text as it stands in the AgentResponse",
+            f"gave audio whose text is no part of utterance {number}, so everything from there "
+            "on counts as unheard: give AgentAudio the exact text of the AgentResponse",
         )
 
     def _warn_once(self, source: str, problem: str) -> None:

@@ -39,9 +39,9 @@ class Utterance(PlayedPosition):
     turn: Turn
     interruptible: bool
     runs: list[Run] = field(default_factory=list)
-    """The runs that gave its text; none for text that no run gave."""
+    """The runs that produced its text; none for text that no run produced."""
     held: list[Run] = field(default_factory=list)
-    """The runs that it keeps interruptible: those, and what they descend from."""
+    """The runs that it keeps interruptible: those and their ancestors."""
     generated: str = ""
     segments: list[Segment] = field(default_factory=list)
     audio_ms: float = 0.0

@@ -19,7 +19,7 @@ class Edge:
     """A place where the agent's speech is held, cut or resumed."""
 
     at_s: float
-    """Where it lies, in seconds of the recording."""
+    """When it is, in seconds of the recording."""
     step: float
     """The largest change from one sample to the next there; 1 is full scale."""
 

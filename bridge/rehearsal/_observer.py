@@ -126,8 +126,8 @@ class Observer:
 
     def _sound(self, message: Message) -> None:
         audio: AgentAudio = message.event
-        # 0 stands for the newest utterance of its turn; that is the newest of all but in a
-        # hand-over, where the old agent's audio is not heard any more.
+        # 0 means the newest utterance of its turn.  That is the newest of all, except in a
+        # hand-over, where the old agent's audio is no longer heard.
         number = audio.utterance or max(self.turns, default=0)
         self.audio.setdefault(number, array("h")).extend(samples(audio.pcm))
 

@@ -38,7 +38,7 @@ class Played(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a stretch of an utterance lies in the agent's track, in samples."""
+    """The position of a stretch of an utterance in the agent's track, in samples."""
 
     utterance: int
     start: int
@@ -62,7 +62,7 @@ class Recording:
     """What the caller heard of the agent's utterances, as they were synthesised; silence where
     nothing was played."""
     spans: tuple[Span, ...]
-    """Where each utterance lies in the agent's track, in order of time."""
+    """The position of each utterance in the agent's track, in order of time."""
     states: tuple[tuple[float, CallState], ...] = ()
     """The states of the call, each with its start in seconds of the recording."""
     generated: Mapping[int, array[int]] = field(default_factory=dict)
@@ -223,7 +223,7 @@ def _mix(track: array[int], values: array[int], at: int) -> None:
 
 
 def _write_samples(track: array[int], values: array[int], at: int) -> tuple[int, int]:
-    """Write values into a track, as far as they fit, and return where they lie."""
+    """Write values into a track, as far as they fit, and return their start and end."""
     start, stop = max(at, 0), min(at + len(values), len(track))
     if stop <= start:
         return start, start

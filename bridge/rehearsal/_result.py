@@ -118,7 +118,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Where the time between a line and its answer went, in seconds.
+    """The parts of the time between a line and its answer, in seconds.
 
     The parts add up to the latency, except that the recogniser and the end-of-turn model work at
     the same time: only the longer of the two counts.

@@ -46,7 +46,7 @@ class Timeline:
         """Write to a terminal.
 
         Args:
-            terminal: Where to.
+            terminal: The terminal.
         """
         self._terminal = terminal
         self._start_s = 0.0

@@ -131,7 +131,7 @@ class Visit:
             self._entrance.addresses.give_back(self._socket_peer, "silent")
 
     async def answer(self, request: HttpRequest) -> Response | None:
-        """Return the answer, or None to go on with the WebSocket handshake."""
+        """Return the response; ``None`` continues with the WebSocket handshake."""
         self.asks()
         entrance, path = self._entrance, request.path.partition("?")[0]
         self.peer, secure = entrance.proxies.trace(self._socket_peer, self._secure, request.headers)

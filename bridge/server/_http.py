@@ -134,7 +134,7 @@ class Gate:
                 response.headers[name] = value
 
     def answer(self, request: HttpRequest) -> Response | None:
-        """Return the answer, or None to go on with the WebSocket handshake."""
+        """Return the response; ``None`` continues with the WebSocket handshake."""
         path = request.path.partition("?")[0]
         if path not in (CALL_PATH, WATCH_PATH, "/healthz", "/metrics") and path not in self._page:
             return _text(HTTPStatus.NOT_FOUND, "not found")

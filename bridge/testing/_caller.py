@@ -155,7 +155,7 @@ class Caller:
 
     @property
     def held(self) -> list[tuple[float, bool]]:
-        """When the player was told to stand still (true) and to go on (false); in order.
+        """When the player was held (true) and released (false); in order.
 
         Times are in seconds since the call began; empty with ``open_call(holds=False)``.
         """
@@ -361,9 +361,9 @@ async def open_call(
         Exception: What the block raised, with the agent's errors as notes; otherwise the agent's
             only error.
         ExceptionGroup: The agent's errors, if there are several.
-        TypeError: `expect_errors` is none of these.
-        ValueError: `chars_per_s` is not above 0, `expect_errors` is no regular expression, or
-            `seed` is negative or given inside of another call.
+        TypeError: `expect_errors` is of another type.
+        ValueError: `chars_per_s` is not above 0, `expect_errors` is not a regular expression, or
+            `seed` is negative or given inside another call.
     """
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")

@@ -100,8 +100,8 @@ def interrupt_everywhere(
         AssertionError: A law is broken, with or without an interrupt; the message names the points,
             and ``error.report`` has all results.
         RuntimeError: It was called from within trio.
-        TypeError: `interrupt` is an async function, or `expect_errors` is none of the above.
-        ValueError: `limit` is below 1, or `expect_errors` is no regular expression.
+        TypeError: `interrupt` is an async function, or `expect_errors` is of another type.
+        ValueError: `limit` is below 1, or `expect_errors` is not a regular expression.
     """
     if inspect.iscoroutinefunction(interrupt):
         raise TypeError(
@@ -202,7 +202,7 @@ def report_of(
 
 
 def _descriptors() -> int:
-    """Return how many file descriptors are open; 0 where the system does not tell."""
+    """Return how many file descriptors are open; 0 if the system does not report it."""
     return len(os.listdir("/dev/fd")) if os.path.isdir("/dev/fd") else 0
 
 

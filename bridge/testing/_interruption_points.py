@@ -25,7 +25,7 @@ class Point:
     """A moment at which the scenario was interrupted."""
 
     step: int
-    """After which step of the scheduler, counted from the start of the scenario."""
+    """The number of the scheduler's step before it, from the start of the scenario."""
     later_s: float
     """How many seconds after that step; 0, or a time at which all tasks sleep."""
     at_s: float

@@ -28,7 +28,7 @@ from ._invariants import errors
 from ._report import Report, Tried
 
 METHODS = ("send", "play", "clear", "hold")
-"""The methods of a ``bargein.Transport`` that a call uses; ``hold`` also lets the player go on."""
+"""The methods of a ``bargein.Transport`` that a call uses; ``hold`` also releases the player."""
 
 
 class TransportFaultError(BargeinError):
@@ -142,8 +142,8 @@ def fail_everywhere(
         AssertionError: A law is broken, with or without a fault; the message names the calls, and
             ``error.report`` has all results.
         RuntimeError: It was called from within trio.
-        TypeError: `expect_errors` is none of what ``open_call()`` takes.
-        ValueError: `limit` is below 1, or `expect_errors` is no regular expression.
+        TypeError: `expect_errors` is of a type that ``open_call()`` does not take.
+        ValueError: `limit` is below 1, or `expect_errors` is not a regular expression.
     """
     refuse("fail_everywhere()", limit)
     AgentErrors(expect_errors)  # check it

@@ -91,11 +91,11 @@ async def accept(
         finish: Completes every response, including that of a handshake.
         handshake_s: Seconds for the request to arrive and its answer to be sent.
         max_size: Largest message that is read, in bytes; a larger one ends the connection with
-            code 1009.  None: no limit.
+            code 1009.  ``None`` for no limit.
         stall_s: See ``Connection``.
         ping_s: See ``Connection``.
         close_s: See ``Connection``; also how long a peer may take to close after an HTTP answer.
-        logger: Where the protocol logs; None: ``websockets.server``.
+        logger: Where the protocol logs; ``None`` means ``websockets.server``.
 
     Returns:
         The request and the open connection, which is not running yet; ``None``, with the stream
@@ -176,10 +176,10 @@ def parse_request(head: bytes) -> HttpRequest:
     """Return the request of a head.
 
     Args:
-        head: Request line, headers and the empty line behind them.
+        head: Request line, headers and the empty line after them.
 
     Raises:
-        BadHeadError: It is none.
+        BadHeadError: It is not a valid head.
     """
     line, *fields = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     parts = line.split(b" ")
@@ -196,7 +196,7 @@ def parse_request(head: bytes) -> HttpRequest:
         name, colon, value = field.partition(b":")
         value = value.strip(b" \t")
         if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise BadHeadError(HTTPStatus.BAD_REQUEST, f"header {number} is none")
+            raise BadHeadError(HTTPStatus.BAD_REQUEST, f"header {number} is not a header")
         headers[name.decode()] = value.decode("iso-8859-1")
     return HttpRequest(parts[0].decode(), parts[1].decode(), headers)
 

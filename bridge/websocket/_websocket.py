@@ -155,7 +155,7 @@ class WebSocket:
             connection.close_code, connection.close_reason or connection.lost_by or ""
         )
 
-    # --- for whoever runs it --------------------------------------------------------------------
+    # --- for the task that runs it --------------------------------------------------------------
 
     async def run(self) -> None:
         """Carry messages until the connection is over."""
