@@ -30,11 +30,11 @@ from ._transport import CanTransfer as CanTransfer
 from ._transport import Transport as Transport
 from .answers._answer import Turn as Turn
 from .answers._answer_handle import AnswerHandle as AnswerHandle
+from .control._call_feed import Snapshot as Snapshot
 from .control._caps import CapReachedError as CapReachedError
 from .control._caps import Caps as Caps
 from .control._caps import Meter as Meter
 from .control._caps import current_meter as current_meter
-from .control._feed import Snapshot as Snapshot
 from .control._handle import Handle as Handle
 from .control._receipt import Receipt as Receipt
 from .control._tool_permissions import Question as Question

@@ -36,8 +36,8 @@ from .control._argument_checks import (
     check_string,
     check_word,
 )
+from .control._call_feed import Snapshot, Subscription
 from .control._call_state import StateKeeper
-from .control._feed import Snapshot, Subscription
 from .control._handle import Handle
 from .control._questions import Questions
 from .control._receipt import Receipt

@@ -15,7 +15,7 @@ from bargein.routes import Message
 from bargein.routes.containment import Failures, as_error, text_of
 
 from ._transport import Transport
-from .control._feed import Subscription
+from .control._call_feed import Subscription
 from .events import AgentResponse
 
 log = structlog.get_logger()

@@ -18,8 +18,8 @@ from ._argument_checks import (
     check_string,
     check_verb,
 )
+from ._call_feed import Snapshot, Subscription
 from ._describe import describe, over
-from ._feed import Snapshot, Subscription
 from ._receipt import Receipt
 
 if TYPE_CHECKING:

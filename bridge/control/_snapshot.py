@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..events import PermissionRequested
+from ._call_feed import Snapshot, ToolView
 from ._call_state import StateKeeper
-from ._feed import Snapshot, ToolView
 from ._questions import Questions
 from ._running_tools import WorkRoom
 from ._tool_permissions import Permissions

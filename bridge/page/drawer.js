@@ -11,7 +11,7 @@ import { EventLog } from "./event-log.js";
 import { Feed } from "./feed.js";
 import { Levels } from "./levels.js";
 import { MetricsView } from "./metrics-view.js";
-import { Numbers } from "./measures.js";
+import { Numbers } from "./metrics.js";
 import { Story } from "./timeline-data.js";
 import { Timeline } from "./timeline.js";
 

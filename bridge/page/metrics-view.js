@@ -1,7 +1,7 @@
 /** The drawer's third tab: a card for each measure, with its last value, median and history. */
 
 import { h, svg } from "./dom.js";
-import { median } from "./measures.js";
+import { median } from "./metrics.js";
 
 const EVERY_MS = 500;
 const SPARKS = 40; // values in a history

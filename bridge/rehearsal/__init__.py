@@ -10,7 +10,6 @@ from ._checks import likeness as likeness
 from ._checks import run_checks as run_checks
 from ._checks import words as words
 from ._cough import cough as cough
-from ._extra import RehearsalExtraError as RehearsalExtraError
 from ._ignored_sounds import find_aside as find_aside
 from ._ignored_sounds import gaps_of as gaps_of
 from ._ignored_sounds import held_in as held_in
@@ -20,6 +19,7 @@ from ._measure import find_answer as find_answer
 from ._measure import find_cut as find_cut
 from ._microphone import Microphone as Microphone
 from ._microphone import Room as Room
+from ._missing_library import RehearsalExtraError as RehearsalExtraError
 from ._observer import Metric as Metric
 from ._observer import Observer as Observer
 from ._pcm import first_audible as first_audible

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
-from ._extra import need
+from ._missing_library import need
 
 if TYPE_CHECKING:
     from PIL import ImageFont

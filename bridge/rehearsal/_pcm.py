@@ -9,7 +9,7 @@ from functools import cache
 from math import cos, gcd, pi, sin
 from random import Random
 
-from ._extra import need
+from ._missing_library import need
 
 AUDIBLE = 104
 """Samples at least this far from zero count as sound: -50 dB of full scale.  Speech on a line lies

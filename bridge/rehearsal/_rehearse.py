@@ -15,8 +15,8 @@ import trio
 from .._app import App
 from ..server import open_server
 from ._checks import run_checks
-from ._extra import need
 from ._measure import Notes, heard_of_turn
+from ._missing_library import need
 from ._observer import Observer
 from ._pcm import first_audible, resample, samples, to_pcm
 from ._picture import draw

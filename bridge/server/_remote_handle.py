@@ -10,8 +10,8 @@ import trio
 
 from .._call_request import Identity
 from .._verbs import VERBS, Verb
+from ..control._call_feed import ToolView
 from ..control._describe import describe
-from ..control._feed import ToolView
 from ..control._receipt import Receipt, Stopped
 from ..control._running_tools import StillRunning
 from ..control._steps import StepView

@@ -9,7 +9,7 @@ import structlog
 from bargein.bridge.events import VoiceHint
 from bargein.routes.containment import CONTAINED
 
-from ._engine_checks import no_probability
+from ._probability_checks import no_probability
 from ._protocols import SoundOfVoice
 
 log = structlog.get_logger()

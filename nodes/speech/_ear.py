@@ -50,9 +50,9 @@ from ._background_level import BackgroundLevel
 from ._classifier_schedule import Looks
 from ._distant_voices import CallerLevel
 from ._early_recognition import Recording
-from ._engine_checks import no_probability
 from ._listening_settings import ListeningSettings
 from ._noise_filter import Filtered
+from ._probability_checks import no_probability
 from ._protocols import (
     EchoProbability,
     EndOfTurn,

@@ -9,7 +9,7 @@ import pytest
 NUMBERS = """
 async ({ voices, until, records, now }) => {
   const load = (name) => import(new URL(`page/${name}.js`, document.baseURI));
-  const modules = await Promise.all(["levels", "measures", "timeline-data"].map(load));
+  const modules = await Promise.all(["levels", "metrics", "timeline-data"].map(load));
   const [{ Levels }, { Numbers, median }, { Story }] = modules;
   const model = { mic: new Levels(), agent: new Levels(), story: new Story() };
   const numbers = new Numbers(model);
