@@ -1,8 +1,8 @@
 """The agent's side of a call, as turn taking sees it when it decides."""
 
 # A live view has properties where a given one has fields. Since neither is ever assigned, one can
-# replace the other. pyright: reportIncompatibleVariableOverride=false,
-# reportIncompatibleMethodOverride=false
+# replace the other. Pyright reads its settings only from a comment that begins with its name.
+# pyright: reportIncompatibleVariableOverride=false, reportIncompatibleMethodOverride=false
 
 from __future__ import annotations
 
