@@ -4,16 +4,16 @@
  * The agent's words have three styles: heard, queued (generated, not yet heard) and never heard
  * (cut by a barge-in: struck through, with a tag that says when).
  *
- * Text without an utterance number joins the answer under way, whose number is the next one spoken
- * or cut, as words are heard in the order in which they were written.
+ * Text without an utterance number joins the current answer, whose number is the next one spoken or
+ * cut, because words are heard in the order in which they were written.
  */
 
 const NEAR_PX = 48;
-const HEARD_AT = 0.55; // how far down the words that are being heard stand, where there is more
+const HEARD_AT = 0.55; // how far down the words being heard are shown if the list scrolls
 
 export class Transcript {
   #list;
-  #entries = []; // in the order in which they stand
+  #entries = []; // in the order of display
   #utterances = new Map(); // number -> the agent's entry
   #unnumbered = []; // entries whose number is not known yet, in order
   #answer = null; // the entry that unnumbered text joins
@@ -40,7 +40,7 @@ export class Transcript {
     this.#textOnly = textOnly;
   }
 
-  /** All of it as JSON, for a page that continues the call. */
+  /** The transcript as JSON, for a page that continues the call. */
   save() {
     const place = (entry) => this.#entries.indexOf(entry);
     return {
@@ -66,7 +66,7 @@ export class Transcript {
     this.#interim = at(interim);
   }
 
-  /** All of it as plain text, which also says what was cut and what was not heard yet. */
+  /** The transcript as plain text, which also says what was cut and what was not heard yet. */
   get text() {
     return this.#entries.map((entry) => entry.text).join("\n\n");
   }
@@ -79,14 +79,14 @@ export class Transcript {
     });
   }
 
-  /** What the agent says next is another answer. */
+  /** The agent's next words start another answer. */
   endOfAnswer() {
     this.#answer = null;
   }
 
   /** The next words of an utterance that the caller has now heard. */
   spoken(number, text) {
-    if (this.#textOnly) return; // shown is heard
+    if (this.#textOnly) return; // shown text counts as heard
     this.#keepInView(() => this.#spokenEntry(number).hear(number, text));
   }
 
@@ -94,7 +94,7 @@ export class Transcript {
   cut(number, { heard, rest, at_ms }) {
     const entry = this.#spokenEntry(number);
     this.#keepInView(() => entry.cut(number, heard, rest, at_ms));
-    // The next answer may begin before it is known what was heard of this one.
+    // The next answer may start before it is known how much of this one was heard.
     if (entry === this.#answer) this.endOfAnswer();
   }
 
@@ -103,7 +103,7 @@ export class Transcript {
     for (const entry of this.#agents()) entry.hold(on);
   }
 
-  /** The caller's words; an interim text replaces the one before it. */
+  /** The caller's words; an interim text replaces the previous one. */
   userText(text, final) {
     this.#keepInView(() => {
       this.#interim ??= this.#append(new UserEntry());
@@ -132,7 +132,7 @@ export class Transcript {
     for (const entry of this.#agents()) entry.settle();
   }
 
-  /** The call is over: what was not heard until now never will be. */
+  /** The call is over: unheard words will never be heard. */
   close() {
     this.#keepInView(() => {
       for (const entry of this.#agents()) entry.abandon();
@@ -154,7 +154,7 @@ export class Transcript {
     return this.#answer;
   }
 
-  /** The entry of a number that is heard or cut, which may be the first we know of it. */
+  /** The entry of an utterance that is heard or cut; this may be the first message about it. */
   #spokenEntry(number) {
     if (!this.#utterances.has(number)) {
       const entry = this.#unnumbered.shift() ?? this.#answer ?? this.#newEntry();
@@ -179,7 +179,7 @@ export class Transcript {
     this.follow();
   }
 
-  // --- where the reader is ---
+  // --- scrolling ---
 
   /** Shows the words that are heard now, or the newest, unless the reader has scrolled away. */
   follow() {
@@ -190,7 +190,7 @@ export class Transcript {
   }
 
   #scroller() {
-    // On a low screen the list does not scroll, but what surrounds it does.
+    // On a low screen the list does not scroll, but its container does.
     const whole = getComputedStyle(this.#list).overflowY === "visible";
     return whole && this.#list.parentElement ? this.#list.parentElement : this.#list;
   }
@@ -207,7 +207,7 @@ export class Transcript {
   #scrolled() {
     const scroller = this.#scroller();
     const { scrollTop, scrollHeight, clientHeight } = scroller;
-    if (Math.abs(scrollTop - this.#scrolledTo) < NEAR_PX) return; // by us
+    if (Math.abs(scrollTop - this.#scrolledTo) < NEAR_PX) return; // scrolled by the page
     const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX;
     this.#isFollowing = isAtEnd || Math.abs(scrollTop - this.#wanted(scroller)) < NEAR_PX;
     this.#scrolledTo = scrollTop;
@@ -217,8 +217,8 @@ export class Transcript {
 class AgentEntry {
   element = element("div", "turn agent");
   #generated = "";
-  #never = ""; // what was cut of it, in words
-  #tag = null; // how it was cut
+  #never = ""; // the words that were cut
+  #tag = null; // the tag that says how it was cut
   #heardText = new Map(); // utterance -> its heard words; an answer may have several
   #textOnly;
   #isCut = false;
@@ -272,7 +272,7 @@ class AgentEntry {
     if (!this.#isCut && this.#queued.textContent.trim()) this.#strike("call ended");
   }
 
-  /** Shows an answer of an earlier call: what was not heard then never will be. */
+  /** Shows an answer of an earlier call: its unheard words will never be heard. */
   recall(text, heard) {
     this.#generated = text;
     this.#textOnly = false;
@@ -304,7 +304,7 @@ class AgentEntry {
     const words = never.textContent.trim();
     this.#never = words ? `[${tag}; never heard: ${words}]` : `[${tag}]`;
     this.#queued.remove();
-    // Screen readers do not announce struck-through text, so a text says it as well.
+    // Screen readers do not announce struck-through text, so a text says it too.
     if (never.textContent) this.#heard.after(element("span", "sr-only", " Never heard: "), never);
     this.element.querySelector(".words").append(" ", element("span", "tag", tag));
     this.settle();
@@ -313,7 +313,7 @@ class AgentEntry {
   #show() {
     if (this.#isCut) return;
     const heard = [...this.#heardText.values()].join("");
-    // In a text call, shown is heard.
+    // In a text call, shown text counts as heard.
     const at = this.#textOnly ? this.#generated.length : heardLength(this.#generated, heard);
     this.#heard.textContent = this.#generated.slice(0, at);
     this.#queued.textContent = this.#generated.slice(at);

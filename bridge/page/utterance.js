@@ -19,12 +19,12 @@ export class Utterance {
     this.#resampler = new Resampler(sourceHz, deviceHz);
   }
 
-  /** What has been rendered, in ms. */
+  /** How much was rendered, in ms. */
   get playedMs() {
     return (this.#resampler.position / this.#sourceHz) * 1000;
   }
 
-  /** What has arrived and was not rendered yet, in ms. */
+  /** How much has arrived but was not rendered yet, in ms. */
   get queuedMs() {
     return (this.#received / this.#sourceHz) * 1000 - this.playedMs;
   }
