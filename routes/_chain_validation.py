@@ -132,9 +132,8 @@ def _field_types(cls: type) -> dict[str, Any]:
         return {name: field.annotation for name, field in cls.model_fields.items()}
     try:
         hints = get_type_hints(cls)
-    except (
-        NameError
-    ):  # a name imported only for type checkers: the fields are known, their types not
+    except NameError:
+        # A name is imported only for type checkers: the fields are known, but not their types.
         hints = {name: Any for base in reversed(cls.__mro__) for name in get_annotations(base)}
     if is_dataclass(cls):
         return {field.name: hints[field.name] for field in fields(cls)}

@@ -98,7 +98,8 @@ class Texts:
             and last.turn.outcome is None
             and last.interruptible is response.interruptible
             and message.source == self._floor.holder
-        ):  # inlined: most pieces of an answer continue the previous piece
+        ):
+            # Inlined, because most pieces of an answer continue the previous piece.
             last.add_text(response.content, message.at_s)
             message.carry(last)
             self._memory.note(last.turn)

@@ -24,7 +24,7 @@ class Stopped:
 
 
 class Settled:
-    """Whether everything that a verb started to stop is over; ``await receipt.settled``.
+    """Whether all work that a verb stopped is over; ``await receipt.settled``.
 
     Cancelling the wait is safe.
     """

@@ -233,7 +233,7 @@ class Control(Reach):
                 self._perform(receipt, message)
             elif verb == "redirect" and not self.is_closing:
                 self._take_input(message.event.text)  # no words of the user get lost
-        if self._users:  # for the innermost caller of use()
+        if self._users:  # use() is waiting for it
             self._given[message.id] = receipt
         log.info(
             "verb_used",

@@ -231,9 +231,8 @@ class Backlog:
             self._text_bytes += len(data)
             while self._text_bytes > KEPT_BYTES:
                 self._forget_text()
-        elif (
-            utterance is not None
-        ):  # binary data without an utterance is microphone audio: useless when late
+        elif utterance is not None:
+            # Binary data without an utterance is microphone audio, which is useless when late.
             self._keep_audio(utterance, data)
 
     def _keep_audio(self, utterance: int, pcm: bytes) -> None:
