@@ -1,4 +1,4 @@
-"""Loads the examples, which are no package."""
+"""Loads the examples, which are not a package."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def example(request, monkeypatch) -> ModuleType:
 
 
 async def say(caller: Caller, text: str) -> str:
-    """Say something, wait for the answer, and return what was heard of it."""
+    """Say something, wait for the answer, and return what was heard."""
     before = len(caller.call.history)
     await caller.says(text, takes_s=1.0)
     await caller.quiet()

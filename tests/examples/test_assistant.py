@@ -83,7 +83,7 @@ class Server(httpx2.AsyncBaseTransport):
 
 
 async def test_a_model_on_a_server_calls_the_tools(example, autojump_clock):
-    """A language model in the place of the stand-in is told of both tools, and gets results."""
+    """A language model instead of the stand-in gets both tools and their results."""
     server = Server()
     model = OpenAIChat("m", base_url="http://model.test/v1", transport=server)
     async with open_call(functools.partial(example.answer, model=model)) as caller:

@@ -142,7 +142,7 @@ def test_the_command_line_names_the_model(cafe, monkeypatch, capsys):
 
 
 def test_a_model_that_nobody_serves_is_one_clear_line(cafe, capsys):
-    """An address without a server is told at once, before anything is loaded."""
+    """An address without a server is reported at once, before anything is loaded."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         assert cafe.why_unreachable(url) == ""

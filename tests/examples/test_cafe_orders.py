@@ -1,4 +1,4 @@
-"""What people say to the café of the examples, and what it makes of it."""
+"""Sentences of guests, and the orders that the café makes of them."""
 
 import importlib.util
 import random

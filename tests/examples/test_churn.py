@@ -252,7 +252,7 @@ async def test_what_ends_while_the_next_turn_begins_is_not_done_twice(
 
 
 async def test_in_the_background_it_goes_on_and_tells_once(churn, autojump_clock):
-    """The agent is free meanwhile, no step runs twice, and the memo is told of at the end."""
+    """The agent is free meanwhile, no step runs twice, and the memo is reported at the end."""
     analyst = churn.Analyst(2.0)
     async with open_agent(churn.agent(analyst)) as handle:
         feed = handle.subscribe()
@@ -271,7 +271,7 @@ async def test_in_the_background_it_goes_on_and_tells_once(churn, autojump_clock
 
 
 async def test_lines_are_obeyed(churn, autojump_clock, capsys):
-    """A verb is described, used and shown; all else is said to the agent."""
+    """A verb is described, used and shown; anything else is said to the agent."""
     async with open_agent(churn.agent(churn.Analyst(2.0))) as handle:
         handle.send_input("Write a memo.")
         await trio.sleep(1)

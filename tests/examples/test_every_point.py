@@ -30,7 +30,7 @@ HAD_EFFECT = ("completed", "completed_after_interrupt")
 
 
 class Model:
-    """Books when it is told to, says what came of it, and else that it is there."""
+    """Books on request and reports the outcome; otherwise says that it is there."""
 
     def __init__(self) -> None:
         self.requests: list[list[Mapping[str, Any]]] = []
@@ -167,7 +167,7 @@ def is_new(messages: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def check_pairs(messages: Sequence[Mapping[str, Any]]) -> None:
-    """Each call has its one result, in the messages right behind it."""
+    """Each call has exactly one result, in the messages right after it."""
     awaited: list[str] = []
     for message in messages:
         if message["role"] == "tool":

@@ -42,7 +42,7 @@ async def test_a_wrong_value_is_told_in_the_words_of_the_model(example, autojump
 
 
 async def test_a_correction_is_read_back_again(example, autojump_clock):
-    """A yes with a change is no yes to the old form."""
+    """A yes with a change does not confirm the old form."""
     async with open_call(example.answer) as caller:
         await caller.quiet()
         await say(caller, "For four people on Saturday, under Miller.")
@@ -54,7 +54,7 @@ async def test_a_correction_is_read_back_again(example, autojump_clock):
 async def test_a_yes_to_a_reading_that_was_not_heard_does_not_count(
     example, autojump_clock, after_s
 ):
-    """Who interrupts the reading hears it again before anything is sent."""
+    """A caller who interrupts the reading hears it again before anything is sent."""
     async with open_call(example.answer) as caller:
         await caller.quiet()
         await caller.says("For four people on Saturday, under Miller.", takes_s=1.0)

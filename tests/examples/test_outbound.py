@@ -10,7 +10,7 @@ from .conftest import end_of, heard, say
 
 
 async def test_a_person_is_asked(example, autojump_clock):
-    """Whoever says hello is told of the appointment, and asked."""
+    """A person who says hello hears about the appointment and is asked."""
     async with open_call(example.answer) as caller:
         assert (await say(caller, "Hello?")).endswith("Will you be there?")
         await say(caller, "Yes, I will.")
@@ -26,7 +26,7 @@ async def test_a_person_may_interrupt(example, autojump_clock):
 
 
 async def test_a_machine_gets_the_message_once_and_whole(example, autojump_clock):
-    """A beep in the middle of it is no barge-in, and nobody is asked anything."""
+    """A beep in the middle is not a barge-in, and no question follows."""
     async with open_call(example.answer) as caller:
         await caller.says("I am out. Leave a message after the tone.", takes_s=1.0)
         await trio.sleep(1)
@@ -45,7 +45,7 @@ async def test_a_machine_gets_the_message_once_and_whole(example, autojump_clock
     ],
 )
 async def test_a_menu_gets_the_key_for_appointments(example, autojump_clock, menu):
-    """The key is pressed, once, and whoever answers then is a person."""
+    """The key is pressed once, and whoever answers next counts as a person."""
     async with open_call(example.answer, telephone=True) as caller:
         await say(caller, menu)
         assert caller.pressed == ("2",)

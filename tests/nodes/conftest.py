@@ -49,7 +49,7 @@ def wait_until() -> Callable[[Callable[[], object]], Awaitable[None]]:
 
 @pytest.fixture
 def state_of() -> Callable[[int], str]:
-    """Return a function that tells the letter of a process's state, "-" if there is none."""
+    """Return a function that returns the state letter of a process, "-" if there is no process."""
 
     def state(pid: int) -> str:
         try:
@@ -62,7 +62,7 @@ def state_of() -> Callable[[int], str]:
 
 @pytest.fixture
 def is_there() -> Callable[[int], bool]:
-    """Return a function that tells if a process is in the process table, be it as a zombie."""
+    """Return a function that says whether a process exists, even as a zombie."""
 
     def is_in_table(pid: int) -> bool:
         try:

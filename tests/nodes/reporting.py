@@ -1,4 +1,4 @@
-"""A tool that goes on in the background, and a model that tells what came of it."""
+"""A tool that continues in the background, and a model that reports its result."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from bargein.user_turns import TurnSettings, TurnTaking
 
 
 class Fatal(BaseException):
-    """A class of the user's own that is no ``Exception``."""
+    """A user's exception class that does not derive from ``Exception``."""
 
 
 EXITS = [SystemExit, GeneratorExit, Fatal]
@@ -55,7 +55,7 @@ def is_told(error: Exception, kind: type[BaseException]) -> bool:
 
 
 def add_good_agent(call: Call) -> Bridge:
-    """Have an agent that answers keys, whatever else fails."""
+    """Add an agent that answers keys even if everything else fails."""
     good = call.bridge(name="good")
     good.on(DTMFInput).map(lambda m: AgentResponse(content="Yes?")).broadcast()
     return good
@@ -168,7 +168,7 @@ async def test_a_speech_engine(autojump_clock: None, bad: str, kind: type[BaseEx
 
 
 class Strategy:
-    """All strategies of turn taking in one, each of which raises."""
+    """An object with all turn-taking strategies, each of which raises."""
 
     look_after_s = 0.1
 
@@ -193,7 +193,7 @@ class Strategy:
 @pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("name", ["start", "barge_in", "endpointing"])
 async def test_a_turn_strategy(autojump_clock: None, name: str, kind: type[BaseException]) -> None:
-    """The default one is asked in its place: the caller's turn is a turn, and is told of once."""
+    """The default strategy is used instead, and the caller's turn is published once."""
     strategy = Strategy(kind)
 
     async def answer(call: Call) -> None:
@@ -242,7 +242,7 @@ class Model:
 @pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("where", ["call", "first", "mid"])
 async def test_a_chat_model(autojump_clock: None, where: str, kind: type[BaseException]) -> None:
-    """A model of the user's own that exits ends its turn, and that is told."""
+    """A user's model that calls exit ends its turn, and that is logged."""
 
     async def answer(call: Call) -> None:
         call.converse(ChatNode(Model(where, kind)), name="bad")

@@ -1,4 +1,4 @@
-"""What a node knows, and how a model is told of it."""
+"""A node's memory, and its messages for a model."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def test_a_tool_call_is_shown_with_its_result(autojump_clock):
 
 
 async def test_notes_are_told_in_a_fence(autojump_clock):
-    """A note is no word of the user's, and no system message behind others."""
+    """A note is neither a user's words nor a late system message."""
     context = ConversationContext()
     context.add("The shop is closed.")
     [message] = context.as_chat()
@@ -144,7 +144,7 @@ async def test_following_the_same_call_again_forgets_nothing_anew(autojump_clock
 
 
 async def test_a_job_is_remembered(autojump_clock):
-    """The result of a background job is no note of the developer's."""
+    """The result of a background job is not a developer's note."""
     context = ConversationContext()
     context.add(JobFinished(id="7", name="look", content="found"))
     assert [entry.role for entry in context] == ["job"]

@@ -40,7 +40,7 @@ def job_entries(caller):
 
 
 async def test_a_detached_tool_goes_on_and_its_result_is_told_once(autojump_clock):
-    """An interrupt detaches the tool; when it ends, the agent tells its result, exactly once."""
+    """A detached tool's result is reported by the agent exactly once."""
     model = Teller(asks("report"))
     node = ChatNode(model, tools=[report])
     async with open_call(answer_with(node)) as caller:
@@ -91,7 +91,7 @@ async def test_a_tool_can_be_moved_while_the_turn_goes_on(autojump_clock):
 
 
 async def test_a_turn_in_the_background_is_not_about_the_talk(autojump_clock):
-    """A turn that was moved away ends by what it was asked; its answer is told once."""
+    """A turn in the background completes its request, and its answer is reported once."""
     model = Teller(asks("search"))
     model.calls.append([])  # what is said meanwhile gets an empty answer
 
@@ -123,7 +123,7 @@ async def test_a_turn_in_the_background_is_not_about_the_talk(autojump_clock):
 
 
 async def test_a_turn_that_moves_before_its_model_is_asked_has_its_task_last(autojump_clock):
-    """The model of a turn in the background is not told of the move, which it would answer."""
+    """The model of a turn in the background does not see the move, which it would answer."""
 
     class Slow(ChatNode):
         async def process_context(self, context):
@@ -160,7 +160,8 @@ async def test_a_result_waits_while_the_user_speaks_and_is_answered(autojump_clo
 
 
 async def test_an_answer_cut_unheard_is_brought_again(autojump_clock):
-    """A result whose answer is cut before any word was heard is told at the next boundary.
+    """A result whose answer is interrupted before any word was heard is reported at the next
+    boundary.
 
     That is another event, so that a route that acts on results acts once.
     """
@@ -220,7 +221,7 @@ async def test_an_answer_cut_when_heard_is_not_brought_again(autojump_clock):
 
 
 async def test_results_are_told_one_after_the_other(autojump_clock):
-    """A job that ends while the result of another is told has an answer of its own after that."""
+    """A job that ends while another result is reported gets its own answer afterwards."""
     model = Teller(asks("report", "r1", seconds=4), asks("report", "r2", seconds=4.5))
     node = ChatNode(model, tools=[report])
     async with open_call(answer_with(node)) as caller:
@@ -233,7 +234,7 @@ async def test_results_are_told_one_after_the_other(autojump_clock):
 
 
 async def test_a_job_that_is_cancelled_is_not_told(autojump_clock):
-    """cancel() stops a job; its result stands in the history, and nobody speaks of it."""
+    """cancel() stops a job; its result is recorded in the history and not reported."""
     model = Teller(asks("report"))
     node = ChatNode(model, tools=[report])
     async with open_call(answer_with(node)) as caller:
@@ -273,7 +274,7 @@ async def test_what_may_not_be_cut_of_a_job_is_not(autojump_clock):
 
 
 async def test_an_emergency_stop_ends_jobs_in_silence(autojump_clock):
-    """After an emergency stop nothing runs, and the agent does not begin to speak by itself."""
+    """After an emergency stop nothing runs, and the agent does not speak unasked."""
     node = ChatNode(Teller(asks("report")), tools=[report])
     async with open_call(answer_with(node)) as caller:
         await detach(caller)
@@ -315,7 +316,7 @@ async def test_the_time_of_a_job_goes_on_in_a_pause(autojump_clock):
 
 
 async def test_a_job_of_a_sub_agent_is_brought_too(autojump_clock):
-    """What a sub-agent's tool gives from the background waits for the boundary, and is told."""
+    """The background result of a sub-agent's tool waits for a boundary and is reported."""
 
     @tool
     async def research() -> str:
@@ -396,7 +397,7 @@ async def test_the_questions_of_a_job_are_asked(autojump_clock):
 
 
 async def test_the_agent_that_has_the_floor_tells(autojump_clock):
-    """After a hand-over the result is told by the agent that the caller hears."""
+    """After a hand-over the agent that has the floor reports the result."""
     first, second = Teller(asks("report", seconds=3)), Teller()
     second.calls = []
     node, other = ChatNode(first, tools=[report]), ChatNode(second)

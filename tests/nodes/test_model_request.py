@@ -78,7 +78,7 @@ async def test_words_in_the_instant_of_a_result(autojump_clock, seed, at):
 
 
 async def test_words_that_an_answer_has_taken_in_are_not_asked_about_again(autojump_clock):
-    """What is said while a tool runs is told with its result, and the turn of it says no more."""
+    """Words during a tool reach the model with its result, and their own turn adds no answer."""
 
     @tool
     async def look() -> str:
@@ -103,7 +103,7 @@ async def test_words_that_an_answer_has_taken_in_are_not_asked_about_again(autoj
 
 
 async def test_words_behind_an_answer_under_way_are_asked_about_last(autojump_clock):
-    """What is said while the model writes stands behind that answer when it is asked about."""
+    """Words during an answer are placed after that answer in the next request."""
     model = ScriptedModel([2.0, "First."], "Second.")
 
     async def answer(call):
@@ -148,7 +148,7 @@ async def test_an_answer_that_failed_answers_nothing(autojump_clock):
 async def test_words_of_an_answer_that_was_cut_are_not_asked_about_again(
     autojump_clock, audio, cut
 ):
-    """The model had been told of both, and the caller has heard some of what it said to them."""
+    """No second answer follows if the model has seen both messages and its answer was heard."""
     model = ScriptedModel(["One two three ", 3.0, "four."], "Five.")
 
     async def answer(call):
@@ -187,7 +187,7 @@ async def test_words_of_an_answer_of_which_nothing_was_heard_are_asked_about(aut
 
 
 async def test_the_new_agent_is_asked_about_what_came_while_the_old_one_answered(autojump_clock):
-    """The words stand behind the old one's answer, which was given without knowing of them."""
+    """The words are placed after the answer of the old agent, which did not know them."""
     old = ScriptedModel([1.0, "I'll put you through. ", calls("pass_on")])
     new = ScriptedModel("It is paid.")
 
@@ -216,7 +216,7 @@ async def test_the_new_agent_is_asked_about_what_came_while_the_old_one_answered
 
 
 async def test_a_model_that_takes_over_is_not_asked_with_the_old_agents_words_last(autojump_clock):
-    """What handed over has spoken last: a note behind that says that it is the model's turn."""
+    """After a hand-over a note follows the old agent's words and asks the new model to speak."""
     model = ScriptedModel("Billing. ", "It is paid.")
     billing = ChatNode(model)
 

@@ -95,7 +95,7 @@ async def test_a_node_knows_its_own_interruptions(autojump_clock):
 
 
 async def test_a_node_without_the_init_of_its_base_is_named(autojump_clock):
-    """A subclass that forgets super().__init__() is told so, and not of a private attribute."""
+    """A subclass that forgets super().__init__() gets an error that says so."""
 
     class Forgetful(Node):
         def __init__(self) -> None:

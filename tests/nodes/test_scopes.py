@@ -180,7 +180,7 @@ async def test_paused_then_cancelled(kind, autojump_clock):
 
 
 async def test_the_call_ends(kind, autojump_clock):
-    """A model is left when the call is, and nothing is told."""
+    """The end of a call closes a model's answer without an error."""
     model = Holding(kind)
     async with open_call(answer_with(ChatNode(model, caps=Caps(wall_s=60))), audio=False) as caller:
         caller.publish(UserStoppedSpeaking())

@@ -144,7 +144,7 @@ async def test_a_failed_speculation_costs_nothing(autojump_clock):
 
 
 async def test_an_error_after_the_answer_was_taken_over_is_told(autojump_clock):
-    """Who asked for the answer is told that the model failed."""
+    """The model's failure is raised to the task that asked for the answer."""
     model = Slow(error=ChatModelError("no line"))
     node = ChatNode(model, speculate=True)
     async with open_call(answer_with(node), expect_errors=ChatModelError) as caller:
@@ -191,7 +191,7 @@ async def test_the_same_question_again_goes_on(autojump_clock):
 
 
 async def test_an_agent_without_the_floor_does_not_speculate(autojump_clock):
-    """Nobody would ask for its answer."""
+    """No answer is started if nobody would ask for it."""
     model = Slow()
 
     async def answer(call):

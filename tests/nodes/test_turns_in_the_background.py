@@ -12,7 +12,7 @@ from .reporting import Teller, asks, report
 
 
 class Writer:
-    """A model that writes a word each second, six in all, and then tells what came back."""
+    """A model that writes a word each second, six in all, and then reports what came back."""
 
     def __init__(self):
         self.asked = []
@@ -72,7 +72,7 @@ async def test_a_verb_ends_a_turn_in_the_background(autojump_clock, verb):
 
 
 async def test_a_cancel_of_another_turn_leaves_the_background_alone(autojump_clock):
-    """A turn in front is what a cancel means; the next cancel means the one behind."""
+    """A cancel means the turn in the foreground first, then the one in the background."""
     writing = Writer()
 
     class Both(Writer):

@@ -438,7 +438,7 @@ async def test_nothing_but_garbage_ends_the_stream(autojump_clock, nursery, case
 
 @pytest.mark.parametrize("where", range(8))
 async def test_cancelling_loses_no_fact(autojump_clock, nursery, case, where):
-    """Whoever gives up waiting for a fact gets it the next time."""
+    """A fact is not lost if receive() is cancelled while it waits for it."""
     spread = [step for m in case.messages for step in (_pause, m)]
     vendor = Vendor(nursery, spread)
     heard = []

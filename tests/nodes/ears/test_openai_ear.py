@@ -46,7 +46,7 @@ def began(item: str) -> dict[str, Any]:
 
 
 def stopped(item: str) -> list[dict[str, Any]]:
-    """Return the two messages that tell that a stretch of voice is over."""
+    """Return the two messages at the end of a stretch of speech."""
     return [buffer("speech_stopped", item, audio_end_ms=900), buffer("committed", item)]
 
 
@@ -144,7 +144,7 @@ def ear_of(vendor: FakeOpenAI, **options: Any) -> OpenAIEar:
 
 
 async def facts_of(nursery: trio.Nursery, *script: Any, **options: Any) -> list[EarFact]:
-    """Return all facts that the ear tells of what a vendor sends."""
+    """Return all facts that the ear reports for a vendor's messages."""
     facts: list[EarFact] = []
     async with ear_of(FakeOpenAI(nursery, [*script]), **options).open_stream() as stream:
         with trio.move_on_after(1):
@@ -155,7 +155,7 @@ async def facts_of(nursery: trio.Nursery, *script: Any, **options: Any) -> list[
 
 
 async def test_a_stretch_of_voice_is_a_turn(autojump_clock, nursery):
-    """Words come once the stretch is committed; those that are not final are no sign of voice."""
+    """Words come once the stretch is committed; interim words do not count as a voice."""
     sure = [{"token": "a", "bytes": [], "logprob": -0.1}, {"token": "b", "logprob": -0.3}]
     assert await facts_of(
         nursery,
@@ -175,7 +175,7 @@ async def test_a_stretch_of_voice_is_a_turn(autojump_clock, nursery):
 
 
 async def test_who_goes_on_before_the_words_are_known_is_not_done(autojump_clock, nursery):
-    """Two stretches of which the first was not transcribed yet are one turn of two segments."""
+    """A stretch that begins before the last one is transcribed is a second segment of its turn."""
     assert await facts_of(
         nursery,
         began("i1"),
@@ -235,7 +235,7 @@ async def test_what_comes_late_of_a_turn_begins_no_other(autojump_clock, nursery
 
 
 async def test_a_start_behind_its_stop_starts_nothing(autojump_clock, nursery):
-    """A stretch of which the beginning is told behind its end is over once its words are known."""
+    """A stretch whose start is reported after its end is over once its words are known."""
     facts = await facts_of(nursery, *stopped("i1"), began("i1"), words("i1", "a large latte"))
     assert facts[-1] == TurnOver()
 
@@ -319,7 +319,7 @@ async def test_a_lost_line_hears_the_turn_again(autojump_clock, nursery):
 
 
 def error_of(code: str, kind: str = "invalid_request_error", **more: Any) -> dict[str, Any]:
-    """Return a message that tells of an error."""
+    """Return an error message."""
     error = {"type": kind, "code": code, "message": "no", "param": None, **more}
     return {"type": "error", "event_id": "e", "error": error}
 
@@ -342,7 +342,7 @@ async def test_a_session_that_has_expired_is_opened_anew(autojump_clock, nursery
 
 
 async def test_a_session_that_is_refused_is_an_error(autojump_clock, nursery):
-    """A model that does not exist is no reason to try again."""
+    """An unknown model is not retried."""
     refused = error_of("invalid_model", event_id="configure")
     vendor = FakeOpenAI(nursery, [refused])
     async with ear_of(vendor).open_stream() as stream:
@@ -432,7 +432,7 @@ async def test_without_its_detection_ours_ends_the_stretch(autojump_clock, nurse
 
 
 async def test_an_ear_that_detects_nothing_wants_a_detector(autojump_clock, nursery):
-    """Without a detector of ours such an ear would hear nobody: the mistake is told at once."""
+    """Such an ear needs a detector of ours: without one, the constructor raises."""
     ear = ear_of(FakeOpenAI(nursery, []), turns="none")
     with pytest.raises(ValueError, match="vad="):
         async with open_call(lambda call: None) as caller:

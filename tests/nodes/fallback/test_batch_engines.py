@@ -50,7 +50,7 @@ async def test_the_next_recogniser_gets_the_same_utterance(autojump_clock, kind)
 
 
 async def test_recognisers_that_all_fail_raise_what_the_last_one_raised(autojump_clock):
-    """The caller is told that they were not understood, as with one recogniser."""
+    """The caller hears that they were not understood, as with one recogniser."""
     ears = [Recogniser("one"), Recogniser("two")]
     for ear in ears:
         ear.fault = Fault("drop")
@@ -78,7 +78,7 @@ async def test_a_caller_is_understood_by_the_next_recogniser(autojump_clock):
 
 
 async def test_engines_are_opened_by_their_fallback(autojump_clock):
-    """A stack opens the Fallback, and so what stands behind it."""
+    """A stack opens the Fallback, and with it all its engines."""
     opened = []
 
     class Opens(Recogniser):

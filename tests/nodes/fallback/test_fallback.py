@@ -1,4 +1,4 @@
-"""Providers that stand in for one another: who is asked, who rests, and who tries again."""
+"""Fallback providers: which one is used, which one rests, and which one is probed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def said_by(voice: Any, *clauses: str) -> list[str]:
 
 
 async def test_the_next_model_answers_and_the_first_rests(autojump_clock):
-    """Who failed is not asked by the next question, and works again once a probe says so."""
+    """A failed model is not asked again before a probe succeeds."""
     first, second = WordModel("one", "a"), WordModel("two", "b")
     model = Fallback(first, second)
     first.fault = Fault("drop")
@@ -105,7 +105,7 @@ async def test_who_asks_decides_whether_another_model_goes_on(autojump_clock, ki
 
 @pytest.mark.parametrize("kind", ["drop", "garbage"])
 async def test_the_last_model_that_breaks_off_raises_its_own_error(autojump_clock, kind):
-    """Nobody is left to go on with the answer."""
+    """No provider is left to continue the answer."""
     first, second = WordModel("one two three"), WordModel("one two three")
     first.fault, second.fault = Fault("drop"), Fault(kind, 1)
     with pytest.raises(ChatModelError if kind == "drop" else TypeError):
@@ -242,7 +242,7 @@ async def test_without_word_times_a_clause_is_said_again(autojump_clock):
 
 
 async def test_a_batch_voice_stands_in_for_one_that_streams(autojump_clock):
-    """A local engine behind a vendor's voice, at the rate of the first."""
+    """A local engine takes over from a vendor's voice, resampled to the rate of the first."""
 
     class Batch:
         sample_rate_hz = RATE_HZ
@@ -287,7 +287,7 @@ async def test_voices_that_all_fail_raise_what_the_last_one_raised(autojump_cloc
 
 
 async def facts_of(ear: Any, text: str, seconds: float = 4.0) -> list[Any]:
-    """Return what an ear tells of words that are spoken, with a pause behind."""
+    """Return the facts that an ear reports for spoken words followed by a pause."""
     facts = []
     pcm = b"".join(sound_of(word) for word in text.split()) + bytes(int(2 * RATE_HZ * seconds))
     async with ear.open_stream() as stream, trio.open_nursery() as nursery:
@@ -350,7 +350,7 @@ async def test_an_ear_that_failed_is_probed_with_what_it_failed_on(autojump_cloc
 
 
 async def test_an_ear_waits_for_who_listens(autojump_clock):
-    """A listener that is far behind gets every fact, and no ear is blamed for its slowness."""
+    """A slow listener gets every fact, and no ear counts as failed because of it."""
     turns = 400
     ears = [TalkativeEar(turns), TalkativeEar(turns)]
     async with Fallback(*ears).open_stream() as stream:
@@ -393,7 +393,7 @@ async def test_no_frame_is_lost_to_the_end_of_a_turn(autojump_clock):
 
 
 class TalkativeEar:
-    """Tells of one turn after the other, as fast as they are taken."""
+    """Reports one turn after the other, as fast as they are received."""
 
     sample_rate_hz = RATE_HZ
 

@@ -68,7 +68,7 @@ async def test_an_answer_that_nobody_has_heard_is_given_anew(autojump_clock):
 @pytest.mark.parametrize("kind", ["stall", "drop", "garbage"])
 @pytest.mark.parametrize("after", [1, 6, 8, 11])
 async def test_an_answer_that_has_begun_goes_on_behind_its_last_word(autojump_clock, kind, after):
-    """Each word is heard once, and the next model is told what stands."""
+    """Each word is heard once, and the next model sees the part of the answer that stands."""
     first, second = WordModel(ANSWER), WordModel(ANSWER)
     first.fault = Fault(kind, after)
 
@@ -105,7 +105,7 @@ async def test_a_text_caller_reads_the_answer_to_its_end(autojump_clock):
     ],
 )
 async def test_what_the_next_model_repeats_is_not_said_again(autojump_clock, again):
-    """Models begin anew, or with the last words, though they are told not to."""
+    """Repeated words are dropped when the next model starts over or repeats the last ones."""
     first = ScriptedModel(["One ", "two ", "three ", BROKEN])
     second = ScriptedModel([word for word in again.replace(" ", " |").split("|") if word])
     async with open_call(app_with(first, second), audio=False) as caller:
@@ -152,7 +152,7 @@ async def book() -> str:
 
 
 class CallsThenBreaks:
-    """Breaks off behind the call of a tool, which therefore has not run."""
+    """Breaks off after a tool call, which therefore has not run."""
 
     async def stream(self, messages: Any, *, tools: Any = ()) -> Any:
         await trio.lowlevel.checkpoint()
@@ -217,7 +217,7 @@ async def test_a_caller_may_interrupt_at_any_moment(autojump_clock, at_s):
 
 
 async def test_one_model_alone_apologises(autojump_clock):
-    """Nobody is left who could go on."""
+    """No model is left to continue."""
     first = WordModel(ANSWER)
     first.fault = Fault("drop", 8)
 

@@ -42,7 +42,7 @@ async def test_break(autojump_clock) -> None:
 
 
 async def test_dropped_while_it_is_read(autojump_clock) -> None:
-    """An answer of which only a pending read is left goes on until that read is over."""
+    """A dropped answer with a pending read continues until that read is over."""
     source = Source()
     assert await anext(Answer(source.pieces())) == TextDelta("a")
     with trio.fail_after(1):

@@ -1,4 +1,4 @@
-"""Anthropic's messages API, against a fake of it on loopback."""
+"""Anthropic's messages API, against a fake on loopback."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def test_streams_text_then_usage(server):
 
 
 async def test_calls_of_tools_are_joined_from_their_fragments(server):
-    """A call is told when it begins, and given whole behind all text."""
+    """A tool call is reported when it begins, and yielded whole after all text."""
     events = use("look_up", '{"wh', 'at": "tea"}')
     server.script = answers(start(), *text("One moment."), *events, *stop("tool_use"))
     model = chat(server)

@@ -279,7 +279,7 @@ async def test_worker_that_hangs(path) -> None:
 
 @pytest.mark.parametrize("content", [b"this is no model", b""])
 async def test_file_that_is_no_model(tmp_path, content) -> None:
-    """A file that is no model is an error that names it, and leaves no process."""
+    """A file that is not a model raises an error that names it, and leaves no process."""
     file = tmp_path / "odd.gguf"
     file.write_bytes(content)
     with trio.fail_after(LIMIT_S), pytest.raises(ChatModelError, match=r"'odd'.*cannot be loaded"):

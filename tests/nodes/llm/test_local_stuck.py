@@ -120,7 +120,7 @@ async def test_who_gives_up_a_stuck_answer_is_free_at_once(monkeypatch, tmp_path
 
 
 async def test_a_prompt_that_is_read_on_is_not_late(monkeypatch, tmp_path):
-    """A long prompt says how far it is, so that who waits needs no second process."""
+    """A long prompt reports progress, so a waiting caller needs no second process."""
     async with opened(monkeypatch, tmp_path) as chat, trio.open_nursery() as nursery:
         first = await ask(chat, "who?")
         nursery.start_soon(ask, chat, "read on")
@@ -129,7 +129,7 @@ async def test_a_prompt_that_is_read_on_is_not_late(monkeypatch, tmp_path):
 
 
 async def test_a_paused_reader_holds_up_nobody(monkeypatch, tmp_path):
-    """An answer that its call does not take, as it is paused, is no obstacle for others."""
+    """A paused call that does not read its answer does not block other calls."""
     monkeypatch.setattr(sys.modules[__name__], "ENGINE", ENGINE.replace(
         "give(chunk(str(os.getpid())))", "[give(chunk(str(os.getpid()))) for _ in range(50)]"
     ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is wrong with a model's settings is told where they are written, and never shows a key."""
+"""A model's constructor raises for wrong settings, and its errors never show a key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_key_that_no_header_can_hold_is_refused(kind: Any, key: str) -> None:
 
 @KINDS
 def test_blanks_around_a_key_are_left_out(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key read from a file has a line end, which is no part of it."""
+    """The line end of a key that was read from a file is ignored."""
     variable = "OPENAI_API_KEY" if kind is OpenAIChat else "ANTHROPIC_API_KEY"
     monkeypatch.setenv(variable, " sk-secret\n")
     assert "sk-secret" not in repr(vars(kind("m", base_url=URL)))

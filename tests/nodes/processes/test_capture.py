@@ -32,7 +32,7 @@ async def test_an_excerpt_keeps_head_and_tail(texts, expected):
 
 @pytest.mark.parametrize(("head", "tail"), [(0, 3), (3, 0), (0, 0)])
 async def test_either_part_may_be_empty(head, tail):
-    """A head or a tail of 0 keeps nothing of it."""
+    """A head or a tail of 0 keeps nothing."""
     excerpt = Excerpt(head, tail)
     excerpt.add("abcdefghij")
     assert excerpt.left_out == 10 - head - tail
@@ -65,7 +65,7 @@ async def test_lines_are_whole_whatever_the_pieces_are():
 
 
 async def test_lines_that_come_together_are_passed_on_together():
-    """Several lines of one read are one text; bytes that are no text are replaced."""
+    """Several lines of one read are one text; invalid bytes are replaced."""
     lines, rest = await heard(b"a\nb\xff\nc")
     assert (lines, rest) == (["a\nb\N{REPLACEMENT CHARACTER}\n"], ["c"])
 

@@ -136,7 +136,7 @@ async def pid_of(pool: Pool) -> int:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether there is such a process, be it as a zombie."""
+    """Return whether a process exists, even as a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -241,7 +241,7 @@ async def test_a_dropped_job_leaves_nothing_to_the_next(pool_of: Make) -> None:
 
 
 async def test_a_flood_of_output_is_read_and_bounded(pool_of: Make) -> None:
-    """Much on the pipe arrives whole; a caller who takes nothing keeps little of it in memory."""
+    """A large answer arrives whole, and a caller that does not read it keeps little in memory."""
     pool = pool_of()
     async with pool.open():
         assert sum(map(len, await do(pool, "flood 40"))) == 40 << 20
@@ -252,7 +252,7 @@ async def test_a_flood_of_output_is_read_and_bounded(pool_of: Make) -> None:
 async def test_what_goes_wrong_in_a_process_is_the_jobs_error(
     pool_of: Make, tmp_path: Path, how: str
 ) -> None:
-    """Stopped, killed, busy for ever, or talking nonsense: the process is gone, the next works."""
+    """A process that is stopped, killed, stuck or writes garbage is replaced by one that works."""
     pool = pool_of(cancel_s=0.5)
     async with pool.open():
         pid = await pid_of(pool)
@@ -303,7 +303,7 @@ async def test_a_worker_that_does_not_say_it_is_there_is_lost(
 
 
 async def test_a_worker_that_is_at_work_says_that_it_is_there(pool_of: Make) -> None:
-    """A long job, a busy interpreter, and a full pipe are no signs of death."""
+    """A long job, a busy interpreter and a full pipe do not count as death."""
     pool = pool_of(ping_s=0.3)
     async with pool.open():
         pid = await pid_of(pool)
@@ -376,7 +376,7 @@ async def test_jobs_wait_their_turn(pool_of: Make) -> None:
 
 
 async def test_closing_the_pool_ends_a_deaf_job(pool_of: Make, tmp_path: Path) -> None:
-    """Its caller is told, and the process is gone."""
+    """Its caller gets an error, and the process is gone."""
     pool = pool_of()
     errors: list[str] = []
 

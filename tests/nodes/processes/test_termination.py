@@ -1,4 +1,4 @@
-"""Stopping processes: polite ones, deaf ones, and what they leave behind."""
+"""Stopping processes: those that obey, those that ignore signals, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_each_rung_is_climbed_only_when_it_is_needed(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux shows such a process as a zombie")
 async def test_a_process_whose_first_thread_has_ended_is_stopped(start, is_there, state_of):
-    """It is shown as a zombie while its other threads run; it is no zombie to us."""
+    """A process whose main thread has ended does not count as a zombie while other threads run."""
     process, (pid,) = await start(
         "import ctypes, threading\n"
         "def rest():\n"
@@ -123,7 +123,7 @@ async def test_what_it_has_started_is_swept(start, is_there, orphans_are_ours, h
 
 @pytest.mark.skipif(sys.platform != "linux", reason="writes to /proc")
 async def test_a_name_hides_nobody(start, is_there, orphans_are_ours):
-    """The name of a process may hold whatever looks like the fields behind it."""
+    """A process's name may contain text that looks like the fields after it."""
     named = "import os, signal, time; open('/proc/self/comm', 'w').write('a) S 1 2 (b');"
     child = DEAF_CHILD.replace("import os, signal, time;", named)
     code = child + "pid = deaf()\ntry:\n    up(pid); time.sleep(60)\n"
@@ -164,7 +164,7 @@ up(pid); time.sleep(60)
 async def test_what_a_process_leaves_behind_is_stopped_from_sigterm_on(
     start, is_there, orphans_are_ours
 ):
-    """The ones left by a process that ended by itself are ended without the time of SIGINT."""
+    """The processes left by one that ended by itself are stopped without the time for SIGINT."""
     code = "pid = subprocess.Popen(['sleep', '60'], process_group=0).pid\nup(pid)\n"
     process, pids = await start(code)
     await process.wait()

@@ -101,7 +101,7 @@ async def test_what_the_caller_says_is_answered_aloud(autojump_clock, vendor):
 
 
 async def test_the_session_is_asked_for(autojump_clock, vendor):
-    """Key, prompt, tools and audio reach the vendor, which neither answers nor cuts by itself."""
+    """Key, prompt, tools and audio reach the vendor, which answers only on request."""
 
     @tool
     async def brew(drink: str) -> str:
@@ -187,7 +187,7 @@ async def test_a_response_under_way_is_cancelled_once(autojump_clock, vendor):
 
 
 async def test_a_response_that_was_cut_before_a_sound_is_taken_back(autojump_clock, vendor):
-    """Nothing of an answer stays with the vendor of which nothing was heard."""
+    """An answer that was not heard is deleted from the vendor's conversation."""
     vendor.replies += [LONG, "Yes?"]
     async with calling(vendor, starts_early=False) as caller:
         await vendor.hear("Count.")
@@ -221,7 +221,7 @@ async def test_a_sound_without_words_is_no_turn(autojump_clock, vendor):
 
 
 async def test_an_acknowledgement_cuts_nothing(autojump_clock, vendor):
-    """The agent goes on over a "mhm", of which the vendor keeps no item."""
+    """The agent goes on over a "mhm", which is deleted from the vendor's conversation."""
     vendor.replies += [f"{LONG} {LONG}"]
     async with calling(vendor) as caller:
         await vendor.hear("Count.")
@@ -265,7 +265,7 @@ async def test_a_tool_runs_and_its_result_is_told(autojump_clock, vendor):
 
 
 async def test_a_tool_that_needs_permission_asks(autojump_clock, vendor):
-    """No tool runs behind the caller's back because a model that speaks has called it."""
+    """A tool that a speech-to-speech model calls still asks for permission."""
 
     @tool(permission="ask")
     async def pay() -> str:
@@ -428,7 +428,7 @@ async def test_ears_of_ours_may_decide_the_turn(autojump_clock, vendor):
 
 
 async def test_a_vendor_that_writes_unasked_makes_no_turn(autojump_clock, vendor):
-    """Where ears of ours decide, what a compatible server has heard is no second turn."""
+    """With our ears, speech that a compatible server detects does not become a second turn."""
     vendor.replies += ["One two three.", "never said"]
     async with calling(vendor, hears=False) as caller:
         await caller.says("a latte")
@@ -443,7 +443,7 @@ async def test_a_vendor_that_writes_unasked_makes_no_turn(autojump_clock, vendor
 
 
 async def test_another_line_is_told_what_was_heard(autojump_clock, vendor):
-    """The conversation goes on over another line, of which the vendor knows what was heard only."""
+    """On a new line the vendor gets the conversation as it was heard."""
     vendor.replies += [f"{LONG} {LONG}", "Yes?", "Still here."]
     async with calling(vendor) as caller:
         await vendor.hear("Count.")
@@ -540,7 +540,7 @@ async def test_a_session_that_is_refused_is_told(autojump_clock, vendor):
 
 
 async def test_a_server_that_echoes_no_metadata_is_understood(autojump_clock, vendor):
-    """Responses of a compatible server are told apart by their order."""
+    """Responses of a compatible server are identified by their order."""
     vendor.echoes_metadata = False
     vendor.replies += ["One.", "Two."]
     async with calling(vendor) as caller:

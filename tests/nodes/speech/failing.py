@@ -1,4 +1,4 @@
-"""Ears, voices, models and a line that fail on demand, and what a caller hears of it.
+"""Ears, voices, models and a line that fail on demand, and what a caller hears.
 
 Sound here is words: each word is a number, and its sound is that number, sample for sample.  So a
 test can read off what was said, and an ear that gets the sound once more hears the same words.
@@ -38,7 +38,7 @@ _words: list[str] = []
 
 
 def sound_of(word: str) -> bytes:
-    """Return the sound of a word: its number, and a little silence behind."""
+    """Return the audio of a word: its number, followed by a short silence."""
     if word not in _words:
         _words.append(word)
     samples = int(WORD_S * RATE_HZ)
@@ -62,7 +62,7 @@ def words_of(pcm: bytes) -> list[str]:
 
 @dataclass
 class Fault:
-    """What goes wrong with a provider, and after how many words of it."""
+    """The fault of a provider, and after how many words it strikes."""
 
     kind: str = ""
     after: int = 0
@@ -204,7 +204,7 @@ class WordModel:
         self.messages: Any = ()
 
     async def stream(self, messages: Any, *, tools: Any = ()) -> AsyncIterator[Any]:
-        """Answer; told that the answer was broken off, go on behind its last word."""
+        """Answer; if the answer broke off, continue after its last word."""
         self.asked += 1
         self.messages = messages
         words = self.text.split()

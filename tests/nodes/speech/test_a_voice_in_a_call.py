@@ -207,7 +207,7 @@ async def test_a_cut_between_two_pieces_closes_the_voice(autojump_clock):
 
 
 class TimedVoice(SlowVoice):
-    """A voice that tells its words, and when it was done with a text."""
+    """A voice that reports its words and the end of each text."""
 
     done_at_s: float | None = None
 

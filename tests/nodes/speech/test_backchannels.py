@@ -72,7 +72,7 @@ async def test_the_beginning_of_a_sentence_is_none(
 
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_another_engine_agrees_too(speech_of: Say, seed: int) -> None:
-    """Piper's words of assent are known at the second look, its sentences are none."""
+    """The second look recognises Piper's backchannels and none of its sentences."""
     sound = BackchannelDetector("late")
     async with PiperVoice(seed=seed).open() as voice:
         for text in ("uh-huh", "okay", "yeah", "right"):

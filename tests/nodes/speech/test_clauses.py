@@ -1,4 +1,4 @@
-"""Streamed text is cut into pieces that can be spoken, and nothing of it is lost."""
+"""Streamed text is split into pieces that can be spoken, and nothing is lost."""
 
 # ruff: noqa: RUF001 (the marks of other scripts are what this is about)
 
@@ -120,13 +120,13 @@ def test_commas_count_early_and_late() -> None:
 
 
 def test_long_text_without_marks() -> None:
-    """A piece that grows too long is cut at a space, or where there is none, all the same."""
+    """A piece that grows too long is split at a space, or anywhere if it has none."""
     assert split("aaa bbb ccc ddd", max_characters=9) == ["aaa bbb ", "ccc ddd"]
     assert split("abcdefghijkl", max_characters=5) == ["abcde", "fghij", "kl"]
 
 
 def test_piece_comes_with_the_character_after_it() -> None:
-    """A piece is out as soon as the space behind its mark is there, and not before."""
+    """A piece is returned as soon as the space after its mark arrives, and not before."""
     splitter = ClauseSplitter()
     assert splitter.feed("One latte.") == []
     assert splitter.feed(" ") == ["One latte. "]

@@ -105,7 +105,7 @@ async def test_each_model_is_timed_on_its_own(autojump_clock):
 
 
 async def test_the_wait_for_a_decision_is_told_when_it_is_made(autojump_clock):
-    """Whoever ends the turn, the time since the last voiced window is told then."""
+    """Any end of a turn publishes the time since the last voiced window."""
     async with listening(Engines()) as caller:
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 0.64)
@@ -165,7 +165,7 @@ async def test_what_is_settled_is_not_heard_again(autojump_clock):
 
 
 async def test_a_sound_before_the_settled_one_is_not_heard_after_it(autojump_clock):
-    """A voice that begins right behind a settled one does not bring the end of that one along."""
+    """The audio of a voice right after a settled one does not include the end of that one."""
     engines = Engines()
     async with listening(engines) as caller:
         await send(caller, VOICE, 0.64)
@@ -236,7 +236,7 @@ async def test_a_microphone_that_falls_silent_in_a_pause_costs_no_words(autojump
 
 
 async def test_a_microphone_that_comes_back_and_goes_stops_twice(autojump_clock):
-    """Frames that stop twice stop the voice twice, and not for ever."""
+    """A voice can start again after frames have stopped, and stop again with them."""
     async with listening(Engines(takes_s=0.6)) as caller:
         await send(caller, VOICE, 0.64)
         await trio.sleep(1.2)  # taken for lost at 1.608 s, and not understood yet
@@ -395,7 +395,7 @@ async def test_a_voice_over_the_agent_is_understood_before_it_is_over(autojump_c
 
 
 async def test_a_voice_that_stops_is_understood_at_once(autojump_clock):
-    """It may be a gap, so these words are tentative; those with the silence behind them are not."""
+    """Words at the first silence are tentative, since it may be a gap; later ones are not."""
     async with listening_to_an_agent(Engines(takes_s=0.05)) as caller:
         await send(caller, VOICE, 0.256)
         stopped_s = caller.now_s
@@ -432,7 +432,7 @@ async def test_a_voice_to_a_silent_agent_is_not_understood_early(autojump_clock)
 
 
 async def test_a_recogniser_that_fails_early_is_asked_again(autojump_clock):
-    """What it fails on before the voice is over is no failure of the turn's."""
+    """A failure of the recogniser before the voice is over does not fail the turn."""
     engines = Engines(takes_s=0.1, fails=True)
     async with listening_to_an_agent(engines) as caller:
         await send(caller, VOICE, 0.8)

@@ -35,7 +35,7 @@ async def be_silent(caller, seconds: float) -> None:
 
 @pytest.mark.parametrize("paused", [True, False])
 async def test_words_that_a_lost_ear_has_told_are_answered_at_once(autojump_clock, paused) -> None:
-    """Nothing more can come of it, so the turn need not wait for the longest silence."""
+    """A turn does not wait for the longest silence after its ear was lost."""
     ear = ScriptedEar()
     async with open_call(app_with(ear), own_speech=True, expect_errors=True) as caller:
         await be_silent(caller, 5.0)  # the fillers are made

@@ -1,4 +1,4 @@
-"""Recognisers and detectors that fail, hang or die cost as little as can be, and are told."""
+"""Recognisers and detectors that fail, hang or die cost little, and the failure is published."""
 
 import math
 from contextlib import asynccontextmanager
@@ -34,7 +34,8 @@ from tests.nodes.speech.hearing import (
 
 
 async def test_a_recogniser_that_fails_is_told(autojump_clock):
-    """There are no words, and the error's class says why; the next sound is heard as ever."""
+    """A recogniser's failure is published with the class of its error, and the next sound is
+    heard."""
     engines = Engines(fails=True)
     async with listening(engines, expect_errors="no model") as caller:
         await send(caller, VOICE, 0.64)
@@ -52,7 +53,7 @@ async def test_a_recogniser_that_fails_is_told(autojump_clock):
 
 @pytest.mark.parametrize("given", [None, "a latte", Transcript(None), Transcript("a", "b", "c")])
 async def test_a_recogniser_that_gives_something_else_is_told(autojump_clock, given):
-    """What is no transcript is a failure as any other, and hangs nothing."""
+    """A result that is not a transcript counts as a failure and hangs nothing."""
 
     class Other:
         async def transcribe(self, pcm):
@@ -68,7 +69,7 @@ async def test_a_recogniser_that_gives_something_else_is_told(autojump_clock, gi
 
 
 async def test_a_recogniser_that_hangs_is_given_up(autojump_clock):
-    """After half a minute it is told, and what was recorded behind the sound is let go."""
+    """After half a minute the failure is published, and the recording is dropped."""
     engines = Engines(takes_s=math.inf)
     hung = trio.TooSlowError
     async with listening(engines, SilenceOnly(), expect_errors=hung) as caller:
@@ -204,7 +205,7 @@ async def test_a_classifier_of_sounds_that_fails_costs_its_hint_alone(autojump_c
 
 
 async def test_a_detector_that_says_no_number_stops_the_voice(autojump_clock):
-    """NaN is neither voice nor silence: the ear is deaf, and the voice does not last for ever."""
+    """A detector that returns NaN counts as failed, and the voice does not last for ever."""
 
     class Confused(LoudIsSpeech):
         is_confused = False

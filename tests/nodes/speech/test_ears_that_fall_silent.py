@@ -1,4 +1,4 @@
-"""An ear that has told words, and then tells nothing: who thinks, and who waits for an answer."""
+"""An ear that falls silent after words: callers who think, and callers who wait for an answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def be_silent(caller: Any, seconds: float) -> None:
 
 @pytest.fixture
 def ear() -> ScriptedEar:
-    """Return an ear that tells what it is told to."""
+    """Return an ear that reports the facts that it is given."""
     return ScriptedEar()
 
 
@@ -101,7 +101,7 @@ async def test_the_stage_may_be_left_unwatched(autojump_clock, ear):
 
 
 async def test_another_ear_ends_the_turn(autojump_clock):
-    """It hears the utterance again when the first one tells nothing more, and decides."""
+    """The second ear hears the utterance again when the first one falls silent, and decides."""
     first, second = WordEar("a"), WordEar("b")
     first.ends_fault = Fault("stall")
     ear = Fallback(first, second)

@@ -130,7 +130,7 @@ async def test_a_late_echo_of_a_reverberant_room_begins_no_voice(agent: Sound) -
 async def test_a_caller_in_a_reverberant_room_is_heard(
     agent: Sound, caller: Sound, decibels: float
 ) -> None:
-    """Within a quarter of a second of a caller's words two frames in a row are no echo."""
+    """Within 0.25 s of a caller's words, two frames in a row do not count as echo."""
     heard = through_room(agent, 0.06, decibels, reverberates_s=0.6, direct_db=-6)
     heard[RATE_HZ : RATE_HZ + len(caller)] += caller[: len(heard) - RATE_HZ]
     spoken = RATE_HZ + int(np.argmax(abs(caller) > LOUD))
@@ -144,7 +144,7 @@ async def test_silence_is_no_echo(agent: Sound) -> None:
 
 
 async def test_a_caller_who_talks_on_does_not_become_an_echo(agent: Sound, caller: Sound) -> None:
-    """Who talks over an agent for long, with no echo, is not learnt as an echo."""
+    """A caller who talks over the agent for long, without an echo, is not learnt as an echo."""
     played, talk = np.tile(agent, 3), np.resize(caller, 3 * len(agent))
     scores = over(talk, played)
     assert (scores[loud(talk)] >= 0.5).mean() < 0.03
@@ -160,7 +160,7 @@ async def test_a_caller_is_no_echo(agent: Sound, caller: Sound) -> None:
 async def test_a_caller_who_talks_over_the_agent_is_heard(
     agent: Sound, caller: Sound, decibels: float
 ) -> None:
-    """Within half a second of a caller's words over an echo two frames in a row are no echo."""
+    """Within 0.5 s of a caller's words over an echo, two frames in a row do not count as echo."""
     begin = RATE_HZ
     heard = through_room(agent, 0.15, decibels)
     heard[begin : begin + len(caller)] += caller[: len(heard) - begin]

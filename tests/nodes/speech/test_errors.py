@@ -10,7 +10,7 @@ from bargein.speech import Resampler, SpeechError, SpeechExtraError
 
 
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever needs it raises an ImportError that says which extra to install."""
+    """A missing package raises an ImportError that says which extra to install."""
     monkeypatch.setitem(sys.modules, "soxr", None)
     with pytest.raises(ImportError, match=r'pip install "bargein\[local\]"') as caught:
         Resampler(16_000, 24_000)

@@ -45,7 +45,7 @@ def heard_by_agent(caller):
 
 
 async def test_an_answer_that_comes_late_follows_a_filler(autojump_clock, voice):
-    """The history has both; the model is told only of what it said itself."""
+    """The history has both, but the model sees only its own words."""
     model = ScriptedModel([4.0, "Here I am."], "Yes.")
     async with open_call(app_with(model, voice), own_speech=True) as caller:
         await ask(caller)
@@ -60,7 +60,7 @@ async def test_an_answer_that_comes_late_follows_a_filler(autojump_clock, voice)
 
 
 async def test_a_filler_stands_in_the_middle_of_an_answer(autojump_clock, voice):
-    """The answer goes on behind it with the next word, and is heard to the letter."""
+    """After the filler the answer continues with the next word, and is heard in full."""
     model = ScriptedModel(["One two three. ", 6.0, "Four five."])
     async with open_call(app_with(model, voice), own_speech=True) as caller:
         await ask(caller)
@@ -192,7 +192,7 @@ async def test_a_voice_that_fails_at_once_leaves_the_app_open(autojump_clock, vo
 
 @pytest.mark.parametrize("wrong", ["One moment.", ("One moment.", 2)])
 def test_fillers_are_a_tuple_of_texts(wrong):
-    """One text would be taken for its letters."""
+    """A single text raises, because it would be split into letters."""
     with pytest.raises(TypeError, match="Fillers"):
         Fillers(fillers=wrong)
 

@@ -1,4 +1,4 @@
-"""A verb in the very step in which a filler goes ahead: whatever comes first, the call goes on.
+"""A verb in the same step as a filler: whichever comes first, the call continues.
 
 ``open_call()`` itself checks that no audio is played behind the fence of a cut, and the plugin of
 pytest that the table of states allows each step.

@@ -59,7 +59,7 @@ async def test_a_filler_that_is_being_said_is_held_by_a_pause(autojump_clock):
 
 
 async def test_after_a_hang_up_no_filler_is_said(autojump_clock):
-    """Who has left hears nothing, and no apology is made for them."""
+    """A caller who has left gets no filler and no apology."""
     async with open_call(app_with([*LATE]), own_speech=True) as caller:
         await caller.says("hello", at_s=0.0, takes_s=1.0)
         await caller.at(2.0)

@@ -115,7 +115,7 @@ async def starts(agent, microphone):
 
 
 async def test_a_caller_with_headphones_is_heard_at_once(autojump_clock, spoken):
-    """Who speaks while the agent does, with no echo, is heard within 0.2 s of the first sound."""
+    """A caller who talks over an agent without an echo is heard within 0.2 s."""
     agent, caller = spoken
     first_s = int(np.argmax(abs(caller) > 1000)) / 16_000
     for silent_s in (0.7, 1.3, 1.9):
@@ -125,7 +125,7 @@ async def test_a_caller_with_headphones_is_heard_at_once(autojump_clock, spoken)
 
 
 async def test_an_echo_begins_next_to_nothing(autojump_clock, spoken):
-    """The agent's own voice, 20 dB weaker and 0.15 s late, is taken for a caller once at most."""
+    """The agent's own voice, 20 dB weaker and 0.15 s late, counts as a caller at most once."""
     agent, _ = spoken
     microphone = np.concatenate([np.zeros(2400), agent / 10])
     assert len(await starts(agent, microphone)) <= 1

@@ -37,7 +37,7 @@ MOST_SILENT_S = 2.5
 
 @dataclass
 class Talk:
-    """One turn of a caller, and what became of it."""
+    """One turn of a caller, and its outcome."""
 
     line: WordLine
     call: Any

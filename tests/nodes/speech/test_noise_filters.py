@@ -27,7 +27,7 @@ class Blocks:
 
 
 async def test_the_ear_hears_what_the_filter_leaves(autojump_clock: object) -> None:
-    """A filter works in blocks of its own; a voice that it takes for noise begins nothing."""
+    """A filter may work in blocks; a voice that it removes as noise begins no turn."""
     for mutes in (False, True):
         cleans = Blocks(mutes=mutes)
         assert isinstance(cleans, NoiseFilter)

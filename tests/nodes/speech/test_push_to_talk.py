@@ -94,7 +94,7 @@ async def test_words_that_stay_away_are_waited_for_in_bounded_time(autojump_cloc
 
 
 async def test_an_app_ends_a_turn_without_a_key(autojump_clock, ear):
-    """The end of a turn can be forced by whoever knows that it is over."""
+    """Code that knows that a turn is over can force its end."""
     taking = TurnTaking(TurnSettings(endpointing=FixedEndpointing(5)))
     async with open_call(agent_with(ear, turns=taking)) as caller:
         ear.tell(VoiceBegan(), WordsHeard("four nine two", final=True), PerhapsOver(0.2))
@@ -124,7 +124,7 @@ async def test_a_transport_tells_of_the_key_by_a_verb(autojump_clock, ear):
 
 
 async def test_a_key_without_a_word_is_no_turn(autojump_clock, ear):
-    """Who presses the key and says nothing has said nothing, and the next turn is as usual."""
+    """Pressing the key without speaking makes no turn, and the next turn works as usual."""
     async with open_call(agent_with(ear)) as caller:
         for _ in range(3):
             caller.publish(TalkKeyChanged(down=True))
@@ -139,7 +139,7 @@ async def test_a_key_without_a_word_is_no_turn(autojump_clock, ear):
 
 @pytest.mark.parametrize("is_on", [True, False])
 async def test_a_line_that_drops_releases_the_key(autojump_clock, ear, is_on):
-    """Nobody tells its release: the turn ends, and the next one is as without a key."""
+    """If the release of the key is never reported, the turn still ends, and so does the next."""
     async with open_call(agent_with(ear)) as caller:
         caller.publish(TalkKeyChanged(down=True))
         ear.tell(VoiceBegan(), WordsHeard("a latte", final=True))

@@ -45,7 +45,7 @@ from bargein.user_turns import (
 
 
 class ScriptedEar:
-    """An ear that tells facts when it is told to, and keeps what it hears."""
+    """An ear that reports facts on demand, and keeps what it hears."""
 
     sample_rate_hz = 16_000
 
@@ -170,7 +170,7 @@ async def test_words_behind_our_own_end_keep_their_times(autojump_clock, ear):
 
 
 async def test_perhaps_over_begins_an_answer_that_nobody_hears(autojump_clock, ear):
-    """A turn that is perhaps over is told as likely over, and that it went on, too."""
+    """PerhapsOver is published as TurnLikelyOver, and WentOn as TurnWentOn."""
     async with open_call(agent_with(ear)) as caller:
         ear.tell(VoiceBegan(), WordsHeard("my number is"), PerhapsOver(0.5))
         await trio.sleep(0.2)
@@ -187,7 +187,7 @@ async def test_perhaps_over_begins_an_answer_that_nobody_hears(autojump_clock, e
 
 
 async def test_the_caller_interrupts_through_the_ear(autojump_clock, ear):
-    """Words over the agent's answer cut it, and what was heard of it is exact."""
+    """Words over the agent's answer interrupt it, and the history has exactly what was heard."""
     long = "One two three four five six seven eight nine ten eleven twelve."
     async with open_call(agent_with(ear, long, "Yes?")) as caller:
         ear.tell(VoiceBegan(), TurnOver("count"))
@@ -276,7 +276,7 @@ async def test_who_decides_is_a_setting(autojump_clock, ear, endpointing, ends_s
 
 
 async def test_words_behind_our_own_end_are_the_next_turn(autojump_clock, ear):
-    """Where our rules end the turn first, only what the ear hears behind it is said anew."""
+    """If our rules end the turn before the ear, only later words make a new turn."""
     turns = TurnTaking(TurnSettings(endpointing=FixedEndpointing(0.3)))
     async with open_call(agent_with(ear, turns=turns)) as caller:
         ear.tell(VoiceBegan(), WordsHeard("a latte"), PerhapsOver(0.5))
@@ -290,7 +290,7 @@ async def test_words_behind_our_own_end_are_the_next_turn(autojump_clock, ear):
 
 @pytest.mark.parametrize("wrong", [7, ScriptedEar, "deepgram"])
 def test_no_ear_is_an_error(wrong):
-    """What is no ear is refused where the stack is made."""
+    """The constructor of the stack raises for something that is not an ear."""
     with pytest.raises(TypeError, match="open_stream"):
         StreamingSpeech(wrong)
 

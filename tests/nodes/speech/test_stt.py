@@ -84,7 +84,7 @@ def test_confidence_is_the_better_of_two_signs(no_speech_prob, avg_logprob, conf
 @pytest.mark.parametrize("no_speech_prob", [-0.5, 1.5, float("nan")])
 @pytest.mark.parametrize("avg_logprob", [0.5, -1e9, float("nan")])
 def test_confidence_is_a_share_whatever_an_engine_gives(no_speech_prob, avg_logprob) -> None:
-    """Numbers that are none of what they should be do not cost the words."""
+    """Invalid numbers from the model do not cost the words."""
     assert 0 <= Transcript("mocha", no_speech_prob, avg_logprob).confidence <= 1
 
 
@@ -118,7 +118,7 @@ async def test_a_hint_needs_the_tokenizer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", ["fr", None])
 async def test_an_english_model_refuses_other_languages(tmp_path: Path, language) -> None:
-    """Whisper tiny.en would write French as English, and be sure of it."""
+    """Asking whisper-tiny.en for French raises, because it would confidently write English."""
     with pytest.raises(ValueError, match=r"whisper-tiny\.en knows English alone"):
         WhisperTiny(language=language)
     tiny = path_of("whisper-tiny.en")

@@ -89,7 +89,7 @@ async def test_a_thread_that_hangs_holds_up_nobody(stuck: Stuck, is_cancelled: b
 
 @pytest.mark.proof
 async def test_a_caller_does_not_wait_for_ever(stuck: Stuck) -> None:
-    """Whoever's thread hangs is told after 20 s, and so is everybody once too many are lost."""
+    """A hanging thread raises after 20 s, and so does every call once too many are lost."""
     async with SmartTurn().open() as model:
         stuck.count = 7
         async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""Coughs, sneezes and laughs, told from speech by their sound.
+"""Coughs, sneezes and laughs are distinguished from speech by their sound.
 
 How well the detector does on people is measured by ``bargein eval``; synthetic voices show that
 nothing that callers say is taken for a cough.

@@ -77,7 +77,7 @@ async def test_a_missing_voice_is_an_error(tmp_path: Path) -> None:
 
 
 async def test_a_broken_voice_is_an_error(tmp_path: Path) -> None:
-    """open raises what the engine says about a file that is no model."""
+    """open() raises the engine's message about a file that is not a model."""
     (tmp_path / "voice.onnx").write_bytes(b"\x0anonsense")
     (tmp_path / "voice.onnx.json").write_text("{}")
     with pytest.raises(SpeechEngineError, match="piper cannot load"):

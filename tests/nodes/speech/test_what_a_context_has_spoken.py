@@ -1,4 +1,4 @@
-"""What a context of a voice tells of its text: what was spoken, and what was not."""
+"""A followed context knows which part of its text was spoken."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_what_was_played_counts(autojump_clock, played_s, spoken):
 
 @pytest.mark.parametrize(("words", "spoken"), [(3, ""), (4, CLAUSES[0]), (99, TEXT)])
 async def test_a_voice_without_word_times_tells_to_the_flush(autojump_clock, words, spoken):
-    """Nothing is told of a clause that is not whole."""
+    """A clause that is not complete does not count as spoken."""
     told = await spoken_by(WordVoice(times="none"), words)
     assert told == SpokenText(spoken, TEXT[len(spoken) :])
 

@@ -1,4 +1,4 @@
-"""When a sound is looked at, and what is told of it: windows of 0.032 s, two of them an onset."""
+"""When a sound is classified, and which hints follow: windows of 0.032 s, two of them an onset."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Bench:
 
 
 def test_each_detector_is_asked_once_at_its_time() -> None:
-    """Counted from the onset; what all looks of a kind agree on is told after the last."""
+    """Looks count from the onset; a hint on which all of a kind agree follows the last."""
     early, late = Says(0.8, 6), Says(0.9, 8)
     bench = Bench(late, early)
     bench.hear(2)
@@ -120,7 +120,7 @@ def test_what_is_surely_no_assent_is_speech() -> None:
 
 
 def test_what_is_no_noise_need_not_be_speech() -> None:
-    """Nor is a noise speech because it is no assent."""
+    """A noise does not count as speech just because it is not a backchannel."""
     for sounds in ((Says(0.05, 8, "noise"),), (Says(0.9, 6, "noise"), Says(0.05, 8))):
         bench = Bench(*sounds)
         bench.hear(2)
@@ -130,7 +130,7 @@ def test_what_is_no_noise_need_not_be_speech() -> None:
 
 
 def test_a_closure_does_not_put_off_a_look() -> None:
-    """What begins again before all looks is the same sound, behind the "k" of "okay"."""
+    """A voice that returns before all looks is the same sound, as after the "k" of "okay"."""
     bench = Bench(Says(0.8, 6))
     bench.hear(2)
     bench.begin()
@@ -178,7 +178,7 @@ def test_a_voice_that_passed_for_an_echo_is_looked_at_in_time() -> None:
 
 
 def test_what_was_an_echo_for_long_was_something_else() -> None:
-    """After 0.64 s of it the sound begins anew with the voice."""
+    """After 0.64 s of echo the sound counts from the voice."""
     bench = Bench(Says(0.8, 6))
     bench.hear(30, in_voice=False)
     bench.begin()

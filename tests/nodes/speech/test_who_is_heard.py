@@ -1,4 +1,4 @@
-"""Who counts as the caller: not what is faint, far away, babble or the agent's echo."""
+"""What counts as the caller: not faint or distant voices, babble or the agent's echo."""
 
 import pytest
 
@@ -26,7 +26,7 @@ class EchoIs:
 
 
 async def test_what_is_very_faint_is_no_voice(autojump_clock):
-    """Whoever speaks in the next room begins nothing; a voice that fades to that has stopped."""
+    """A voice in the next room begins no turn, and a voice that fades to its level has stopped."""
     async with listening(Engines()) as caller:
         await send(caller, FAINT, 1.28)
         assert times(caller, VoiceStarted) == []
@@ -53,7 +53,7 @@ async def says_a_turn(caller, sound=VOICE):
 
 
 async def test_who_is_much_weaker_than_the_caller_is_not_heard(autojump_clock):
-    """A turn tells how loud the caller is; until then all voices count."""
+    """A turn shows how loud the caller is; before that all voices count."""
     async with listening(Engines()) as caller:
         await send(caller, WEAK, 0.64)
         await send(caller, SILENCE, 0.64)
@@ -78,7 +78,7 @@ async def test_the_voice_of_a_turn_may_fade(autojump_clock):
 
 
 async def test_a_sound_that_was_no_turn_tells_no_level(autojump_clock):
-    """A door that is dropped again makes nobody else too weak."""
+    """A sound that was not a turn sets no level, so a weaker voice still counts."""
     async with listening(Engines()) as caller:
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 0.64)
@@ -141,7 +141,7 @@ async def test_babble_does_not_go_on_with_a_turn(autojump_clock):
 
 
 async def test_a_soft_word_goes_on_with_a_turn_on_a_quiet_line(autojump_clock):
-    """Where nothing is in the background, nobody else can have said it."""
+    """On a quiet line a soft word can only be the caller's."""
     async with listening(Engines()) as caller:
         await send(caller, SILENCE, 1.6)
         await send(caller, VOICE, 0.96)
@@ -151,7 +151,7 @@ async def test_a_soft_word_goes_on_with_a_turn_on_a_quiet_line(autojump_clock):
 
 
 async def test_a_caller_is_heard_in_babble(autojump_clock):
-    """Babble that was nobody's turn begins no voice any more, and who is 10 dB louder does."""
+    """Babble that was not a turn begins no further voice, but a caller 10 dB louder does."""
     async with listening(Engines()) as caller:
         await send(caller, SOFTER, 6.4)
         await send(caller, SILENCE, 0.32)

@@ -41,7 +41,7 @@ async def test_a_stream_in_memory_is_a_stream():
 
 
 async def test_a_stream_in_memory_has_bounded_room(autojump_clock):
-    """Whoever sends more than its peer takes has to wait."""
+    """A sender waits if its peer does not read."""
     left, _ = memory_stream_pair()
     with trio.move_on_after(1) as waited:
         await left.send_all(bytes(100_000))

@@ -227,7 +227,7 @@ def check_flawed(
 
 @pytest.mark.parametrize("flaw", quick(FLAWS))
 def test_a_flaw_of_a_voice_fails_its_check(flaw):
-    """A voice that breaks one promise fails the check of that promise, which tells what came."""
+    """A voice that breaks one promise fails the check of that promise, which shows what came."""
 
     @asynccontextmanager
     async def make(fault):

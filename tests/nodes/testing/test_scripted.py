@@ -104,7 +104,7 @@ async def test_an_exception_fails_the_answer_there(autojump_clock):
 
 
 async def test_a_function_answers_the_request(autojump_clock):
-    """It sees what was asked, and returns any reply; then= answers what comes behind the script."""
+    """A function in the script sees the request; then= answers all requests after the script."""
     model = ScriptedModel("Hello.", then=lambda request: [0.5, f"You said {request.last_text}."])
     await ask(model)
     for _ in range(2):
@@ -112,7 +112,7 @@ async def test_a_function_answers_the_request(autojump_clock):
 
 
 async def test_calls_get_ids_of_their_own(autojump_clock):
-    """The first call of a tool has its name as id, later ones a number behind it."""
+    """The first call of a tool has its name as id; later ones have a number appended."""
     model = ScriptedModel([calls("find_table", day="Friday")] * 2)
     given = await ask(model, tools=[SCHEMA])
     assert [(one.id, one.arguments, one.raw) for one in given[:-1]] == [
@@ -187,7 +187,7 @@ async def test_a_cut_closes_the_answer(autojump_clock):
 
 
 async def test_what_was_asked_does_not_change(autojump_clock):
-    """A request is a copy: whoever changes the messages later changes nothing in it."""
+    """A recorded request is a copy, so later changes to the messages do not affect it."""
     messages = [{"role": "user", "content": "hello"}]
     model = ScriptedModel("Hi.")
     await ask(model, messages)
@@ -228,7 +228,7 @@ async def test_a_script_that_is_not_used_up_fails_its_block(autojump_clock):
 
 
 async def test_a_refusal_that_was_swallowed_fails_the_block(autojump_clock):
-    """An agent without a caller survives the error; the model tells of it at the end."""
+    """If an agent swallows the error, the model raises it at the end."""
     model = ScriptedModel()
     async with open_agent(ChatNode(model)) as handle:
         handle.send_input("hello")
@@ -239,7 +239,7 @@ async def test_a_refusal_that_was_swallowed_fails_the_block(autojump_clock):
 
 
 async def test_a_tool_that_is_not_offered_is_an_error_of_the_script(autojump_clock):
-    """A name with a slip in it is told with the names that there are."""
+    """The error for a misspelt name lists the known names."""
     with pytest.raises(ScriptError, match=r"calls 'find_tabel', .*offered \['find_table'\]"):
         await ask(ScriptedModel(calls("find_tabel")), tools=[SCHEMA])
 

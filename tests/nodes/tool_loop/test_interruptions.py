@@ -258,7 +258,7 @@ async def test_a_tool_that_hands_over_ends_the_answer(autojump_clock):
 
 
 async def test_an_answer_that_no_chain_gives_ends_with_its_tools(autojump_clock):
-    """Cancelling whoever iterates generate() by hand in a call cancels its tools too."""
+    """Cancelling a task that iterates generate() by hand cancels its tools too."""
     node = ChatNode(Script([asks("nap", "a", seconds=9)]), tools=[nap])
     async with open_call(answer_with(node), audio=False) as caller:
         with trio.move_on_after(1):
@@ -272,7 +272,7 @@ async def test_an_answer_that_no_chain_gives_ends_with_its_tools(autojump_clock)
 
 @pytest.mark.parametrize("unwinds_s", [0.0] * 8 + [0.4, 3.0])
 async def test_an_answer_waits_a_moment_for_tools_that_were_cut(autojump_clock, unwinds_s):
-    """The next request tells what became of a tool, not that its result will come later."""
+    """The next request has the outcome of a tool, not that its result will come later."""
 
     @tool(read_only=True)
     async def look() -> str:

@@ -211,7 +211,7 @@ async def test_a_tool_that_asks_shows_as_permission(autojump_clock):
 
 
 async def test_no_result_is_empty_or_looks_like_a_note_of_ours(autojump_clock):
-    """A tool that returns nothing says so, and what it returns cannot be taken for a note."""
+    """A tool that returns nothing says so, and no result can pass for a note."""
 
     @tool
     async def quiet() -> str:
@@ -265,7 +265,7 @@ async def test_without_a_call_there_are_no_tools(autojump_clock):
 
 
 async def test_without_a_turn_a_cap_is_an_error(autojump_clock):
-    """Whoever runs a node by hand is told of the cap."""
+    """A node that is run by hand raises the error of a cap."""
     node = ChatNode(Script(["a", "b", "c"]), caps=Caps(tokens=2))
     answer = node.generate()
     assert [(await anext(answer)).content for _ in range(2)] == ["a", "b"]

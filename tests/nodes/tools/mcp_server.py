@@ -37,7 +37,7 @@ def hello(name: str = "you") -> str:
 
 @server.tool()
 async def count(steps: int, context: Context) -> str:
-    """Count, and tell how far it is."""
+    """Count, and report progress."""
     for step in range(1, steps + 1):
         await context.report_progress(step, steps, f"step {step}")
         await context.info(f"counted {step}")
@@ -46,7 +46,7 @@ async def count(steps: int, context: Context) -> str:
 
 @server.tool()
 async def wait(path: str) -> str:
-    """Wait until it is cancelled, and write to a file what becomes of it."""
+    """Wait to be cancelled, and write the outcome to a file."""
     write(path, "began")
     try:
         await anyio.sleep(60)
@@ -83,7 +83,7 @@ async def book(seat: Annotated[ElicitationResult[Seat], Resolve(ask_for_seat)]) 
 
 @server.tool()
 def picture() -> Image:
-    """Return what is no text."""
+    """Return content that is not text."""
     return Image(data=b"12345", format="png")
 
 

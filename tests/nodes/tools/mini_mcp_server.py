@@ -35,7 +35,7 @@ def tool(name: str) -> dict[str, object]:
 
 
 def count(token: object) -> None:
-    """Tell how far it is, not always in order."""
+    """Report progress, not always in order."""
     for progress in (1, 3, 2):
         params = {"progressToken": token, "progress": progress}
         note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}

@@ -54,7 +54,7 @@ async def test_the_callers_next_turn_is_the_answer(autojump_clock, audio):
 
 
 async def test_an_answer_over_the_question_cuts_it_short(autojump_clock):
-    """Who answers before the end of the question silences it, and the turn goes on all the same."""
+    """An answer before the end of the question silences it, and the turn continues."""
     answers = []
     async with open_call(agent(balance(answers))) as caller:
         caller.publish(UserTranscriptionReceived(content="How much have I?"))
@@ -72,7 +72,7 @@ async def test_an_answer_over_the_question_cuts_it_short(autojump_clock):
 
 
 async def test_a_barge_in_before_the_question_is_heard_interrupts(autojump_clock):
-    """Words that began before a word of the question was heard are no answer: they cut the turn."""
+    """Words that began before the question was heard are not an answer; they interrupt the turn."""
     answers = []
     model = ScriptedModel(["Let me have a look at that. ", calls("balance")], "Yes?")
     async with open_call(agent(balance(answers), model=model)) as caller:
@@ -90,7 +90,7 @@ async def test_a_barge_in_before_the_question_is_heard_interrupts(autojump_clock
 
 
 async def test_a_turn_that_began_before_the_question_is_no_answer(autojump_clock):
-    """Who was speaking already when the question came has said something else; it is answered."""
+    """Words of a caller who was already speaking when the question came are answered as a turn."""
     answers = []
 
     async def answer(call):
@@ -165,7 +165,7 @@ async def test_answers_in_another_language(autojump_clock, said, outcome, choice
 
 
 async def test_phrases_that_are_none_are_an_error(autojump_clock):
-    """A text where several are meant, or something else, is refused where it is written."""
+    """ask() raises for choices that are a single text or something else."""
     with pytest.raises(TypeError, match=r"never_mind=\) is a tuple of texts, not 'egal'"):
         AnswerPhrases(never_mind="egal")
     async with open_call(agent()) as caller:
@@ -213,7 +213,7 @@ async def test_a_key_names_a_choice(autojump_clock):
 
 
 async def test_a_key_silences_the_question(autojump_clock):
-    """Who keys an answer over the question does not have to hear it out."""
+    """A caller who answers by key does not have to hear the whole question."""
     answers = []
     async with open_call(agent(balance(answers))) as caller:
         caller.publish(UserTranscriptionReceived(content="How much have I?"))

@@ -1,4 +1,4 @@
-"""A tool has the caller passed on, or a key pressed, and reads what became of it."""
+"""A tool transfers the caller or presses a key, and gets the outcome."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_the_model_reads_what_became_of_it(autojump_clock, telephone, told
 
 
 async def test_a_tool_that_is_cut_gives_the_transfer_up(autojump_clock):
-    """The line is told to stop in the step of the cut; whether it was made is not known."""
+    """A cancelled transfer is stopped in the same step, and its outcome is unknown."""
     line = Telephone()
     async with App(answered_by(put_through, Model())).open_call(line) as call:
         call.handle.send_input("put me through")

@@ -56,7 +56,7 @@ async def test_helpers_find_the_tool_they_work_for(autojump_clock, open_bench):
 
 
 def test_outside_of_any_tool():
-    """Where no tool runs there is none, and nothing to commit."""
+    """Outside a tool, current_tool() and commit() raise."""
     with pytest.raises(RuntimeError, match="no tool is running here"):
         current_tool()
     with pytest.raises(RuntimeError, match="no tool is running here"):
@@ -86,7 +86,7 @@ async def test_progress_and_output_are_events(autojump_clock, open_bench):
 
 
 async def test_facts_are_published_also_after_a_cut(autojump_clock, open_bench):
-    """What a tool has done is told, though its turn was cut."""
+    """A tool's events are published even if its turn was interrupted."""
 
     @tool(policy=shield(9))
     async def pay(context: ToolContext) -> None:
@@ -118,7 +118,7 @@ async def test_a_thread_reports_in_order(open_bench):
 
 
 async def test_after_its_result_a_tool_is_silent(autojump_clock, open_bench):
-    """A task that a tool left behind in its call tells nothing more."""
+    """Events of a task that a tool left behind are dropped."""
 
     @tool
     async def work(context: ToolContext) -> None:

@@ -87,7 +87,7 @@ async def test_methods_are_tools_of_their_instance(autojump_clock, open_bench):
 
 
 async def test_a_plain_function_that_gives_a_coroutine(open_bench):
-    """What JSON cannot hold is an error that the model is told; the call goes on."""
+    """A value that JSON cannot hold is an error for the model, and the call continues."""
 
     @tool
     def wrong() -> object:
@@ -134,7 +134,7 @@ async def async_generator():
     ],
 )
 def test_wrong_declarations(fn, options, message):
-    """What cannot be a tool is told where it is declared."""
+    """A function that cannot be a tool raises at its declaration."""
     with pytest.raises(ToolDefinitionError, match=message):
         tool(**options)(fn)
 

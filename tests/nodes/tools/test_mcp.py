@@ -41,7 +41,7 @@ LIMIT_S = 60.0
 
 
 class Notes:
-    """Stands for the context of a tool, and keeps what it is told."""
+    """Replaces the context of a tool, and records what it gets."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, float | None]] = []
@@ -166,7 +166,7 @@ async def test_a_deaf_server(tmp_path: Path) -> None:
 
 
 async def test_tools_at_a_url(http_server: subprocess.Popen[str], tmp_path: Path) -> None:
-    """A server at a URL is used, told of a cut call, and its loss is no end of the block."""
+    """A server at a URL works, learns of a cancelled call, and its loss does not end the block."""
     assert http_server.stdout is not None
     port = int(await trio.to_thread.run_sync(http_server.stdout.readline))
     state = tmp_path / "state"
@@ -193,7 +193,7 @@ async def test_tools_at_a_url(http_server: subprocess.Popen[str], tmp_path: Path
 
 
 async def test_a_server_that_dies() -> None:
-    """A server that dies fails the call under way, and is started anew for the next."""
+    """When a server dies, the current call fails, and the next one starts it again."""
     async with McpServer(MINI_SERVER).open() as opened:
         tools = named(opened)
         assert await call(tools["echo"], text="one") == "echo: one"
@@ -229,7 +229,7 @@ async def test_a_server_that_reads_no_more() -> None:
 
 @pytest.mark.parametrize("how", ["stop", "garbage"])
 async def test_a_server_that_hangs_is_replaced(how: str) -> None:
-    """Once its call was cut, whoever waits is told in 7 s, and the next is served by another.
+    """After a cancel, waiting calls fail within 7 s, and the next one is served by another process.
 
     Until the cut nobody can tell it from one that works for long.
     """
@@ -301,7 +301,7 @@ async def test_an_endless_message() -> None:
 
 
 async def test_progress_without_a_total() -> None:
-    """Progress is told as it rises; what comes out of order is dropped."""
+    """Rising progress is published; reports out of order are dropped."""
     notes = Notes()
     async with McpServer(MINI_SERVER).open() as opened:
         await call(named(opened)["count"], notes, text="")
@@ -309,7 +309,7 @@ async def test_progress_without_a_total() -> None:
 
 
 async def test_a_refused_call() -> None:
-    """What the protocol calls an error is told to the model as one."""
+    """An error of the protocol reaches the model as an error."""
     async with McpServer(MINI_SERVER).open() as opened:
         with pytest.raises(McpToolError, match="The call of 'refuse' failed: unknown: tools/call"):
             await call(named(opened)["refuse"], text="")
@@ -397,7 +397,7 @@ BLOCKS = [
 
 
 async def test_results_are_read_as_text() -> None:
-    """Text is given as it is, all else is named; structured content counts where no block is."""
+    """Text stays as it is, other content is named; structured content counts without blocks."""
     structured = {"name": "Zoë"}
     lines = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     async with McpServer(MINI_SERVER).open() as opened:
@@ -505,7 +505,7 @@ async def nothing(call: Call) -> None:
 
 
 async def test_what_the_model_is_told() -> None:
-    """The result of a call says what became of it: done, failed, cut, or lost with its server."""
+    """The result of a call states its outcome: done, failed, cancelled, or lost with its server."""
     async with (
         McpServer(MINI_SERVER).open() as opened,
         open_call(nothing, expect_errors=McpToolError) as caller,

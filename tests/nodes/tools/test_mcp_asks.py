@@ -91,7 +91,7 @@ async def test_a_server_of_the_newest_protocol_asks() -> None:
 async def test_what_the_server_is_told(
     fields: dict[str, Any], answers: list[str], questions: int, action: str, content: Any
 ) -> None:
-    """A server of the handshake era gets values of the types it wants, or what became of it."""
+    """A server with the older protocol gets values of the right types, or the outcome."""
     async with plane(McpServer(MINI_SERVER, may_ask=True), "ask", text=form(**fields)) as caller:
         asked = await says(caller, *answers)
         assert len(asked) == questions
@@ -100,7 +100,7 @@ async def test_what_the_server_is_told(
 
 
 async def test_a_page_is_opened_for_nobody() -> None:
-    """There is no browser in a talk: the server is told so at once."""
+    """A question that needs a browser is cancelled at once."""
     params = {"mode": "url", "message": "Sign in.", "url": "https://example.com",
               "elicitationId": "1"}  # fmt: skip
     async with plane(

@@ -87,7 +87,7 @@ async def test_the_end_of_the_call_closes_the_question(autojump_clock):
 
 
 async def test_a_hand_over_closes_the_question(autojump_clock):
-    """The caller now talks with another agent, which is no longer asked about."""
+    """A question closes when the caller is handed over to another agent."""
     answers = []
 
     async def answer(call):

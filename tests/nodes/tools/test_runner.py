@@ -1,4 +1,4 @@
-"""Calls of tools: what is refused, what is doubled, and what models are told."""
+"""Tool calls: refused ones, duplicates, and the texts for the model."""
 
 import pytest
 import trio
@@ -53,7 +53,7 @@ async def test_an_unknown_tool_is_told_with_the_known_ones(autojump_clock, open_
 
 
 async def test_bad_arguments_are_told(autojump_clock, open_bench):
-    """Arguments that do not fit, or are no JSON object, start nothing."""
+    """Wrong arguments, or ones that are not a JSON object, start nothing."""
     work = sleeper()
     async with open_bench(work) as bench:
         wrong = bench.start("work", number="x").final
@@ -81,7 +81,7 @@ async def test_a_tool_that_fails_to_read_its_arguments(autojump_clock, open_benc
 
 
 async def test_a_tool_that_never_runs(autojump_clock, open_bench):
-    """Nobody is asked, and the model is told so in other words than a user's "no"."""
+    """Nobody is asked, and the model's text differs from that for a user's "no"."""
     async with open_bench(sleeper(permission="never")) as bench:
         result = bench.start("work").final
         assert result.outcome == "denied"
@@ -152,7 +152,7 @@ async def test_an_identical_call_joins(autojump_clock, open_bench):
 
 
 async def test_what_joins_shares_the_fate(autojump_clock, open_bench):
-    """The one that runs is cut: both are told the same."""
+    """When the running call is cancelled, both calls get the same result."""
     async with open_bench(sleeper(on_duplicate="join")) as bench:
         first = await bench.begin("work")
         second = await bench.begin("work")
@@ -175,7 +175,7 @@ async def test_what_joins_can_be_cut_alone(autojump_clock, open_bench):
 
 
 async def test_nothing_joins_what_is_being_stopped(autojump_clock, open_bench):
-    """A call that comes while the other unwinds runs anew."""
+    """A call that comes while the other one unwinds runs again."""
 
     @tool(on_duplicate="join")
     async def slow() -> str:
@@ -215,7 +215,7 @@ async def test_each_call_has_an_id_of_its_own(autojump_clock, open_bench, id):
 
 
 async def test_a_guard_that_fails_still_gives_a_result(autojump_clock, open_bench):
-    """Whatever goes wrong around a tool, the model is told, and the call goes on."""
+    """Whatever goes wrong around a tool, the model gets a result, and the call continues."""
     work = sleeper(permission="ask")
     async with open_bench(work, expect_errors=ValueError) as bench, trio.open_nursery() as nursery:
         nursery.start_soon(bench.call.permissions.ask, "same", "another", {}, bench.run)
@@ -229,7 +229,7 @@ async def test_a_guard_that_fails_still_gives_a_result(autojump_clock, open_benc
 
 
 async def test_tools_have_names_of_their_own(autojump_clock, open_bench):
-    """Two tools of one name, and what is no tool, are refused when the runner is made."""
+    """The runner's constructor raises for two tools of one name, or something that is no tool."""
     async with open_bench() as bench:
         with pytest.raises(ToolDefinitionError, match="two tools are called 'work'"):
             ToolRunner(bench.call, [sleeper(), sleeper()], source="agent")

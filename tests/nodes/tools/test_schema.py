@@ -213,7 +213,7 @@ def wrongly_documented(cups: int):
     ],
 )
 def test_functions_that_cannot_be_tools(fn, message):
-    """What is wrong with a function is told when it is declared."""
+    """A faulty function raises when it is declared."""
     with pytest.raises(ToolDefinitionError, match=message):
         tool(fn)
 
@@ -243,7 +243,7 @@ def test_docstrings():
 
 
 async def result_of(value):
-    """Return what a model is told of a tool that returns this."""
+    """Return the text for the model of a tool that returns this."""
 
     async def work():
         return value
@@ -269,7 +269,7 @@ async def result_of(value):
     ],
 )
 async def test_results_as_text(value, text):
-    """Text stays, nothing is "done", all else is JSON."""
+    """Text stays as it is, None becomes "done", and anything else becomes JSON."""
     assert await result_of(value) == text
 
 

@@ -27,7 +27,7 @@ class Signal:
 
 
 async def test_a_thread_that_polls_stops_at_once(open_bench):
-    """The token tells a thread to stop; what it raises then is no failure of the tool."""
+    """The token tells a thread to stop; what it then raises is not the tool's failure."""
     begun = Signal()
 
     @tool
@@ -146,7 +146,7 @@ async def test_what_waits_for_a_thread_has_not_started(open_bench):
 
 
 async def test_an_error_in_a_thread_is_the_result(open_bench):
-    """The model is told class and message, as of an async tool."""
+    """The model gets the class and message of the exception, as for an async tool."""
 
     @tool
     def fail() -> None:

@@ -111,7 +111,7 @@ async def test_the_limit_of_the_tool_goes_on_after_the_answer(autojump_clock):
 
 @pytest.mark.parametrize("policy", ["cancel", "detach"])
 async def test_the_time_of_the_caller_is_none_of_the_turn(autojump_clock, policy):
-    """Who thinks for a minute makes the agent reach neither its cap nor the limit of its chain."""
+    """A caller who thinks for a minute uses up neither the agent's cap nor its chain's limit."""
     answers = []
     model = ScriptedModel([calls("balance")], "Five euros.", then="Well.")
     node = ChatNode(model, tools=[balance(answers, policy=policy, timeout_s=None)],

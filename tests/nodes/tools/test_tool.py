@@ -26,7 +26,7 @@ def test_what_is_not_said():
 
 
 def test_as_a_function():
-    """The form that a model is told."""
+    """The tool's schema for a model."""
     echo = Echo("echo", "Says it.", {"type": "object", "properties": {"a": {}}}, policy=finish(1))
     assert echo.as_function() == {
         "type": "function",
@@ -39,7 +39,7 @@ def test_as_a_function():
 
 
 def test_arguments_are_one_object():
-    """Anything else is bad arguments, shown to the model."""
+    """Anything else raises BadArgumentsError with a message for the model."""
     assert Echo("echo").parse({"a": 1}) == {"a": 1}
     with pytest.raises(BadArgumentsError, match=r"must be one JSON object, not '\[1'"):
         Echo("echo").parse(None, "[1")

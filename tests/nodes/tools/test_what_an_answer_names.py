@@ -14,7 +14,7 @@ ACCOUNTS = ("Checking account", "Savings account", "Business")
 
 
 async def answer_to(text: str, choices: tuple[str, ...] = ACCOUNTS) -> Answer:
-    """Return what a tool is told that asked for one of these, when the caller types this."""
+    """Return the answer that a tool gets for these choices when the caller types this."""
     told: list[Answer] = []
 
     @tool("ask")
@@ -83,7 +83,7 @@ async def test_an_answer_names_no_choice(autojump_clock, text):
     ],
 )
 async def test_words_go_before_places(autojump_clock, text, choices, choice):
-    """A number or an ordinal counts as a place only where it is no word of a choice."""
+    """A number or an ordinal counts as a place only if no choice contains it."""
     assert (await answer_to(text, choices)).choice == choice
 
 

@@ -32,7 +32,7 @@ def functions(monkeypatch):
 
 
 async def test_the_functions_of_a_call_share_a_process(open_bench, functions):
-    """What a function keeps in a variable is there at the next call, and what it prints is told."""
+    """A function's variables survive until the next call, and its output is published."""
     with trio.fail_after(LIMIT_S):
         async with open_bench(functions.keep) as bench:
             assert (await bench.start("keep", number=1).result()).content == "[1]"
@@ -74,7 +74,7 @@ async def test_a_function_that_waits_for_the_process_did_not_start(open_bench, f
 
 
 async def test_an_error_in_the_worker_is_the_result(open_bench, functions):
-    """The model is told what the function raised."""
+    """The model gets the function's exception."""
     with trio.fail_after(LIMIT_S):
         async with open_bench(functions.fail, expect_errors="in the worker") as bench:
             result = await bench.start("fail").result()

@@ -38,7 +38,7 @@ def says(text: str, *, final: bool = True, segment: int = 0) -> VoiceWords:
 
 
 def at_once(settings: TurnSettings | None = None) -> TurnSettings:
-    """Settings by which nothing is waited for that most tests are not about.
+    """Settings without the waits that most tests are not about.
 
     What sounds complete ends in the step in which its words are known, and any voice that lasts
     for half a second interrupts; what the defaults wait for is tested by itself.

@@ -111,7 +111,7 @@ def test_a_sound_that_is_over_is_decided(text, decision):
 
 
 def test_a_long_timeout_is_no_shorter_for_speech():
-    """Who waits a second for any sound waits as long for one that is surely speech."""
+    """With a one-second wait for any sound, the wait for sure speech is as long."""
     patient = TurnSettings(false_interruption_timeout_s=1.0)
     stopped = {"is_voiced": False, "held_s": 1.5, "hint": Hint("speech", 0.95)}
     assert judged(patient, silent_s=0.5, **stopped).decision == "undecided"
@@ -138,14 +138,14 @@ def test_a_voice_that_lasts_interrupts(known, limit_s, rule):
 
 
 def test_sure_words_do_not_wait_for_a_duration():
-    """Words that are known interrupt at once, and tell how sure they are."""
+    """Known words interrupt at once, and the decision has their confidence."""
     verdict = judged(TurnSettings(), text="a tea please", confidence=0.8, voiced_s=0.3)
     assert (verdict.decision, verdict.rule) == ("interruption", "min_words")
     assert verdict.values == {"words": 3, "min_words": 1, "confidence": 0.8}
 
 
 def test_assent_lasts_no_less_than_any_voice():
-    """Who lets a voice last for two seconds means it of assent, too."""
+    """A minimum duration of two seconds applies to acknowledgements too."""
     settings, hint = TurnSettings(min_duration_s=2.0), Hint("acknowledgement", 0.7)
     assert judged(settings, voiced_s=1.99, hint=hint).decision == "acknowledgement"
     assert judged(settings, voiced_s=2.0, hint=hint).rule == "min_duration_s"
@@ -287,7 +287,7 @@ def test_what_is_certainly_assent_outweighs_sure_words(text, decision):
 
 
 def test_a_sure_word_of_an_echo_is_the_agents():
-    """What sounds like the agent itself is no answer, however well it is heard."""
+    """A sound like the agent's own voice is not an answer, however well it is heard."""
     hint = Hint("echo", 0.98)
     assert over("Two.", hint=hint, voiced_s=0.3, confidence=0.9).decision == "echo"
 
@@ -304,7 +304,7 @@ def test_what_recognisers_write_for_a_laugh_is_noise(text):
 
 @pytest.mark.parametrize("text", ["But...", "It's...", "So\u2026"])
 def test_a_single_word_that_breaks_off_is_noise(text):
-    """So Whisper writes a sneeze; numbers and longer sounds are none."""
+    """Such a transcript is a sneeze, unless it is a number or the sound is longer."""
     verdict = over(text, confidence=0.79, voiced_s=0.5)
     assert (verdict.decision, verdict.rule) == ("noise", "noises")
     assert over(text, confidence=0.9, voiced_s=0.9).decision == "interruption"

@@ -79,7 +79,7 @@ def test_a_sound_without_words_is_no_turn(bench, blank):
 
 
 def test_words_that_never_come_are_waited_for_in_bounded_time(bench):
-    """A recogniser that says nothing makes no turn; words_within_s later that is told."""
+    """Without words there is no turn, and words_within_s later the failure is published."""
     b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(4.9)
     assert b.turns == ["start"]
     b.wait(0.1)
@@ -97,7 +97,7 @@ def test_words_that_come_after_their_deadline_are_a_turn(bench, speaking):
 
 
 def test_a_recogniser_that_fails_makes_no_turn(bench):
-    """It is told at the end of the pause, and what comes next is a turn of its own."""
+    """A failure is published at the end of the pause, and later words are a turn of their own."""
     b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(FAILED)
     assert b.turns == ["start"]
     b.wait(0.5)
@@ -109,7 +109,7 @@ def test_a_recogniser_that_fails_makes_no_turn(bench):
 
 
 def test_a_recogniser_that_fails_and_then_works_makes_one_turn(bench):
-    """A failure in a pause of the caller's is nothing once the words of all of it are known."""
+    """A failure in a pause does not count once all words of the turn are known."""
     b = bench(settings=FIXED).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).take(FAILED)
     b.wait(0.2).take(VoiceStarted()).wait(0.3).take(VoiceStopped())
     b.take(says("a large tea")).wait(0.5)
@@ -129,7 +129,7 @@ def test_a_recogniser_that_fails_costs_no_words_that_are_known(bench):
 
 @pytest.mark.parametrize("after_s", [0.2, None], ids=["fails", "stalls"])
 def test_a_recogniser_that_fails_while_the_agent_speaks_lets_it_go_on(bench, speaking, after_s):
-    """The hold is released, nobody is told of a turn, and that words may be lost is told."""
+    """The hold is released without a turn, and the possible loss of words is published."""
     b = bench(speaking).take(VoiceStarted()).wait(0.3)
     assert b.is_held
     b.take(VoiceStopped())
@@ -177,7 +177,7 @@ def test_the_lowest_confidence_is_that_of_the_turn(bench):
 
 
 def test_a_pause_that_goes_on_is_told(bench):
-    """The likely end is told once, and withdrawn when the caller goes on."""
+    """TurnLikelyOver is published once, and TurnWentOn when the caller goes on."""
     b = bench(settings=FIXED).take(VoiceStarted()).take(VoiceStopped()).take(says("a large"))
     assert [e.content for e in b.events(TurnLikelyOver)] == ["a large"]
     b.wait(0.3).take(VoiceStarted())
@@ -190,14 +190,14 @@ def test_a_pause_that_goes_on_is_told(bench):
 
 
 def test_a_likely_end_is_told_again_with_other_words(bench):
-    """Words that change within a pause are told anew."""
+    """Words that change within a pause are published again."""
     b = bench(settings=FIXED).take(VoiceStarted()).take(VoiceStopped()).take(says("a tee"))
     b.take(says("a tea"))
     assert [e.content for e in b.events(TurnLikelyOver)] == ["a tee", "a tea"]
 
 
 def test_the_pauses_of_a_caller_are_learned(bench, working):
-    """Pauses within a turn, and those taken for an end too early, make the next wait longer."""
+    """Pauses within a turn, and premature ends, make the next wait longer."""
     dynamic = DynamicEndpointing(min_s=0.3, max_s=2.0, margin=1.5, weight=1.0)
     b = bench(settings=TurnSettings(endpointing=dynamic))
     b.take(VoiceStarted()).wait(0.5).take(VoiceStopped()).wait(0.28).take(VoiceStarted()).wait(0.5)
@@ -339,7 +339,7 @@ def test_a_microphone_that_falls_silent_ends_the_turn(bench):
 
 
 def test_a_stop_that_never_comes(bench):
-    """A voice whose words are final, and of which nothing more comes, counts as stopped."""
+    """A voice counts as stopped if its words are final and nothing more comes."""
     b = bench().take(VoiceStarted()).wait(1.0).take(says("a tea")).wait(9.9)
     assert b.turns == ["start"]
     b.wait(0.1)
@@ -347,7 +347,7 @@ def test_a_stop_that_never_comes(bench):
 
 
 def test_a_stop_without_a_start_does_nothing(bench):
-    """A lone stop is no turn, and the next one is as it should be."""
+    """A stop without a start makes no turn, and the next turn works as usual."""
     b = bench(settings=FIXED).take(VoiceStopped()).wait(5.0)
     assert b.acts == []
     b.take(VoiceStarted()).wait(1.0).take(VoiceStopped()).take(says("a tea")).wait(1.0)
@@ -374,7 +374,7 @@ def test_an_old_interim_is_no_turn(bench):
 
 
 def test_a_final_transcript_that_is_late_is_not_told_twice(bench):
-    """Words that were told as they stood, because the final ones did not come, are told once."""
+    """Words that were published before they were final are not published again."""
     b = bench(settings=FIXED).take(VoiceStarted()).take(says("a large", final=False))
     b.take(VoiceStopped()).wait(6.0)
     assert b.turns == ["start", "a large", "stop"]
@@ -392,7 +392,7 @@ def test_a_start_that_is_told_twice_is_one(bench):
 
 
 def test_a_turn_that_begins_with_words_only(bench):
-    """StartOnWords: no turn before a word; a sound without words is none."""
+    """StartOnWords begins no turn before a word, and none for a sound without words."""
     b = bench(settings=TurnSettings(start=StartOnWords(), endpointing=FixedEndpointing(0.5)))
     b.take(VoiceStarted()).wait(0.5).take(VoiceStopped()).take(says("")).wait(1.0)
     assert b.turns == []
@@ -411,7 +411,7 @@ def test_too_few_words_to_begin_are_not_lost(bench):
 
 
 def test_a_voice_that_has_to_last_to_be_a_turn(bench):
-    """StartOnVoice(0.2): the turn begins once the voice has lasted, and a click is none."""
+    """StartOnVoice(0.2) begins the turn once the voice has lasted, and none for a click."""
     b = bench(settings=TurnSettings(start=StartOnVoice(0.2)))
     b.take(VoiceStarted()).wait(0.1).take(VoiceStopped()).take(says("")).wait(9.0)
     assert b.turns == []

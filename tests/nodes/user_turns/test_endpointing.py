@@ -95,7 +95,7 @@ def test_who_talks_for_long_is_waited_for():
 
 
 def test_the_usual_pauses_of_a_call_are_learnt():
-    """Their median counts once there are two; gaps between words are none."""
+    """The median of pauses counts once there are two; gaps between words do not count."""
     model = ModelEndpointing(margin=1.2)
     sure = {"score": 1.0, "turn_s": 3.0}
     assert model.wait_s(Pause(**sure, earlier_s=(0.6,))) == 0.32

@@ -100,7 +100,7 @@ APART_S = 1.2
 
 @pytest.mark.parametrize("order", ORDERS, ids="-".join)
 async def test_an_idle_agent_gets_one_turn(autojump_clock, order):
-    """Whatever the order, an idle agent is told one turn with all words, and answers once."""
+    """In any order of facts, an idle agent gets one turn with all words and answers once."""
     async with open_call(answer, chars_per_s=1000) as caller:
         for number, delays_s in enumerate(itertools.product(DELAYS_S, repeat=3), 1):
             await play(caller, order, delays_s)
@@ -173,7 +173,7 @@ def test_seconds_between_them(bench, idle, speaking, order, busy):
 @pytest.mark.parametrize("order", ORDERS, ids="-".join)
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "speaking"])
 def test_minutes_between_them(bench, idle, speaking, order, busy):
-    """However late something comes, words are told once, turns alternate, and all comes to rest."""
+    """However late facts come, words are published once, turns alternate, and all settles."""
     for delays_s in itertools.product((0.0, 0.7, 3.0, 90.0), repeat=3):
         b = bench(speaking if busy else idle, SETTINGS)
         for name, delay_s in zip(order, (*delays_s, 0.0), strict=True):

@@ -429,7 +429,7 @@ async def test_a_caller_who_says_nothing(autojump_clock):
 
 
 async def test_an_agent_that_takes_long(autojump_clock):
-    """AgentIdle tells that the caller has been waiting."""
+    """AgentIdle is published while the caller waits."""
 
     class Slow(Clerk):
         thinks_s = 10.0
@@ -483,7 +483,7 @@ async def test_every_decision_is_logged_with_its_values(autojump_clock):
 
 
 async def test_what_was_heard_is_settled(autojump_clock):
-    """Each end of a decision tells the ear to begin anew."""
+    """Each final decision makes the ear start over."""
     async with open_call(calls()) as caller:
         await says(caller, "where is my parcel", lasts_s=1.0)
         await caller.at(3.0)
@@ -493,7 +493,7 @@ async def test_what_was_heard_is_settled(autojump_clock):
 
 
 async def test_a_caller_who_reads(autojump_clock):
-    """Where only text travels it holds nothing, and everything else works."""
+    """In a text call nothing is held, and everything else works."""
     async with open_call(calls(), audio=False) as caller:
         await says(caller, "where is my parcel", lasts_s=1.0)
         await caller.quiet()
@@ -515,6 +515,6 @@ async def test_a_second_turn_taker_is_an_error(autojump_clock):
     ],
 )
 def test_mistakes_fail_when_made(make, error):
-    """What is no settings and no overlay is an error at once."""
+    """TurnTaking() raises for something that is neither settings nor an overlay."""
     with pytest.raises(TypeError, match=error):
         make()

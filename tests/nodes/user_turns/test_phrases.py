@@ -57,7 +57,7 @@ def test_acknowledgements_alone_combined_or_repeated(text):
     "text", ["", "…", "okay stop", "right there", "I see a cat", "yeah but no", "okra", "seen"]
 )
 def test_anything_else_is_none(text):
-    """Another word, or no word, is no acknowledgement; parts of words do not count."""
+    """Text with another word, or without words, is not an acknowledgement."""
     assert not phrases().is_acknowledgement(text)
 
 
@@ -66,7 +66,7 @@ def test_anything_else_is_none(text):
     [("I", True), ("okay, got", True), ("of", True), ("", True), ("okay", True), ("a", False)],
 )
 def test_words_that_may_become_an_acknowledgement(text, may):
-    """The beginning of an acknowledgement is no other word yet."""
+    """The beginning of an acknowledgement does not count as another word yet."""
     assert phrases().may_become_acknowledgement(text) is may
 
 
@@ -196,7 +196,7 @@ def test_a_sentence_may_lack_its_full_stop(text, lacks):
 
 
 def test_answers_are_assent_and_short_answers():
-    """A number may go on, so it is none."""
+    """A number may continue, so it is not a complete answer."""
     english = phrases("en")
     assert [english.is_answer(text) for text in ("yes", "no", "okay", "Yes, no")] == [True] * 4
     assert [english.is_answer(text) for text in ("four", "a tea", "")] == [False] * 3

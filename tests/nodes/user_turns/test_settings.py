@@ -233,7 +233,7 @@ def test_a_caller_who_says_nothing():
 
 
 def test_the_agents_own_words_do_not_start_the_count_anew():
-    """Asking "are you there?" is no sign of the caller; the silence after it is a new one."""
+    """The agent's "are you there?" is no sign of the caller; a new silence starts after it."""
     nudges = Nudges()
     assert len(looks(nudges, 5.0, IDLE, AWAY)) == 1
     assert looks(nudges, 9.0, SPEAKING, AWAY, 6.0) == []
@@ -241,7 +241,7 @@ def test_the_agents_own_words_do_not_start_the_count_anew():
 
 
 def test_a_caller_who_speaks_is_there():
-    """A voice starts the count anew."""
+    """A voice restarts the count."""
     nudges = Nudges()
     looks(nudges, 99.0, IDLE, AWAY)
     assert looks(nudges, 199.0, IDLE, AWAY, 100.0, user_speaks=True) == []
@@ -265,7 +265,7 @@ def test_a_tool_after_thinking_is_the_same_silence():
 
 
 def test_the_count_is_one_of_a_turn():
-    """Speech of the same turn does not start the count anew; an idle agent does."""
+    """Speech of the same turn does not restart the count; an idle agent does."""
     nudges = Nudges()
     assert len(looks(nudges, 4.0, THINKING, SLOW)) == 1
     looks(nudges, 6.0, SPEAKING, SLOW, 5.0)
@@ -275,7 +275,7 @@ def test_the_count_is_one_of_a_turn():
 
 
 def test_an_agent_that_waits_for_a_person_is_not_idle():
-    """A question for permission is no work, and a pause is none."""
+    """Neither a question for permission nor a pause counts as work."""
     for state in ("waiting_permission", "waiting_input", "paused"):
         assert looks(Nudges(), 99.0, replace(THINKING, state=state), SLOW) == []
 
@@ -290,7 +290,7 @@ def test_a_late_look_tells_once():
 
 
 def test_each_nudge_is_a_decision():
-    """What was compared is told before it."""
+    """The decision with the compared values is published before the nudge."""
     nudges = Nudges()
     nudges.due(0.0, IDLE, AWAY, user_speaks=False)
     decided, _ = nudges.due(5.0, IDLE, AWAY, user_speaks=False)
@@ -306,7 +306,7 @@ def test_each_nudge_is_a_decision():
 
 
 def hear(words: Transcript, content: str, **more: Any) -> None:
-    """Give words to a transcript, all of which are new."""
+    """Add words to a transcript, all of them new."""
     words.add(VoiceWords(content=content, **more), content)
 
 
@@ -363,7 +363,7 @@ def test_old_news_is_the_beginning_of_what_was_told():
 
 
 def test_the_rest_of_words_that_were_told():
-    """What was told is left out once, and words that differ are told whole."""
+    """Published words are left out once, and different words are published whole."""
     assert rest_of("A large latte.", "a large") == "latte."
     assert rest_of("Mm-hmm, a tea", "mm hmm") == "a tea"
     assert rest_of("a large", "a large") == ""

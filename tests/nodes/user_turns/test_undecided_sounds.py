@@ -24,7 +24,7 @@ from .conftest import says
 
 
 def test_a_voice_holds_the_speech_at_once(bench, speaking):
-    """The agent's speech stands still in the step in which the voice begins; nothing else does."""
+    """The start of a voice holds the agent's speech in the same step, and does nothing else."""
     b = bench(speaking).take(VoiceStarted())
     assert b.is_held
     assert b.turns == []
@@ -71,7 +71,7 @@ def test_a_gap_behind_the_first_syllable_is_no_end(bench, speaking):
 
 
 def test_words_in_a_gap_hold_the_agent_for_what_follows(bench, speaking):
-    """ "But, the thing is": who says a word in earnest may take a breath behind it."""
+    """A caller may breathe after a meant word, as in "But, the thing is"."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.1)
     b.take(VoiceWords(content="But", confidence=0.9, final=False, tentative=True)).wait(0.3)
     assert b.is_held
@@ -81,7 +81,7 @@ def test_words_in_a_gap_hold_the_agent_for_what_follows(bench, speaking):
 
 
 def test_a_noise_in_a_gap_lets_go_at_once_and_what_follows_holds_again(bench, speaking):
-    """What was heard before a gap tells nothing of what goes on behind it."""
+    """Words from before a gap say nothing about the sound after it."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.1)
     b.take(VoiceWords(content="Ha ha", confidence=0.9, final=False, tentative=True))
     assert b.at(Release) == 0.3
@@ -131,7 +131,7 @@ def test_a_breath_in_a_sentence_does_not_let_go(bench, speaking):
 @pytest.mark.parametrize("hint", [None, VoiceHint(kind="speech", probability=0.95)])
 @pytest.mark.parametrize("pause_s", [0.37, 0.43, 0.5])
 def test_a_breath_of_04_s_is_no_end(bench, speaking, hint, pause_s):
-    """Who says "No wait, …" and breathes is not talked over, whatever a detector makes of 0.4 s."""
+    """A caller who breathes for 0.4 s after "No wait, …" is not talked over."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2)
     if hint is not None:
         b.take(hint)
@@ -175,7 +175,7 @@ def test_a_cough_changes_nothing(bench, speaking):
 
 
 def test_a_cough_of_which_nobody_tells_the_words(bench, speaking):
-    """A recogniser that says nothing leaves the sound without a decision for a bounded time.
+    """A recogniser that returns nothing leaves the sound undecided for a bounded time.
 
     No turn comes of it; that words may be lost is told.
     """
@@ -230,7 +230,7 @@ def test_a_hint_at_speech_holds_again(bench, speaking):
 
 
 def test_assent_says_nothing_of_what_follows(bench, speaking):
-    """What goes on behind a word that sounds like assent interrupts as soon as any voice does."""
+    """A voice after a word that sounds like a backchannel interrupts as soon as any voice."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2)
     b.take(VoiceHint(kind="acknowledgement", probability=0.9)).wait(0.1).take(VoiceStopped())
     b.wait(0.3).take(VoiceStarted()).wait(0.49)
@@ -282,7 +282,7 @@ def test_words_alone_interrupt_where_sound_does_not(bench, speaking):
 
 
 def test_an_acknowledgement_that_comes_word_by_word(bench, speaking):
-    """The "I" of "I see" is not taken for a word; that of "I want" is, when the next one comes."""
+    """The "I" of "I see" is not a word yet; that of "I want" is, once the next word comes."""
     b = bench(speaking).take(VoiceStarted()).take(says("I", final=False))
     b.take(says("I see", final=False)).wait(0.3).take(VoiceStopped()).take(says("I see.")).rest()
     assert b.turns == []
@@ -374,7 +374,7 @@ def test_an_answer_whose_words_come_first(bench, speaking, idle):
 
 
 def test_an_acknowledgement_long_before_the_end_is_none(bench, speaking, idle):
-    """What was over long before the agent fell silent is no answer."""
+    """A sound that ended long before the agent fell silent is not an answer."""
     b = bench(speaking).take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(1.0).agent(idle)
     b.take(says("okay")).rest()
     assert b.turns == []
@@ -489,7 +489,7 @@ def test_a_muted_acknowledgement_is_nothing(bench, speaking, idle):
 
 
 def test_kept_words_are_part_of_the_interruption_that_follows(bench, working, speaking):
-    """Whoever interrupts later has said it all in one turn."""
+    """An interruption includes the kept words in its turn."""
     b = bench(replace(working, state="tool"), TurnSettings(mute=("tool",)))
     b.take(VoiceStarted()).wait(0.4).take(VoiceStopped()).take(says("not the red one")).rest()
     b.agent(speaking).wait(1.0).take(VoiceStarted()).wait(0.3).take(VoiceStopped())

@@ -112,7 +112,7 @@ async def test_a_line_begins_with_the_key_and_the_greeting(autojump_clock, nurse
 
 
 async def test_a_silent_line_is_kept_alive(autojump_clock, nursery):
-    """Without anything else to send, the vendor hears a sign of life every four seconds."""
+    """Without other messages the vendor gets a keep-alive every four seconds."""
     heard_s = []
 
     async def serve(line):
@@ -164,7 +164,7 @@ async def test_what_was_not_acknowledged_is_sent_again(autojump_clock, nursery):
 
 
 async def test_a_microphone_is_not_held_up_without_a_line(autojump_clock, nursery):
-    """While there is no line, what is kept needs no wait, and the oldest of too much is dropped."""
+    """Without a line, kept messages do not wait, and the oldest are dropped beyond the limit."""
 
     async def works(line):
         await vendor.hear(line, 4)
@@ -232,7 +232,7 @@ async def test_a_refusal_for_good_is_not_tried_again(autojump_clock, nursery, st
 
 
 async def test_a_close_can_be_for_good(autojump_clock, nursery):
-    """What a close means is judged by whoever knows the vendor."""
+    """The vendor's `judge` decides what a close means."""
 
     async def closes(line):
         line.close(4001, "Not authorised")
@@ -312,7 +312,7 @@ def test_an_address_is_a_websocket():
 
 
 async def test_a_session_that_was_given_up_can_be_revived(autojump_clock, nursery):
-    """After an outage the next attempt is made by whoever asks, but not at once."""
+    """After an outage the next use tries again, but not at once."""
 
     async def works(line):
         await vendor.hear(line, 2)

@@ -95,7 +95,7 @@ async def test_a_spare_line_is_closed_once_it_is_idle(autojump_clock):
 
 
 async def test_a_spare_line_that_is_used_again_stays(autojump_clock):
-    """Its time begins anew with the end of each utterance over it."""
+    """Its idle time restarts with the end of each utterance."""
     fake = FakeElevenLabsVoice()
     async with fake.open():
         voice = voice_of(fake)
@@ -135,14 +135,14 @@ async def test_a_context_that_never_opened_at_the_vendor_counts_no_longer(autoju
 
 
 class Forgetful(FakeElevenLabsVoice):
-    """Tells of no context that it is final."""
+    """Never says that a context is final."""
 
     def done(self, context: str) -> Sequence[Any]:
         return ()
 
 
 async def test_a_cut_that_is_never_confirmed_counts_as_long_as_the_vendor_keeps_it(autojump_clock):
-    """A missing final message costs a place for the vendor's 180 s, and not for ever."""
+    """A missing final message blocks a place for the vendor's 180 s, not for ever."""
     fake = Forgetful()
     async with fake.open():
         voice = voice_of(fake)

@@ -88,7 +88,7 @@ async def test_an_utterance_leaves_its_socket_to_the_next(autojump_clock, model)
 
 
 async def test_a_cut_closes_its_socket(autojump_clock, model):
-    """The vendor is told to stop, and none of the late audio is taken for another utterance's."""
+    """A cancel stops the vendor, and late audio never reaches another utterance."""
     async with vendor_of(model).open() as vendor:
         voice = voice_of(model, vendor)
         async with voice.open():
@@ -153,7 +153,7 @@ async def test_a_socket_of_which_few_flushes_are_left_says_nothing_more(autojump
 
 
 async def test_a_flush_that_is_refused_fails_the_utterance(autojump_clock):
-    """A warning that a flush is not processed is no reason to wait for ever."""
+    """A warning that a flush is not processed fails the utterance instead of hanging it."""
     fault = Fault("error", at="first")
     async with FakeDeepgramAura(fault).open() as vendor:
         voice = voice_of("aura-2-thalia-en", vendor)
@@ -216,7 +216,7 @@ async def test_the_style_is_in_the_address(autojump_clock, model):
 
 
 async def test_a_voice_that_is_not_open_says_so(autojump_clock, model):
-    """A context of a voice that nobody opened is an error that tells what to do."""
+    """Opening a context of a closed voice raises an error that says what to do."""
     voice = voice_of(model, vendor_of(model))
     with pytest.raises(SpeechNotOpenError, match="async with"):
         async with voice.open_context(VoiceStyle()):

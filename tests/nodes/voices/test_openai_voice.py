@@ -212,7 +212,7 @@ async def test_a_wrong_key_fails_at_once(autojump_clock, endpoint):
 
 
 async def test_a_voice_that_is_not_open_says_so(autojump_clock, endpoint):
-    """A context of a voice that nobody opened is an error that tells what to do."""
+    """Opening a context of a closed voice raises an error that says what to do."""
     with pytest.raises(SpeechNotOpenError, match="async with"):
         async with voice_of(endpoint).open_context(VoiceStyle()):
             pass

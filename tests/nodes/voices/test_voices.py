@@ -302,7 +302,7 @@ async def test_a_line_that_breaks_in_mid_utterance_is_an_error(autojump_clock, p
 
 
 async def test_a_voice_that_is_not_open_says_so(autojump_clock, place):
-    """A context of a voice that nobody opened is an error that tells what to do."""
+    """Opening a context of a closed voice raises an error that says what to do."""
     voice, _ = place
     with pytest.raises(SpeechNotOpenError, match="async with"):
         async with voice.open_context(VoiceStyle()):

@@ -1,4 +1,4 @@
-"""Weights are hashed behind the back of who uses them."""
+"""Weights are hashed in the background."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def logs() -> Iterator[Lines]:
 
 
 def damaged(logs: Lines, *, wanted: int) -> Lines:
-    """Wait until so many files are told of, and return what is told."""
+    """Wait until a number of files are logged, and return the log entries."""
     until_s = time.monotonic() + LIMIT_S
     while True:
         told = [line for line in logs if line["event"] == "model_damaged"]
@@ -37,7 +37,7 @@ def damaged(logs: Lines, *, wanted: int) -> Lines:
 def test_whoever_asks_for_a_model_has_it_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logs: Lines
 ) -> None:
-    """path_of goes by the size of a file, which is then hashed, and told of once."""
+    """path_of() checks a file's size; the file is hashed later, and a mismatch is logged once."""
     monkeypatch.setenv("BARGEIN_MODELS", str(tmp_path))
     files = []
     for name in ("silero-vad", "smart-turn"):

@@ -133,7 +133,7 @@ def test_progress_on_a_terminal() -> None:
 
 
 def test_verify_tells_each_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One that is not what is pinned is told, and makes the exit code 1."""
+    """A file that differs from its pinned hash is reported, and the exit code is 1."""
     store = ModelStore(tmp_path, table=(ROW,), downloader=Offline())
     assert command(["--verify"], store=store, out=io.StringIO()) == 0
     assert command(["--verify", "tiny"], store=store, out=io.StringIO()) == 1

@@ -199,7 +199,7 @@ def test_a_file_that_grows_over_its_size_is_refused(tmp_path: Path, wheels: Path
 
 
 def test_a_wheel_over_its_size_is_refused(tmp_path: Path, wheels: Path) -> None:
-    """While it comes, and at the latest when it is here; nothing of it is opened."""
+    """A download that is too large is refused while it runs or at its end, and never opened."""
 
     class Flood(FromFolder):
         def download(

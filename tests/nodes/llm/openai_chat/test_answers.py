@@ -113,7 +113,7 @@ async def test_tool_calls_in_pieces(server) -> None:
 
 
 async def test_what_the_model_is_at_is_told_at_once(server) -> None:
-    """Reasoning and the call of a tool are told with their first piece, before they are whole."""
+    """Reasoning and a tool call are reported with their first piece, before they are complete."""
     go_on = trio.Event()
 
     async def script(x) -> None:

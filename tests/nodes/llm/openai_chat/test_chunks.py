@@ -66,7 +66,7 @@ async def test_text(server, content, text) -> None:
     ],
 )
 async def test_begun(server, chunk, begun) -> None:
-    """An answer has begun once the model wrote a token, be it to itself: it is not asked again."""
+    """A request is not retried after the first token, even if that is reasoning."""
 
     async def script(x) -> None:
         await x.begin()
@@ -172,7 +172,7 @@ def call_piece(index: int, name: str | None = None, arguments: str = "") -> dict
     ],
 )
 async def test_progress(server, deltas, told) -> None:
-    """Each time the model turns to reasoning, and once for each call, it is told at once."""
+    """Progress is reported at once for each stretch of reasoning and each tool call."""
 
     def words(piece) -> str:
         if isinstance(piece, TextDelta):
@@ -213,7 +213,7 @@ async def test_whole_calls_under_one_index(server) -> None:
     ],
 )
 async def test_arguments(server, raw, arguments) -> None:
-    """Arguments that are no JSON object are None, and their text is kept."""
+    """Arguments that are not a JSON object become None, and their text is kept."""
     (call,) = await calls(
         server, {"index": 0, "id": "x", "function": {"name": "f", "arguments": raw}}
     )
@@ -244,7 +244,7 @@ async def test_usage(server) -> None:
 
 
 async def refused(server, send) -> ChatModelError:
-    """Return the error of an answer of which a part is sent so."""
+    """Return the error of an answer with such a part."""
     server.script = send
     model = chat(server, attempts=1)
     async with model.open():
@@ -255,7 +255,7 @@ async def refused(server, send) -> ChatModelError:
 
 @pytest.mark.parametrize("data", [b"null", b"[]", b"{", b'{"choices": [{"delta": 3}]}', b"\xff"])
 async def test_no_chunk(server, data) -> None:
-    """What is no chunk is an error that repeats nothing of it."""
+    """Something that is not a chunk raises an error that does not quote it."""
 
     async def send(x) -> None:
         await x.begin()

@@ -98,7 +98,7 @@ def test_an_end_in_mid_event() -> None:
 
 @pytest.mark.parametrize("line", [b"data: " + b"x" * 4096, b"data: " + b"x" * 4095 + b"\n"])
 def test_an_event_without_end_is_an_error(line) -> None:
-    """An event that grows past 4 MiB is refused, be it one line or many."""
+    """An event of more than 4 MiB raises, whether it is one line or many."""
     texts, error = read(*[line] * 1030)
     assert texts == []
     assert "exceeds" in error

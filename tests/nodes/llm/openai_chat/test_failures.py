@@ -13,7 +13,7 @@ from .asking import ASK, chat, collect, text_of
 
 
 async def test_busy_server_is_asked_again(server) -> None:
-    """After status 429 the question is sent again, and nothing of it is logged but the fact."""
+    """A request is retried after status 429, and the log does not quote it."""
 
     async def script(x) -> None:
         if len(server.requests) == 1:
@@ -46,7 +46,7 @@ async def test_refusal_is_raised_at_once(server) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'"text"', b'{"detail": "x"}', b"\xff"])
 async def test_refusal_without_a_known_body(server, body) -> None:
-    """Whatever stands in the body of a refusal, its status is told."""
+    """The error has the status of a refusal, whatever its body contains."""
     server.script = lambda x: x.refuse("500 Oh no", body)
     model = chat(server, attempts=2)
     async with model.open():
@@ -114,7 +114,7 @@ async def test_disconnect_mid_stream(server, how) -> None:
     ],
 )
 async def test_malformed_chunk(server, data, match) -> None:
-    """A chunk that is none ends the answer with an error that says so."""
+    """An invalid chunk ends the answer with an error that says so."""
 
     async def script(x) -> None:
         await x.begin()

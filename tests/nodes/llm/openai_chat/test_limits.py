@@ -69,7 +69,7 @@ def timed_chat(script: Script, **kwargs) -> OpenAIChat:
 
 
 async def test_first_token_limit(autojump_clock) -> None:
-    """The limit for the first token counts from the request; pings and roles are no tokens."""
+    """The limit for the first token counts from the request; pings and roles are not tokens."""
     role = b'data: {"choices": [{"delta": {"role": "assistant"}}]}\n\n'
     script = Script(streamed(1.0, PING, 1.0, role, 1.0, PING, 9.0))
     model = timed_chat(script, first_token_timeout_s=4.0)
@@ -82,7 +82,7 @@ async def test_first_token_limit(autojump_clock) -> None:
 
 
 async def test_between_tokens_limit(autojump_clock) -> None:
-    """The limit between tokens begins anew with each, and pings do not extend it."""
+    """The limit between tokens restarts with each token, and pings do not extend it."""
     script = Script(streamed(token("a"), 1.5, token("b"), 1.5, PING, 9.0))
     answer = timed_chat(script, between_tokens_timeout_s=2.0).stream(ASK)
     start = trio.current_time()

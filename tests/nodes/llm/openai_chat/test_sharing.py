@@ -42,7 +42,7 @@ async def test_a_block_that_is_cancelled_closes_it_too(server) -> None:
 
 
 async def test_without_a_block_it_lasts_as_long_as_the_run(server) -> None:
-    """Who asks without a block keeps it open for the next, also beyond the block of another."""
+    """A use without a block keeps the resource open, even after the block of another use."""
     server.script = lambda x: x.answer("ok")
     model = chat(server)
     await ask(model)

@@ -1,4 +1,4 @@
-"""Servers that end an answer carelessly, refuse slowly, or are no chat endpoint at all."""
+"""Servers that end an answer carelessly, refuse slowly, or are not chat endpoints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .asking import ASK, chat, collect, text_of
 async def test_a_connection_that_breaks_behind_a_whole_answer_costs_nothing(
     server, says_done
 ) -> None:
-    """Once the server said why the answer ended, all of it is there: it does not fail."""
+    """An answer with a finish reason is complete and does not fail."""
     call = {"index": 0, "id": "a", "function": {"name": "pay", "arguments": "{}"}}
 
     async def script(x) -> None:
@@ -38,7 +38,7 @@ async def test_a_connection_that_breaks_behind_a_whole_answer_costs_nothing(
 
 @pytest.mark.parametrize("how", ["torn", "hangs"])
 async def test_a_refusal_keeps_its_status_without_its_body(server, how) -> None:
-    """A body that breaks off or never comes hides no status: a bad key is told as one."""
+    """A bad key is reported as such even if the body breaks off or never comes."""
 
     async def script(x) -> None:
         await x.raw(b"HTTP/1.1 401 No\r\ncontent-length: 100\r\n\r\n{")

@@ -194,7 +194,7 @@ class TestRuns:
             assert {event.id for event in bench.caller.events(ToolOutput)} == {"c1"}
 
     async def test_one_that_cannot_start_is_an_error(self, open_bench):
-        """The model is told what is missing."""
+        """The model gets an error that names what is missing."""
         async with open_bench(
             CommandTool(["no-such-program"], "t"), expect_errors=CommandError
         ) as bench:

@@ -1,4 +1,4 @@
-"""What each policy declares is what a clock measures, with real processes of every temper.
+"""Each policy does what it declares, measured with real processes of every kind.
 
 A process is polite, deaf to SIGINT, deaf to SIGINT and SIGTERM, or leaves a grandchild that is deaf
 to both.  After the policy has had its say, nothing of it may be alive.

@@ -258,7 +258,7 @@ async def test_a_daemon_has_left_the_family():
 
 
 async def test_cancelled_before_it_started_nothing_starts():
-    """In a scope that is cancelled already there is no process, and no end is told."""
+    """In a cancelled scope no process starts, and no end is reported."""
     ended: list[CommandResult] = []
     with trio.CancelScope() as scope:
         scope.cancel()

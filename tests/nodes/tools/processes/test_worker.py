@@ -112,7 +112,7 @@ class TestCalls:
         assert capfd.readouterr() == ("", "")
 
     async def test_all_it_has_written_is_heard_before_the_call_returns(self, worker):
-        """However much was written just before the end, none of it is heard later."""
+        """However much was written just before the end, nothing is reported afterwards."""
         for _ in range(3):
             heard = 0
 
@@ -155,7 +155,7 @@ class TestErrors:
     """What goes wrong in the function, and around it."""
 
     async def test_what_a_function_returns_runs_no_code_of_ours(self, worker):
-        """A value leaves as JSON or not at all: nothing of it is unpickled here."""
+        """A value is returned as JSON or not at all; nothing is unpickled in the parent."""
         with pytest.raises(WorkerCallError, match="a Bomb cannot leave the worker") as caught:
             await worker.call(f("bomb"))
         assert caught.value.class_name == "TypeError"
@@ -196,7 +196,7 @@ class TestErrors:
     async def test_a_process_that_dies_is_an_error_and_the_next_call_has_a_new_one(
         self, worker, state_of
     ):
-        """The effect is not known, the next call is told of the lost state, no fork is left."""
+        """The effect is unknown, the next call learns of the lost state, and no fork is left."""
         fork = await worker.call(f("fork"))
         with pytest.raises(WorkerDiedError, match=r"exit code 4.*is unknown"):
             await worker.call(f("die"), {"code": 4})
@@ -393,7 +393,7 @@ class TestReplacement:
     async def test_a_deaf_worker_is_replaced_and_says_so(
         self, cut, tmp_path, is_there, name, ended_by
     ):
-        """It has the time of SIGINT, then it is ended; the next call is told."""
+        """It gets the time for SIGINT and is then ended; the next call learns of that."""
         async with PythonWorker("w", ladder=FAST).open() as worker:
             pid = await worker.call(f("pid"))
             with capture_logs() as logs:

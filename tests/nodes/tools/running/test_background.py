@@ -32,7 +32,7 @@ async def test_the_verb_background_moves_any_tool(autojump_clock, open_bench, po
 
 
 async def test_a_job_may_be_stopped(autojump_clock, open_bench):
-    """A job obeys an interrupt of its own by its policy; `detach` has nowhere else to go."""
+    """Stopping a detached job cancels it."""
     async with open_bench(sleeper("detach")) as bench:
         running = await bench.begin("work")
         running.to_background()
@@ -76,7 +76,7 @@ async def test_background_upgrades_a_barge_in(autojump_clock, open_bench):
 
 
 async def test_a_job_has_its_own_grace(autojump_clock, open_bench):
-    """The grace that a turn's interrupt left is forgotten: another one counts anew."""
+    """The grace period from the turn's interrupt is forgotten; another one starts a new period."""
     async with open_bench(sleeper(finish(2))) as bench:
         running = await bench.begin("work")
         running.interrupt("barge_in")
@@ -89,7 +89,7 @@ async def test_a_job_has_its_own_grace(autojump_clock, open_bench):
 
 
 async def test_a_detached_job_goes_on(autojump_clock, open_bench):
-    """Its policy has been obeyed: what a verb would do now is nothing, and that is told."""
+    """A detached job continues on a cancel, and consequence() says so."""
     async with open_bench(sleeper("detach")) as bench:
         running = await bench.begin("work")
         running.interrupt("barge_in")

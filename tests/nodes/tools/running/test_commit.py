@@ -50,7 +50,7 @@ async def test_before_its_commit_section_a_tool_has_done_nothing(autojump_clock,
 
 
 async def test_a_grace_is_at_least_the_section(autojump_clock, open_bench):
-    """What is told of a tool with a grace in its section is when it ends at the latest."""
+    """interrupt() says when a tool in its commit section ends at the latest."""
     async with open_bench(payment(finish(1.0))) as bench:
         running = await bench.begin("pay")
         await trio.sleep(3)
@@ -64,7 +64,7 @@ async def test_a_grace_is_at_least_the_section(autojump_clock, open_bench):
 
 
 async def test_after_its_commit_section_the_effect_is_not_known(autojump_clock, open_bench):
-    """A tool that is cut after its section has had its effect, and has not told of it."""
+    """A tool that is cancelled after its section has had its effect without reporting it."""
     async with open_bench(payment(commits=True)) as bench:
         running = await bench.begin("pay")
         await trio.sleep(6)

@@ -150,7 +150,7 @@ async def test_nothing_happens_to_what_is_over(autojump_clock, open_bench, verb)
 
 
 async def test_resume_does_nothing(autojump_clock, open_bench):
-    """`resume` is no interrupt: a tool that runs goes on, and one that stops stops."""
+    """`resume` does not interrupt: a running tool continues, and a stopping one stops."""
     async with open_bench(sleeper()) as bench:
         running = await bench.begin("work")
         assert running.consequence("resume") == "nothing"

@@ -1,4 +1,4 @@
-"""A tool that runs: its one result, and what else becomes of it."""
+"""A running tool: its one result and its side effects on the call."""
 
 import pytest
 import trio
@@ -34,7 +34,7 @@ async def test_a_tool_runs_and_gives_one_result(autojump_clock, open_bench):
 
 
 async def test_it_is_work_of_its_turn(autojump_clock, open_bench):
-    """It has all that whoever interrupts looks at."""
+    """A running tool has everything that the control needs."""
     async with open_bench(sleeper(shield(3))) as bench:
         running: Work = bench.start("work")
         assert (running.id, running.name, running.policy) == ("c1", "work", "shield")
@@ -46,7 +46,7 @@ async def test_it_is_work_of_its_turn(autojump_clock, open_bench):
 
 
 async def test_cancelling_the_wait_does_not_stop_the_tool(autojump_clock, open_bench):
-    """Whoever waits for a result may leave, and another may come."""
+    """Waiting for a result can be cancelled, and another task can wait again."""
     async with open_bench(sleeper()) as bench:
         running = bench.start("work", seconds=4)
         with trio.move_on_after(1):
@@ -57,7 +57,7 @@ async def test_cancelling_the_wait_does_not_stop_the_tool(autojump_clock, open_b
 
 
 async def test_an_error_is_the_result(autojump_clock, open_bench):
-    """The model is told class and message of what a tool raises; the call goes on."""
+    """The model gets the class and message of a tool's exception, and the call continues."""
 
     @tool
     async def fail() -> None:
@@ -75,7 +75,7 @@ async def test_an_error_is_the_result(autojump_clock, open_bench):
 
 
 async def test_a_tool_that_takes_too_long_is_cut(autojump_clock, open_bench):
-    """At its timeout a tool is cut, and the model is told that its effect is not known."""
+    """At its timeout a tool is cancelled, and the model learns that its effect is unknown."""
     async with open_bench(sleeper(shield(60), timeout_s=3.0)) as bench:
         result = await bench.start("work").result()
         assert trio.current_time() == 3
@@ -133,7 +133,7 @@ async def test_an_error_of_a_child_task_is_told_as_it_is(autojump_clock, open_be
 
 
 async def test_a_clean_up_that_fails_does_not_fail_the_call(autojump_clock, open_bench):
-    """What a child task raises while the call ends is no more than the tool's error."""
+    """An exception of a child task at the end of the call is only the tool's error."""
 
     async def fail_when_cancelled():
         try:

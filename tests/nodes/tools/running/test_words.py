@@ -1,4 +1,4 @@
-"""What the model is told of each outcome of a tool."""
+"""The text for the model for each outcome of a tool."""
 
 from contextlib import suppress
 from typing import get_args
