@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,38 @@ def test_every_option_is_explained() -> None:
     for name, parser in command_reference.parsers().items():
         for action in parser._actions:
             assert action.help, f"{name}: {action.option_strings or action.dest} has no help"
+
+
+_SECTION = re.compile(r"(Args|Attributes|Raises):")
+_ENTRY = re.compile(r"    ([\w*`., ]+:( .*)?|    .*)")
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """Yield each docstring of the framework, with where it stands."""
+    for room in ("bridge", "nodes", "routes"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                    yield f"{path.relative_to(ROOT)}: {node.name}", ast.get_docstring(node) or ""
+
+
+def unparsable(docstring: str) -> Iterator[str]:
+    """Yield the lines of a section that are neither an entry nor the indented rest of one."""
+    inside = False
+    for line in docstring.splitlines():
+        if line.strip():
+            inside = bool(_SECTION.fullmatch(line)) or (inside and line.startswith(" "))
+            if inside and not _SECTION.fullmatch(line) and not _ENTRY.fullmatch(line):
+                yield line
+
+
+def test_every_section_of_a_docstring_can_be_parsed() -> None:
+    """The site shows the arguments, attributes and errors of a docstring as a table of entries."""
+    wrong = [f"{place}: {line}" for place, text in docstrings() for line in unparsable(text)]
+    assert not wrong, "write `name: what it is`, and indent the lines after the first"
+
+
+def test_a_line_that_is_no_entry_is_found() -> None:
+    """An entry may go on in further lines that are indented; a line in its column may not."""
+    text = "Do it.\n\nArgs:\n    a: One\n        two.\n    three.\n    b (c, d): Four.\n\nMore."
+    assert list(unparsable(text)) == ["    three.", "    b (c, d): Four."]

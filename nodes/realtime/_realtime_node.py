@@ -74,8 +74,9 @@ class RealtimeNode(ChatNode):
             tools: What the model may call: tools, or functions from which tools are made.
             hears: Whether the model's own turn detection is used; False if the app has ears.
             starts_early: Whether to start a response as soon as the vendor detects the end of a
-            turn, before the transcript is complete. If turn taking decides otherwise, the response
-            is discarded unheard. This shortens the wait, at the cost of the discarded responses.
+                turn, before the transcript is complete. If turn taking decides otherwise, the
+                response is discarded unheard. This shortens the wait, at the cost of the discarded
+                responses.
             caps: How much one turn may take; by default 100 steps.
             job_caps: How much each background job may take; it also counts towards its turn.
             parallel_tools: Whether tools that the model asks for in one step run side by side.

@@ -45,7 +45,7 @@ class Tool(ABC):
         on_duplicate: What to do with a call while an identical one runs.
         read_only: Whether it has no side effects, so that it can always be cancelled cleanly.
         commits: Whether all side effects are in its commit section, so that it can be cancelled
-        cleanly before that.
+            cleanly before that.
         unwind_s: Seconds that it may take to unwind after a cancel before it is abandoned.
     """
 

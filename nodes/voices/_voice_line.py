@@ -87,7 +87,7 @@ class VoiceLine:
             vendor: The vendor's name, for the log.
             session: The session.
             context_of: Returns the context that a message belongs to; ``None`` if it belongs to
-            none.
+                none.
             limit: How many contexts the line may have; ``None`` for no limit.
             url: The address of the line.
         """

@@ -115,7 +115,7 @@ async def run_command(
         output: Called with the stream and one or more whole lines.
         cwd: The working directory; ``None`` inherits ours.
         env: Environment variables, added to the few that it inherits (``INHERITED``) or replacing
-        them.
+            them.
         inherit: Names of further variables of ours to pass on.
         stdin: The text on its standard input; ``None`` for none.
         tty: Whether it gets a terminal for all its output; it cannot read from it.
@@ -123,7 +123,7 @@ async def run_command(
         ladder: The time of each signal.
         limits: How much of its output is kept.
         is_forced: Called repeatedly while it is being stopped; if it returns True, it is killed at
-        once.
+            once.
         on_end: Called once when it has ended, even after a cancel.
 
     Returns:
