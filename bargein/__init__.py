@@ -1,8 +1,9 @@
 """Voice agents you can interrupt.
 
 This module has what a first agent needs.  The rest lives in submodules: ``bargein.events``,
-``testing``, ``client``, ``protocol``, ``server``, ``cli``, ``rehearsal``, ``conversations``,
-``websocket``, ``control``, ``llm``, ``tools``, ``speech``, ``user_turns``, ``weights`` and
+``testing``, ``client``, ``protocol``, ``server``, ``cli``, ``rehearsal``, ``evaluation``,
+``conversations``, ``websocket``, ``control``, ``llm``, ``realtime``, ``tools``, ``speech``,
+``ears``, ``voices``, ``vendors``, ``fallback``, ``fakes``, ``user_turns``, ``weights`` and
 ``routes``.  Names load on first use, so importing ``bargein`` is cheap and needs no extra.
 """
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import inspect
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -14,24 +17,8 @@ import pytest
 import bargein
 from bargein import events
 
-ROOMS = (
-    "bargein.cli",
-    "bargein.client",
-    "bargein.control",
-    "bargein.conversations",
-    "bargein.events",
-    "bargein.llm",
-    "bargein.protocol",
-    "bargein.rehearsal",
-    "bargein.routes",
-    "bargein.server",
-    "bargein.speech",
-    "bargein.testing",
-    "bargein.tools",
-    "bargein.user_turns",
-    "bargein.websocket",
-    "bargein.weights",
-)
+FACADES = Path(bargein.__file__ or "").parent
+ROOMS = [*sorted(f"bargein.{file.stem}" for file in FACADES.glob("[!_]*.py")), "bargein.routes"]
 PACKAGES = (
     "bargein.bridge",
     "bargein.bridge.testing",
@@ -56,6 +43,12 @@ def test_every_public_name_is_there_and_documented(room):
             for attribute, value in vars(thing).items() if inspect.isclass(thing) else ():
                 if inspect.isfunction(value) and not attribute.startswith("_"):
                     assert inspect.getdoc(getattr(thing, attribute)), f"{name}.{attribute}"
+
+
+def test_the_docstring_of_bargein_names_each_room():
+    """Whoever reads ``help(bargein)`` learns where everything else is."""
+    named = set(re.findall(r"``(?:bargein\.)?(\w+)``", bargein.__doc__ or "")) - {"bargein"}
+    assert named == {room.removeprefix("bargein.") for room in ROOMS}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -97,3 +90,30 @@ def test_a_name_that_is_not_there_is_an_error():
     with pytest.raises(AttributeError, match="no attribute 'Appp'"):
         bargein.Appp  # noqa: B018
     assert set(bargein.__all__) <= set(dir(bargein))
+
+
+NO_ERRORS = {"Interrupted"}
+"""Signals: they report what somebody asked for, and nothing went wrong."""
+
+
+def test_every_error_has_one_root_and_says_so():
+    """The name of each exception class ends in ``Error``, and `BargeinError` catches them all."""
+    bases = {
+        node.name: [ast.unparse(base) for base in node.bases]
+        for room in ("bridge", "nodes", "routes")
+        for path in (FACADES / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def ancestors(name: str) -> set[str]:
+        return {name}.union(*(ancestors(base) for base in bases.get(name, ()) if base != name))
+
+    def is_exception(name: str) -> bool:
+        builtin = getattr(builtins, name, None)
+        return inspect.isclass(builtin) and issubclass(builtin, BaseException)
+
+    errors = {name for name in bases if any(map(is_exception, ancestors(name)))} - NO_ERRORS
+    assert len(errors) > 50
+    assert not [name for name in errors if not name.endswith("Error")]
+    assert not [name for name in errors if "BargeinError" not in ancestors(name)]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, final
 import structlog
 import trio
 
+from bargein.routes import BargeinError
 from bargein.routes.containment import as_error, contain
 
 from ..conversations import ConversationBusyError
@@ -49,7 +50,7 @@ CONNECTION = "connection"
 log = structlog.get_logger()
 
 
-class _Refused(Exception):
+class _RefusedError(BargeinError):
     """The call is not opened, for a reason that its client gets."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
@@ -190,7 +191,7 @@ class Session:
         """Return the conversation that the client names.
 
         Raises:
-            _Refused: The client may not open it.
+            _RefusedError: The client may not open it.
         """
         if self._request.conversation is None:
             return None
@@ -198,10 +199,10 @@ class Session:
             if await self._app.lets_name_conversation(self._request):
                 return self._request.conversation
         if not self._app.callers_name_conversations:
-            raise _Refused(
+            raise _RefusedError(
                 "conversation_refused", "callers of this agent may not name a conversation"
             )
-        raise _Refused("conversation_refused", "this conversation is not open to you")
+        raise _RefusedError("conversation_refused", "this conversation is not open to you")
 
     async def _announce_end(self, call: Call) -> None:
         """Send the end even if the call's own tasks do not end in time."""
@@ -212,15 +213,17 @@ class Session:
     def _fail(self, errors: Exception) -> None:
         error = _first_of(errors)
         if self._call is None and isinstance(error, ConversationBusyError):
-            error = _Refused("conversation_in_use", "this conversation is open in another call")
-        if isinstance(error, _Refused):
+            error = _RefusedError(
+                "conversation_in_use", "this conversation is open in another call"
+            )
+        if isinstance(error, _RefusedError):
             self._refuse(error)
             return
         log.error("call_failed", exc_info=errors)
         self._transport.refuse("agent_error", f"the agent failed: {type(error).__name__}")
         self._failed = True
 
-    def _refuse(self, refused: _Refused) -> None:
+    def _refuse(self, refused: _RefusedError) -> None:
         log.info("call_refused", code=refused.code)
         self._metrics.rejected[refused.code] += 1
         self._ending = refused.code

@@ -25,6 +25,8 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol as SansIO
 from websockets.protocol import State
 
+from bargein.routes import BargeinError
+
 Data = str | bytes
 """One WebSocket message: text or binary."""
 
@@ -406,7 +408,7 @@ class Connection:
         return b"".join(fragments) if decoder is None else "".join(fragments)  # type: ignore[arg-type]  # one kind a message
 
 
-class _TooManyFragmentsError(Exception):
+class _TooManyFragmentsError(BargeinError):
     """A message has more fragments than anybody needs."""
 
 

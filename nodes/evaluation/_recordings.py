@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from bargein.nodes.speech import resample
+from bargein.routes import BargeinError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,7 @@ FAULTS = 5
 SHORTEST_S = 0.05
 
 
-class RecordingsError(Exception):
+class RecordingsError(BargeinError):
     """The recordings cannot be used; the message names the files and says what to do."""
 
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from bargein.routes import BargeinError
+
 from ._mcp_content import bounded
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ _YES, _NO = "Yes", "No"
 Value = str | int | float | bool
 
 
-class _NoAnswerError(Exception):
+class _NoAnswerError(BargeinError):
     """There is no value; the action is the reply to the server."""
 
 

@@ -27,7 +27,7 @@ from bargein.nodes.speech import (
 
 from ..fakes import Stage
 from ._check_options import CheckOptions, Terms
-from ._check_report import Breach, CheckReport
+from ._check_report import BreachError, CheckReport
 from ._provider_checks import ProviderChecks
 from ._provider_use import Make, ProviderUse
 
@@ -119,9 +119,9 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, Heard]):
                     facts.append(await stream.receive())
             nursery.cancel_scope.cancel(reason="the check has seen enough")
         if any(_words_of(fact) for fact in facts):
-            raise Breach("no words", repr(facts))
+            raise BreachError("no words", repr(facts))
         if facts and not isinstance(facts[-1], TurnOver):
-            raise Breach("a turn that is begun is ended", repr(facts))
+            raise BreachError("a turn that is begun is ended", repr(facts))
 
     async def leave_early(self, provider: StreamingSTT | SpeechToText) -> None:
         """Leave a stream after its first fact."""
@@ -157,7 +157,7 @@ async def _hear(ear: StreamingSTT | SpeechToText, pcm: bytes, linger_s: float) -
         with trio.move_on_after(linger_s):
             while True:
                 fact = await stream.receive()
-                raise Breach("one turn, and nothing behind it", repr(fact))
+                raise BreachError("one turn, and nothing behind it", repr(fact))
         nursery.cancel_scope.cancel(reason="the turn is over")
     return turn.heard()
 
@@ -187,23 +187,23 @@ class HeardTurn:
         """Add a fact.
 
         Raises:
-            Breach: The fact may not come now, or makes no sense.
+            BreachError: The fact may not come now, or makes no sense.
         """
         if isinstance(fact, EarRestarted):
             if not self._began:
-                raise Breach("EarRestarted within a turn only", repr(fact))
+                raise BreachError("EarRestarted within a turn only", repr(fact))
             self._began, self._restarts = False, self._restarts + 1
             self._segments.clear()
             return
         if isinstance(fact, VoiceBegan) == self._began:
-            raise Breach("a turn that begins with one VoiceBegan", repr(fact))
+            raise BreachError("a turn that begins with one VoiceBegan", repr(fact))
         if isinstance(fact, WentOn) and not self._is_perhaps_over:
-            raise Breach("WentOn behind PerhapsOver only", repr(fact))
+            raise BreachError("WentOn behind PerhapsOver only", repr(fact))
         self._began = True
         self._is_perhaps_over = isinstance(fact, PerhapsOver)
         for share in (getattr(fact, "confidence", None), getattr(fact, "probability", None)):
             if share is not None and not 0 <= share <= 1:
-                raise Breach("probabilities of 0 to 1, or None", repr(fact))
+                raise BreachError("probabilities of 0 to 1, or None", repr(fact))
         if isinstance(fact, WordsHeard):
             self._segments[fact.segment] = fact.text
         elif isinstance(fact, TurnOver):
@@ -223,9 +223,11 @@ def _see_sense(words: Sequence[WordTiming]) -> None:
     before_s = 0.0
     for word in words:
         if not (math.isfinite(word.start_s) and math.isfinite(word.end_s)):
-            raise Breach("finite times of words", repr(word))
+            raise BreachError("finite times of words", repr(word))
         if word.start_s < before_s or word.end_s < word.start_s:
-            raise Breach(f"words in the order of their times, behind {before_s:g} s", repr(word))
+            raise BreachError(
+                f"words in the order of their times, behind {before_s:g} s", repr(word)
+            )
         before_s = word.start_s
 
 

@@ -18,7 +18,7 @@ from bargein.nodes.llm import (
 )
 
 from ._check_options import CheckOptions, Terms
-from ._check_report import Breach, CheckReport
+from ._check_report import BreachError, CheckReport
 from ._provider_checks import ProviderChecks
 from ._provider_use import Make, ProviderUse
 
@@ -64,17 +64,17 @@ class _ModelUse(ProviderUse[ChatModel, Answered]):
         pieces: list[AnswerPiece] = [piece async for piece in provider.stream(ASK)]
         answer = [piece for piece in pieces if not isinstance(piece, AnswerProgress)]
         if not answer or not isinstance(answer[-1], Usage):
-            raise Breach("an answer that ends with its Usage", repr(answer[-1:]))
+            raise BreachError("an answer that ends with its Usage", repr(answer[-1:]))
         usage = answer.pop()
         assert isinstance(usage, Usage)
         text, calls = "", []
         for piece in answer:
             if isinstance(piece, Usage):
-                raise Breach("one Usage", repr(answer))
+                raise BreachError("one Usage", repr(answer))
             if not isinstance(piece, TextDelta):
                 calls.append(piece.raw if isinstance(piece, ToolCallRequest) else repr(piece))
             elif calls or not piece.text:
-                raise Breach("texts that are not empty, ahead of all calls", repr(piece))
+                raise BreachError("texts that are not empty, ahead of all calls", repr(piece))
             else:
                 text += piece.text
         return Answered(text, tuple(calls), usage)

@@ -16,7 +16,7 @@ from bargein.nodes.realtime import RealtimeModel
 from ..fakes import Fault, Stage
 from ._check_ear import BYTES_PER_S, FEED_BYTES, SOUND
 from ._check_options import CheckOptions, Terms
-from ._check_report import Breach, CheckReport
+from ._check_report import BreachError, CheckReport
 from ._check_voice import SLACK, SLACK_S
 from ._provider_checks import ProviderChecks
 from ._provider_use import Make, ProviderUse
@@ -109,7 +109,7 @@ class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
         """Say something without words, and read an answer without words."""
         came = await _converse(provider, self._pcm)
         if came.heard or came.text or came.audio_s:
-            raise Breach("no words, and no sound", repr(came))
+            raise BreachError("no words, and no sound", repr(came))
 
     async def leave_early(self, provider: RealtimeCaller) -> None:
         """Interrupt an answer after half of its first audio was heard."""
@@ -119,7 +119,7 @@ class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
                 if isinstance(piece, SpeechDelta):
                     break
             else:
-                raise Breach("an answer with sound", "none")
+                raise BreachError("an answer with sound", "none")
         provider.hear_half(piece)
 
     async def read_nothing(self, provider: RealtimeCaller, seconds: float) -> None:
@@ -157,19 +157,21 @@ def _judged(heard: str, answer: Sequence[AnswerPiece]) -> Conversed:
     """Return the answer if it makes sense."""
     usage = answer[-1] if answer else None
     if not isinstance(usage, Usage):
-        raise Breach("an answer that ends with its Usage", repr(answer[-1:]))
+        raise BreachError("an answer that ends with its Usage", repr(answer[-1:]))
     text, audio_s, calls = "", 0.0, []
     for piece in answer[:-1]:
         match piece:
             case Usage():
-                raise Breach("one Usage", repr(answer))
+                raise BreachError("one Usage", repr(answer))
             case TextDelta():
                 if not piece.text:
-                    raise Breach("texts that are not empty", repr(piece))
+                    raise BreachError("texts that are not empty", repr(piece))
                 text += piece.text
             case SpeechDelta():
                 if not text or len(piece.pcm) % 2:
-                    raise Breach("whole samples, behind the text that they say", repr(piece)[:99])
+                    raise BreachError(
+                        "whole samples, behind the text that they say", repr(piece)[:99]
+                    )
                 audio_s += len(piece.pcm) / 2 / piece.sample_rate_hz
             case ToolCallRequest():
                 calls.append(piece.raw)

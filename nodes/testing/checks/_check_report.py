@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from bargein.routes import BargeinError
+
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
@@ -51,7 +53,7 @@ class CheckReport:
         return "\n".join(lines)
 
 
-class ProviderCheckError(AssertionError):
+class ProviderCheckError(BargeinError, AssertionError):
     """A provider failed checks.
 
     Attributes:
@@ -63,7 +65,7 @@ class ProviderCheckError(AssertionError):
         self.report = report
 
 
-class Breach(AssertionError):
+class BreachError(BargeinError, AssertionError):
     """A promise that the provider broke."""
 
     def __init__(self, expected: str, came: str) -> None:

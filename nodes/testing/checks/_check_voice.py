@@ -20,7 +20,7 @@ from bargein.nodes.speech import (
 )
 
 from ._check_options import CheckOptions, Terms
-from ._check_report import Breach, CheckReport
+from ._check_report import BreachError, CheckReport
 from ._provider_checks import ProviderChecks
 from ._provider_use import Make, ProviderUse
 
@@ -95,7 +95,7 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
         for nothing in ([], [""], [" ", "\n"]):
             said = await _say(provider, nothing)
             if said.words:
-                raise Breach(f"no words for {nothing!r}", repr(said.words))
+                raise BreachError(f"no words for {nothing!r}", repr(said.words))
 
     async def leave_early(self, provider: StreamingTTS | TextToSpeech) -> None:
         """Leave an utterance after its first audio."""
@@ -139,12 +139,12 @@ async def _say(voice: StreamingTTS | TextToSpeech, texts: Sequence[str]) -> Said
             if isinstance(piece, TextSaid):
                 flushes += 1
                 if flushes > len(texts):
-                    raise Breach(f"{len(texts)} flushes are answered", "one more")
+                    raise BreachError(f"{len(texts)} flushes are answered", "one more")
                 continue
             words += [(w.text, audio_s + w.start_s, audio_s + w.end_s) for w in piece.words]
             audio_s += len(piece.pcm) / 2 / voice.sample_rate_hz
         if await context.receive() is not None:
-            raise Breach("nothing behind the end", "more")
+            raise BreachError("nothing behind the end", "more")
     _see_sense(words, audio_s)
     return Said(audio_s, tuple(words), flushes)
 
@@ -162,11 +162,11 @@ def _see_sense(words: Sequence[tuple[str, float, float]], audio_s: float) -> Non
     for word, start_s, end_s in words:
         times = f"{word!r} at {start_s:g} to {end_s:g} s of {audio_s:g}"
         if not (math.isfinite(start_s) and math.isfinite(end_s)):
-            raise Breach("finite times of words", times)
+            raise BreachError("finite times of words", times)
         if start_s < before_s - SLACK_S or end_s < start_s:
-            raise Breach(f"words in the order of their times, behind {before_s:g} s", times)
+            raise BreachError(f"words in the order of their times, behind {before_s:g} s", times)
         if end_s > audio_s * (1 + SLACK) + SLACK_S:
-            raise Breach("words within the audio", times)
+            raise BreachError("words within the audio", times)
         before_s = start_s
 
 

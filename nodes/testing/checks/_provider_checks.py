@@ -13,7 +13,7 @@ from bargein.routes import BargeinError
 
 from ..fakes import Fault, FaultKind
 from ._check_options import Terms
-from ._check_report import Breach, CheckReport, CheckResult, ProviderCheckError
+from ._check_report import BreachError, CheckReport, CheckResult, ProviderCheckError
 from ._provider_trials import ProviderTrials
 from ._provider_use import Make, P, ProviderUse, R
 from ._trial import Trial, innermost, run_trial, shown, spread
@@ -169,7 +169,7 @@ class ProviderChecks(Generic[P, R]):
             grown, most = _memory() - before, NOISE_BYTES + LEAK_BYTES * times
             await trial.settle(tasks, f"after {times} uses")
             if grown > most:
-                raise Breach(f"at most {most:,} bytes more after {times} uses", f"{grown:,}")
+                raise BreachError(f"at most {most:,} bytes more after {times} uses", f"{grown:,}")
 
         tracemalloc.start()
         try:
@@ -226,7 +226,7 @@ class ProviderChecks(Generic[P, R]):
                 else:
                     self._trials.compare(came, f"after {failures} uses that failed")
                     return
-            raise Breach(f"{shown(self._trials.expected)} once the vendor is back", "errors")
+            raise BreachError(f"{shown(self._trials.expected)} once the vendor is back", "errors")
 
         self._trials.run(Fault("refuse", "connect", 2 * OUTAGES, 503), main)
 
@@ -285,7 +285,7 @@ class ProviderChecks(Generic[P, R]):
         finally:
             tracemalloc.stop()
         if peak > self._terms.memory_bytes:
-            raise Breach(
+            raise BreachError(
                 f"at most {self._terms.memory_bytes:,} bytes in memory ({fault})", f"{peak:,}"
             )
 
@@ -293,11 +293,11 @@ class ProviderChecks(Generic[P, R]):
 def _result(name: str, check: Check) -> CheckResult:
     try:
         check()
-    except Breach as breach:
+    except BreachError as breach:
         return CheckResult(name, "failed", str(breach))
     except Exception as error:  # noqa: BLE001 (a provider raises what it likes)
         came = innermost(error)
-        if isinstance(came, Breach):
+        if isinstance(came, BreachError):
             return CheckResult(name, "failed", str(came))
         return CheckResult(name, "failed", f"expected: no error\ncame: {came!r}")
     return CheckResult(name, "passed")

@@ -15,7 +15,7 @@ from bargein.routes import BargeinError
 
 from ..fakes import Fault
 from ._check_options import Terms
-from ._check_report import Breach
+from ._check_report import BreachError
 from ._provider_use import Make, P, ProviderUse, R
 from ._trial import LEAVE_S, Trial, innermost, run_trial, shown
 
@@ -49,7 +49,7 @@ class ProviderTrials(Generic[P, R]):
         """Use the provider twice without faults, and remember the result.
 
         Raises:
-            Breach: The second result differs.
+            BreachError: The second result differs.
         """
 
         async def main(provider: P, trial: Trial) -> None:
@@ -68,7 +68,7 @@ class ProviderTrials(Generic[P, R]):
         """Open a provider whose vendor has a fault, and run `main` with it.
 
         Raises:
-            Exception: What `main` raises; a `Breach` if tasks or files are left open.
+            Exception: What `main` raises; a `BreachError` if tasks or files are left open.
         """
 
         async def opened(trial: Trial) -> None:
@@ -85,7 +85,7 @@ class ProviderTrials(Generic[P, R]):
             wanted: What may come of it.
 
         Raises:
-            Breach: Something else came of it.
+            BreachError: Something else came of it.
         """
         outcome: R | Exception | None = None
 
@@ -93,7 +93,7 @@ class ProviderTrials(Generic[P, R]):
             nonlocal outcome
             try:
                 outcome = await self.used(provider, str(fault))
-            except Breach:
+            except BreachError:
                 raise
             except Exception as error:  # noqa: BLE001 (judged below)
                 outcome = error
@@ -106,19 +106,19 @@ class ProviderTrials(Generic[P, R]):
         self.run(fault, main)
         failed = isinstance(outcome, Exception)
         if wanted == "error" and not failed:
-            raise Breach(f"an error ({fault})", shown(outcome))
+            raise BreachError(f"an error ({fault})", shown(outcome))
         if wanted == "whole" and failed:
-            raise Breach(f"{shown(self.expected)} ({fault})", repr(outcome))
+            raise BreachError(f"{shown(self.expected)} ({fault})", repr(outcome))
         if wanted in ("whole", "whole or error") and not failed:
             assert outcome is not None
             self.compare(outcome, f"({fault})")  # type: ignore[arg-type]  # no error
 
     def judge(self, error: BaseException, fault: Fault) -> None:
-        """Raise a `Breach` for an error that is not one of ours."""
-        if isinstance(error, Breach):
+        """Raise a `BreachError` for an error that is not one of ours."""
+        if isinstance(error, BreachError):
             raise error
         if not isinstance(error, BargeinError):
-            raise Breach(f"an error that is a BargeinError ({fault})", repr(error)) from error
+            raise BreachError(f"an error that is a BargeinError ({fault})", repr(error)) from error
 
     async def open_and_use(self) -> R:
         """Open a provider without a fault, use it once, and close it."""
@@ -134,21 +134,21 @@ class ProviderTrials(Generic[P, R]):
         try:
             came = await self.used(provider, when)
         except BargeinError as error:
-            raise Breach(f"{shown(self.expected)} {when}", repr(error)) from error
+            raise BreachError(f"{shown(self.expected)} {when}", repr(error)) from error
         self.compare(came, when)
 
     def compare(self, came: R, when: str) -> None:
-        """Raise a `Breach` if a result differs from that without faults."""
+        """Raise a `BreachError` if a result differs from that without faults."""
         assert self.expected is not None
         if wrong := self._use.difference(self.expected, came):
-            raise Breach(f"{shown(self.expected)} {when}", f"{shown(came)}: {wrong}")
+            raise BreachError(f"{shown(self.expected)} {when}", f"{shown(came)}: {wrong}")
 
     async def settle(self, trial: Trial, when: str) -> None:
         """Wait until only the tasks between two uses are left."""
         await trial.settle(self.tasks, when)
 
     async def bounded(self, awaitable: Awaitable[T], what: str) -> T:
-        """Await something, and raise a `Breach` if it hangs."""
+        """Await something, and raise a `BreachError` if it hangs."""
         limit_s = self._terms.within_s
         with trio.move_on_after(limit_s):
             try:
@@ -158,7 +158,7 @@ class ProviderTrials(Generic[P, R]):
                 if isinstance(error, trio.Cancelled):
                     raise
                 raise error from group
-        raise Breach(f"{what} within {limit_s:g} s", "it hangs")
+        raise BreachError(f"{what} within {limit_s:g} s", "it hangs")
 
     async def cancelled(self, act: Callable[[], Awaitable[R]], trial: Trial, step: int) -> None:
         """Run a use, and cancel it after one of its steps."""
@@ -169,11 +169,13 @@ class ProviderTrials(Generic[P, R]):
                 result = await act()
             except Exception as error:
                 wanted = f"a use that is cancelled at step {step} raises nothing else"
-                raise Breach(wanted, repr(innermost(error))) from error
+                raise BreachError(wanted, repr(innermost(error))) from error
             finally:
                 trial.unwatch()
         took_s = trio.current_time() - trial.cancelled_at_s
         if scope.cancelled_caught and took_s > LEAVE_S:
-            raise Breach(f"a use cancelled at step {step} ends in {LEAVE_S:g} s", f"{took_s:g} s")
+            raise BreachError(
+                f"a use cancelled at step {step} ends in {LEAVE_S:g} s", f"{took_s:g} s"
+            )
         if result is not None:
             self.compare(result, f"though it swallowed a cancellation at step {step}")

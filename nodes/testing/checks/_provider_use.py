@@ -33,7 +33,7 @@ class ProviderUse(ABC, Generic[P, R]):
             The result.
 
         Raises:
-            Breach: The result makes no sense, whatever the vendor sends.
+            BreachError: The result makes no sense, whatever the vendor sends.
         """
 
     @abstractmethod

@@ -24,7 +24,7 @@ from bargein.nodes.realtime._line import RealtimeLine, SessionSettings
 from bargein.nodes.speech import EarFact, TurnOver
 
 from ._check_ear import BYTES_PER_S, PIECE_BYTES, HeardTurn
-from ._check_report import Breach
+from ._check_report import BreachError
 from ._trial import innermost
 
 PROMPT = "You sell coffee. Be brief."
@@ -174,7 +174,7 @@ class RealtimeCaller:
         """Be silent for a while.
 
         Raises:
-            Breach: The model reported a turn meanwhile.
+            BreachError: The model reported a turn meanwhile.
         """
         await self._opened()
         self._is_awaited = True
@@ -182,7 +182,7 @@ class RealtimeCaller:
             with trio.move_on_after(seconds):
                 while not self._facts:
                     await self._wait()
-                raise Breach("nothing behind a turn", repr(self._facts[0]))
+                raise BreachError("nothing behind a turn", repr(self._facts[0]))
         finally:
             self._is_awaited = False
             self._facts.clear()

@@ -15,7 +15,7 @@ import structlog.testing
 import trio
 import trio.testing
 
-from ._check_report import Breach
+from ._check_report import BreachError
 
 T = TypeVar("T")
 
@@ -60,14 +60,14 @@ class Trial(trio.abc.Instrument):
         """Wait until no more than the given number of tasks is left.
 
         Raises:
-            Breach: There are more.
+            BreachError: There are more.
         """
         with trio.move_on_after(LEAVE_S):
             while self.tasks > tasks:  # noqa: ASYNC110 (trio does not report the end of a task)
                 await trio.sleep(CHECK_S)
             return
         names = sorted(task.name for task in self._alive)
-        raise Breach(
+        raise BreachError(
             f"{tasks} tasks {when}", f"{self.tasks}, {LEAVE_S:g} s later: {', '.join(names)}"
         )
 
@@ -103,7 +103,7 @@ class Trial(trio.abc.Instrument):
             result = await main()
             await self.settle(before, "once it is closed")
             return result
-        raise Breach(f"at most {MOST_STEPS} steps", "steps without end")
+        raise BreachError(f"at most {MOST_STEPS} steps", "steps without end")
 
 
 def run_trial(main: Callable[[Trial], Awaitable[T]], *, virtual: bool) -> T:
@@ -117,7 +117,7 @@ def run_trial(main: Callable[[Trial], Awaitable[T]], *, virtual: bool) -> T:
         What `main` returns.
 
     Raises:
-        Breach: It left tasks or open files.
+        BreachError: It left tasks or open files.
         Exception: What `main` raises, without exception groups.
     """
     trial = Trial()
@@ -134,7 +134,7 @@ def run_trial(main: Callable[[Trial], Awaitable[T]], *, virtual: bool) -> T:
             raise innermost(group) from group
     left = open_files() - files
     if left > 0:
-        raise Breach("no open file or socket once it is closed", f"{left} more than before")
+        raise BreachError("no open file or socket once it is closed", f"{left} more than before")
     return result
 
 
