@@ -102,6 +102,8 @@ class LastAsked:
             return False
         if last.news is not news or trigger.at_s > last.at_s:
             return False
+        if trigger.run is not None and trigger.run is last.turn.run:
+            return False  # that answer asks for this one, as when it hands the caller over
         fell_short = last.turn.outcome not in (None, "completed")
         if (last.turn.interruption is not None or fell_short) and not last.turn.heard.strip():
             return False  # the caller has heard nothing of that answer

@@ -215,6 +215,31 @@ async def test_the_new_agent_is_asked_about_what_came_while_the_old_one_answered
     assert caller.heard.endswith("It is paid.")
 
 
+async def test_the_new_agent_speaks_when_a_tool_hands_over_in_the_instant_of_the_words(
+    autojump_clock,
+):
+    """It is asked about the same words, although the old agent's model has seen them."""
+    old = ScriptedModel(["I put you through. ", calls("pass_on")])
+    new = ScriptedModel("Billing here.")
+
+    @tool
+    async def pass_on(context: ToolContext) -> str:
+        """Pass the caller on."""
+        context.call.hand_over("billing")
+        return "done"
+
+    async def answer(call):
+        call.converse(ChatNode(old, tools=[pass_on]))
+        billing = ChatNode(new)
+        place = call.bridge(billing, name="billing")
+        place.on(AgentHandoff, target="billing").stream(billing.generate).broadcast()
+
+    async with open_call(answer, audio=False) as caller:
+        say(caller, "billing, please")
+        await caller.quiet()
+    assert caller.heard == "I put you through.\nBilling here."
+
+
 async def test_a_model_that_takes_over_is_not_asked_with_the_old_agents_words_last(autojump_clock):
     """After a hand-over a note follows the old agent's words and asks the new model to speak."""
     model = ScriptedModel("Billing. ", "It is paid.")
