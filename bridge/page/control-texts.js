@@ -81,7 +81,10 @@ export function receiptWords({ verb, accepted, reason, stopped, still_running: r
   if (!accepted) return `${NAMES[verb] ?? verb} did nothing: ${reasonWords(reason)}.`;
   const words = [DID[verb] ?? ""];
   if (stopped.length) words.push(`Stopped: ${listOf(stopped)}.`);
-  if (running.length) words.push(`Still running: ${listOf(running)}.`);
+  const ending = running.filter(({ deadline_ms: ms }) => ms !== undefined);
+  const staying = running.filter(({ deadline_ms: ms }) => ms === undefined);
+  if (ending.length) words.push(`Still running: ${listOf(ending)}.`);
+  if (staying.length) words.push(`In the background: ${listOf(staying)}.`);
   return words.filter(Boolean).join(" ");
 }
 

@@ -149,7 +149,8 @@ export class Handle {
   settled({ id }) {
     const running = this.#receipts.get(id);
     this.#receipts.delete(id);
-    if (running?.size) this.#on.note("Everything that was still running has ended.");
+    const ended = [...(running?.values() ?? [])].some(({ until }) => until !== null);
+    if (ended) this.#on.note("Everything that was still running has ended.");
     this.#show();
   }
 

@@ -273,7 +273,9 @@ def test_the_same_receipt_is_told_once(bare_page: Any) -> None:
         ["receipt", again],
     )
     lines = [what for name, *what in seen["did"] if name == "note"]
-    assert lines == [["Cancelled. Stopped: find_table. Still running: book_table, pay."]]
+    assert lines == [
+        ["Cancelled. Stopped: find_table. Still running: book_table. In the background: pay."]
+    ]
     assert [(one["tool"], one["until"]) for one in seen["still"]] == [
         ("book_table", 9000),
         ("pay", None),
@@ -288,9 +290,20 @@ def test_the_list_ends_with_its_tools(bare_page: Any) -> None:
     assert seen["shown"] is True
     seen = run(bare_page, *start, ended)
     assert [one["tool"] for one in seen["still"]] == ["pay"]
-    seen = run(bare_page, *start, ended, ["settled", {"id": 4}])
+    seen = run(bare_page, *start, ["settled", {"id": 4}])
     assert (seen["still"], seen["shown"]) == ([], False)
     assert seen["did"][-1] == ["note", "Everything that was still running has ended."]
+
+
+def test_work_in_the_background_is_not_said_to_have_ended(bare_page: Any) -> None:
+    """A verb is settled while a tool that it sent to the background continues."""
+    start = [["state", "tool"], ["use", "cancel"], ["receipt", RECEIPT]]
+    ended = ["toolEnded", {"id": "b", "outcome": "completed_after_interrupt"}]
+    seen = run(bare_page, *start, ended, ["settled", {"id": 4}])
+    lines = [what for name, *what in seen["did"] if name == "note"]
+    assert lines == [
+        ["Cancelled. Stopped: find_table. Still running: book_table. In the background: pay."]
+    ]
 
 
 @pytest.mark.parametrize(
