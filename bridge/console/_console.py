@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Mapping, MutableSequence
+from shlex import quote
 from typing import TYPE_CHECKING, TextIO, final
 
 import trio
@@ -169,7 +170,7 @@ class Console:
         finally:
             self._finish()
             if session.conversation and self._call is not None:
-                self.show(Line(f"--conversation {session.conversation} continues it", "dim"))
+                self.show(Line(f"--conversation {quote(session.conversation)} continues it", "dim"))
             self._write_rest()
 
     async def _run(self, session: Session) -> None:

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from contextlib import redirect_stdout
+from shlex import quote
 from typing import TYPE_CHECKING, TextIO, final
 
 import trio
@@ -170,7 +171,8 @@ class PlainConsole:
             self._settle(call, typed)
         self.end()
         if session.conversation:
-            self.show(Line(f"--conversation {session.conversation} continues it", "dim", "  "))
+            name = quote(session.conversation)
+            self.show(Line(f"--conversation {name} continues it", "dim", "  "))
 
     def _settle(self, call: Call, typed: TypedInput) -> None:
         if typed.unanswerable or call.end_reason == "agent_error":

@@ -34,12 +34,17 @@ def barge_in(caller: Caller) -> None:
     caller.publish(UserStartedSpeaking())
 
 
+PROBE = "Are you still there?"
+
+
 async def asks_on(caller: Caller) -> None:
     """Ask something, and fail unless an agent answers; the default ``probe``."""
     before = len(caller.events(AgentResponse))
-    await caller.says("Are you still there?", takes_s=1.0)
+    await caller.says(PROBE, takes_s=1.0)
     await caller.quiet()
-    assert len(caller.events(AgentResponse)) > before, "it does not answer any more"
+    assert len(caller.events(AgentResponse)) > before, (
+        f"it does not answer {PROBE!r}; if it never does, pass a probe= that it answers, or None"
+    )
 
 
 def interrupt_everywhere(

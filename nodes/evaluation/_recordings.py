@@ -158,7 +158,8 @@ def _fault(path: Path) -> str:
         with wave.open(str(path)) as file:
             _, width, rate, frames, *_ = file.getparams()
     except (wave.Error, EOFError, OSError) as error:
-        return f"{path} is no WAV file of PCM: {str(error) or 'it is empty'}"
+        why = str(error) or "it is empty"
+        return f"{path} is no WAV file of PCM: {why}; convert or replace it"
     if width != 2:
         return f"{path} has {8 * width} bits a sample; convert it to 16"
     if frames < SHORTEST_S * rate:
