@@ -63,7 +63,7 @@ class CallContext:
         Args:
             works: Whether a tool is running.
         """
-        self.router.tell_later(None if self.audio or works else UserStartedSpeaking)
+        self.router.report_later(None if self.audio or works else UserStartedSpeaking)
 
     def _work_out(self) -> None:
         if self._update is not None:

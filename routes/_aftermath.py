@@ -4,14 +4,14 @@ Rules:
 1. This work is done in order, and before anything else is published.
 2. If the publication cut running runs, their tasks go first: no node can clean up until the
    publisher waits for something, so whatever is done before that delays the clean-up.  The rest is
-   done one scheduler step after theirs, or as soon as somebody publishes or asks.  If nobody
-   listens, no extra step is scheduled.
+   done when one of these runs has unwound, one scheduler step after it began to wait in its
+   clean-up, or as soon as somebody publishes or asks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import trio
 
@@ -24,22 +24,6 @@ DEPTH_LIMIT = 32
 """How deep sync routes may trigger one another within one publication."""
 
 
-class CutChain(Protocol):
-    """What a chain does when one of its runs is cut."""
-
-    def note_cut(self, run: Run) -> None:
-        """Count the cut, and record why it was made."""
-        ...
-
-    def watch_unwinding(self, run: Run) -> None:
-        """Limit how long the chain waits for this running run to unwind."""
-        ...
-
-    def drop_delivered(self, run: Run) -> None:
-        """Forget a run whose stages ended before the cut, once its handler was called."""
-        ...
-
-
 class Aftermath:
     """Keeps what is left to do after the current or the last publication; a base of ``Router``.
 
@@ -47,12 +31,13 @@ class Aftermath:
         nursery: Owns the tasks of all runs.
         listeners: The functions called when something happens.
         waits: Whether a publication is over but its aftermath is not done yet.
-        untold: The cuts that are not recorded yet, and that the listener does not know of.
+        unreported: The runs whose cut is not recorded yet, and which the listener has not got.
     """
 
     __slots__ = (
-        "_calls", "_clock", "_cut", "_depth", "_depth_limit", "_is_closed", "_is_due", "_rest",
-        "_told_later", "listeners", "nursery", "untold", "waits",
+        "_calls", "_clock", "_depth", "_depth_limit", "_is_closed", "_is_due", "_is_urgent",
+        "_needs_clock", "_nobody_listens", "_reported_later", "_rest", "_unwatched", "listeners",
+        "nursery", "unreported", "waits",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, listeners: Listeners) -> None:
@@ -65,19 +50,22 @@ class Aftermath:
         """
         self.nursery = nursery
         self.listeners = listeners
-        self.untold: list[tuple[CutChain, Run]] = []
+        self.unreported: list[Run] = []
         self.waits = self._is_due = self._is_closed = False
+        self._is_urgent = False  # a run of `unreported` had ended, so nothing is gained by waiting
+        self._needs_clock = False  # the task of such a run may go on sleeping
+        self._nobody_listens = True
         self._depth = 0
         self._depth_limit = DEPTH_LIMIT
-        self._told_later: type | None = None
+        self._reported_later: type | None = None
         self._clock = AlarmClock.of_run()
         self._calls: list[Callable[[], None]] = []
-        self._cut: list[tuple[CutChain, Run]] = []
-        self._rest: Callable[[], None] | None = None
+        self._unwatched: list[Run] = []  # whose cut is reported, but not limited in time
+        self._rest: tuple[Message, Any] | None = None
 
-    def tell_later(self, event_class: type | None) -> None:
+    def report_later(self, event_class: type | None) -> None:
         """Report cuts by events of this class, and of no other, only after the runs' next step."""
-        self._told_later = event_class
+        self._reported_later = event_class
 
     def call_after(self, fn: Callable[[], None]) -> None:
         """Call a plain function once the publication under way is over; at once if there is none.
@@ -96,41 +84,51 @@ class Aftermath:
             self._calls.append(fn)
             self._is_due = True
 
-    def run_cut(self, chain: CutChain, run: Run, cause: Message | None) -> None:
-        """Record and report that a run was cut, now or later, and have its unwinding watched.
+    def add_cut(self, run: Run, *, steps_next: bool) -> None:
+        """Keep a run that was cut until its cut is reported.
 
         Args:
-            chain: Its chain.
             run: The run.
-            cause: The message that cut it; ``None`` if no message did.
+            steps_next: Whether its own task, in its next step, does the aftermath or asks for it.
         """
-        if run.outcome is None and self._depth:
-            self._is_due = True
-            entry = (chain, run)
-            if self.listeners.run_cut is None:  # nobody waits for the report
-                chain.watch_unwinding(run)
-                self.untold.append(entry)
-                return
-            self._cut.append(entry)
-            if cause is not None and type(cause.event) is self._told_later:
-                self.untold.append(entry)
-                return
-        elif run.outcome is None:
-            chain.watch_unwinding(run)
-        if self.untold:
-            self.tell_cuts()
-        self.listeners.notify(self.listeners.run_cut, run)  # first: it silences the voice
-        chain.note_cut(run)
-        if run.outcome is not None:
-            chain.drop_delivered(run)
+        self.unreported.append(run)
+        if steps_next:
+            return
+        if run.outcome is None:
+            self._needs_clock = True
+        else:
+            self._is_urgent = True
 
-    def tell_cuts(self) -> None:
+    def report_in_time(self, cause: Message | None) -> None:
+        """Report the cuts that are not reported yet: now, or later if they may wait.
+
+        Args:
+            cause: The message that cut; ``None`` if no message did, and then nothing waits.
+        """
+        if not self._depth:
+            self.waits = True  # as after a publication
+            self.catch_up()
+            return
+        self._is_due = True
+        is_later = cause is not None and (
+            self._nobody_listens or type(cause.event) is self._reported_later
+        )
+        if self._is_urgent or not is_later:
+            self.report_cuts()
+
+    def report_cuts(self) -> None:
         """Report the cuts that are not reported yet, because somebody asks what they changed."""
-        while self.untold:
-            untold, self.untold = self.untold, []  # a listener may call this again: keep the order
-            for chain, run in untold:
-                self._as_published(self.listeners.notify, self.listeners.run_cut, run)
-                chain.note_cut(run)
+        self._is_urgent = False
+        while self.unreported:
+            runs, self.unreported = self.unreported, []  # a listener may call this: keep the order
+            for run in runs:
+                if run.outcome is None:
+                    self._unwatched.append(run)
+                if self._depth:
+                    self.listeners.notify(self.listeners.run_cut, run)  # it silences the voice
+                else:
+                    self._as_published(self.listeners.notify, self.listeners.run_cut, run)
+                run._chain.note_cut(run)
 
     def _as_published(self, fn: Callable[..., None], *args: Any) -> None:
         """Call a function as if within the publication: what it gives ``call_after()`` waits."""
@@ -144,13 +142,23 @@ class Aftermath:
             self._depth -= 1
             self.waits = waits
 
+    def _hand_out(self, message: Message, rest: Any) -> None:
+        """Deliver a message to those that could wait for the runs that it cut."""
+        raise NotImplementedError
+
     def _publication_over(self) -> None:
-        """Finish now, or, if runs were cut, after their next scheduler step."""
-        if self._is_closed or not (self._cut or self.untold):
+        """Finish now, or, if runs were cut, once they have had their next step."""
+        if self._is_closed or not (self.unreported or self._unwatched):
             self._finish()
             return
         self.waits = True
-        if self._cut or self._calls or self.listeners.decided is not None:
+        if self._needs_clock:
+            self.call_in_next_step()
+
+    def call_in_next_step(self) -> None:
+        """Finish in the next scheduler step, unless somebody does so before."""
+        self._needs_clock = False
+        if self.waits:
             self._clock.call_in_next_step(self._catch_up_at_last)
 
     def catch_up(self) -> None:
@@ -166,18 +174,17 @@ class Aftermath:
         self.catch_up()
 
     def _finish(self) -> None:
-        self.tell_cuts()
+        self.report_cuts()
         rest, self._rest = self._rest, None
         if rest is not None:
-            self._as_published(rest)
-            self.tell_cuts()  # those that the rest made
-        self._is_due = False
+            self._as_published(self._hand_out, *rest)
+            self.report_cuts()  # those that the rest made
+        self._is_due = self._needs_clock = False
         self._depth_limit = DEPTH_LIMIT
-        cut, self._cut = self._cut, []
+        unwatched, self._unwatched = self._unwatched, []
         calls, self._calls = self._calls, []
-        for chain, run in cut:
-            if run.outcome is None:
-                chain.watch_unwinding(run)
+        for run in unwatched:
+            run._chain.watch_unwinding(run)
         for fn in calls:
             self.listeners.notify(fn)
 

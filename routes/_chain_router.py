@@ -54,11 +54,19 @@ class ChainRouter(Protocol):
         """Finish the aftermath of a publication that is over."""
         ...
 
-    def run_cut(self, chain: Any, run: Run, cause: Message | None) -> None:
-        """Record and report that a run was cut, now or later, and have its unwinding watched."""
+    def call_in_next_step(self) -> None:
+        """Finish the aftermath in the next scheduler step, unless somebody does so before."""
         ...
 
-    def tell_cuts(self) -> None:
+    def add_cut(self, run: Run, *, steps_next: bool) -> None:
+        """Keep a run that was cut until its cut is reported."""
+        ...
+
+    def report_in_time(self, cause: Message | None) -> None:
+        """Report the cuts that are not reported yet: now, or later if they may wait."""
+        ...
+
+    def report_cuts(self) -> None:
         """Record and report the cuts that are waiting for it."""
         ...
 

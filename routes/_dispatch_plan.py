@@ -114,7 +114,7 @@ def plan_of(
             if checks is None:
                 continue
             if isinstance(rule, Interrupt):
-                cut = partial(runtime.rules.interrupt, rule)
+                cut = runtime.rules.interrupter(rule)
                 cuts.append(guarded(runtime, rule.written, checks, cut))
             else:
                 gate = partial(runtime.rules.gate, rule)

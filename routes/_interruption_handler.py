@@ -22,7 +22,8 @@ OVERRUN_S = 1.0
 
 def has_handler(run: Run) -> bool:
     """Return whether the cut of a run has a handler to call."""
-    return run.is_cut and run._rule is not None and run._rule.handler is not None
+    rule = run.rule
+    return rule is not None and rule.handler is not None
 
 
 async def call_handler(
@@ -43,7 +44,7 @@ async def call_handler(
         abandon: Called when the handler does not end in time.
     """
     _current.set(None)  # what a handler publishes is no output of the cut run
-    rule, interruption = run._rule, run.interruption
+    rule, interruption = run.rule, run.interruption
     assert rule is not None
     assert rule.handler is not None
     assert interruption is not None

@@ -33,6 +33,8 @@ class Message(Generic[E_co]):
 
     __slots__ = ("at_s", "event", "id", "run", "source", "tag")
 
+    tag: Any
+
     def __init__(
         self, event: E_co, source: str = "", id: int = 0, at_s: float = 0.0, run: Run | None = None
     ) -> None:
@@ -41,7 +43,7 @@ class Message(Generic[E_co]):
         self.id = id
         self.at_s = at_s
         self.run = run
-        self.tag: Any = None
+        self.tag = None
 
     def carry(self, tag: Any) -> None:
         """Attach a value for the layer above; routes never read it."""

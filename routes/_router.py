@@ -172,7 +172,7 @@ class Router(Aftermath):
             unless: Event classes that it never gets, whatever `event` says.
             limit: How many messages may wait for an async function before runs wait, at least 1.
             may_wait: Whether messages that cut running runs may come after these have had their
-                step, if ``tell_later()`` allows it; they still come before any later message.
+                step, if ``report_later()`` allows it; they still come before any later message.
 
         Returns:
             The queue of an async function, else ``None``.
@@ -264,7 +264,7 @@ class Router(Aftermath):
         self._messages += 1
         self._dispatch(Message(event, source, self._messages, self._now_s(), run))
 
-    def _dispatch(self, message: Message, plan: Plan | None = None) -> None:
+    def _dispatch(self, message: Message) -> None:
         if self.waits:
             self.catch_up()
         run = message.run
@@ -272,22 +272,17 @@ class Router(Aftermath):
             self._unpublished += 1
             self._stale += 1
             return
-        if plan is None:
-            plan = self._plans.get(type(message.event)) or self._new_plan(type(message.event))
+        plan = self._plans.get(type(message.event)) or self._new_plan(type(message.event))
         depth = self._depth
         if depth >= self._depth_limit:
             self._refuse_deeper(message)
+        if plan.rules:
+            if self._apply_rules(message, plan, depth):
+                self._publication_over()
+                return
+            run = message.run
         self._depth = depth + 1
         try:
-            if plan.rules:
-                for apply in plan.rules:
-                    apply(message)
-                if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
-                    message.leave_run()  # this very message cut its run; deliver it anyway
-                    run = None
-                if self._cut and self.untold and plan.rest is not None and not depth:
-                    self._rest = partial(self._dispatch, message, plan.rest)
-                    return
             for observer in plan.first:
                 try:
                     observer(message)
@@ -313,6 +308,32 @@ class Router(Aftermath):
             self._depth = depth
             if not depth and self._is_due:
                 self._publication_over()
+
+    def _apply_rules(self, message: Message, plan: Plan, depth: int) -> bool:
+        """Apply the rules; return whether all that follows can wait for the runs that they cut."""
+        self._depth = depth + 1
+        try:
+            for apply in plan.rules:
+                apply(message)
+            if self.unreported:
+                self.report_in_time(message)
+        finally:
+            self._depth = depth
+        if message.run is not None and message.is_stale:
+            message.leave_run()  # this very message cut its run; deliver it anyway
+        if not self.unreported or plan.rest is None or depth or self._is_closed:
+            return False
+        self._rest = message, plan.rest
+        return True
+
+    def _hand_out(self, message: Message, rest: Plan) -> None:
+        if message.is_stale:
+            self._stale += bool(rest.sinks)
+            return
+        for observer in rest.first:
+            self._failing.call("observer_failed", observer, message)
+        for sink in rest.sinks:
+            self._failing.call("sink_failed", sink, message)
 
     def _new_plan(self, cls: type) -> Plan:
         if not self.closed:
@@ -352,7 +373,7 @@ class Router(Aftermath):
         Args:
             run_started: Gets each run that starts, and its chain.
             run_ended: Gets each run whose stages have ended.
-            run_cut: Gets each run that is cut; see ``tell_later()``.
+            run_cut: Gets each run that is cut; see ``report_later()``.
             background_requested: Gets a run whose token got a request to move to the background.
             describe_interruption: An async function that completes the ``Interruption`` for a
                 handler, given the run and what the engine knows about its cut.
@@ -369,6 +390,7 @@ class Router(Aftermath):
             failed=failed,
             caught=caught,
         )
+        self._nobody_listens = self.listeners.run_cut is None
 
     def explain_to(self, listener: DecisionListener | None) -> None:
         """Call a plain function whenever a chain does or does not act on a message.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from ._chain_failures import ChainFailures
@@ -17,6 +18,7 @@ from ._stage_results import Shape, shape_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error
 
+IDLE = ": nothing was running"
 ON_HOLD = "everything is held until hold_all() is taken back"
 
 
@@ -57,8 +59,27 @@ class RuleActions:
         self._queue = queue
         self._decisions = decisions
 
-    def interrupt(self, rule: Interrupt, message: Message) -> None:
-        """Cut the runs that a rule may cut, for a matching message."""
+    def interrupter(self, rule: Interrupt) -> Callable[[Message], None]:
+        """Return a function that cuts the runs that a rule may cut, for a matching message."""
+        router, runs, queue = self._router, self._runs, self._queue
+        is_plain = rule.condition is None and not rule.suspends
+
+        def interrupt(message: Message) -> None:
+            # The usual case comes first and asks nobody: no node stops before publish() returns.
+            has_cut = False
+            if is_plain and router.withholds is None and runs.on_hold is None and not queue.waiting:
+                for run in (*runs.active, *runs.delivered):
+                    if not run._protected and run.cut_unreported(message, rule):
+                        has_cut = True
+                if not (runs.active or runs.delivered):
+                    self._decisions.add(message, "idle", f"{rule.written}{IDLE}")
+                    return
+            if not has_cut:
+                self._interrupt(rule, message)
+
+        return interrupt
+
+    def _interrupt(self, rule: Interrupt, message: Message) -> None:
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
         runs, waiting = self._runs, self._queue.waiting
@@ -71,7 +92,7 @@ class RuleActions:
                 runs.suspend()
                 self._decisions.add(message, "suspended", rule.written)
         if is_idle:
-            self._decisions.add(message, "idle", f"{rule.written}: nothing was running")
+            self._decisions.add(message, "idle", f"{rule.written}{IDLE}")
             return
         if runs.on_hold is not None:
             self._decisions.add(message, "gated", f"{rule.written}: {ON_HOLD}")
@@ -82,7 +103,7 @@ class RuleActions:
         for run in live:
             if not run._protected:
                 spared = []
-                run.cut(message, rule)
+                run.cut_unreported(message, rule)
         if spared:
             why = f"{rule.written}: what is being said is not interruptible"
             self._decisions.add(message, "gated", why)

@@ -12,9 +12,10 @@ import trio
 
 from ._cancellation_token import InterruptToken, call_on
 from ._message import Message
-from ._outcome import Interruption, Outcome, Phase
+from ._outcome import Interruption, Outcome
 from ._pausable_deadlines import Clock, Deadline
 from ._run_chain import CutRule, RunningChain
+from ._run_task import RunTask
 
 
 class Run:
@@ -33,7 +34,8 @@ class Run:
 
     __slots__ = (
         "_blocked", "_chain", "_children", "_clocks", "_cut_by", "_finished", "_gate", "_holds",
-        "_interruption", "_nursery", "_protected", "_rule", "_stands", "_stop", "_token", "_waits",
+        "_interruption", "_nursery", "_protected", "_stages_over", "_stands", "_stop", "_task",
+        "_token", "_waits",
         "id", "is_aside", "is_cut", "outcome", "parent", "scope", "started_at_s",
         "trigger",
     )  # fmt: skip
@@ -54,19 +56,19 @@ class Run:
         self.scope = trio.CancelScope()
         self.is_cut = False
         self.is_aside = False
-        self._cut_by: tuple[Message | None, str, Phase, float, bool] | None = None
+        self._cut_by: tuple[Message | None, CutRule | None, str, bool, float] | None = None
         self._interruption: Interruption | None = None
-        self._rule: CutRule | None = None
         self._holds = 0
         self._protected = 0
         self._gate: trio.Event | None = None
         self._blocked: list[Callable[[], Awaitable[None]]] | None = None
+        self._task: RunTask | None = None
         self._token: InterruptToken | None = None
         self._children: list[Run] | None = None
         self._nursery: trio.Nursery | None = None
         self._clocks: list[Clock] = []
         self._stands = 0
-        self._stop = False
+        self._stop = self._stages_over = False
         self._waits: list[trio.CancelScope] | None = None
         self._finished: trio.Event | None = None
 
@@ -166,45 +168,62 @@ class Run:
         Returns:
             Whether this call cut it; false if it was cut before or is settled.
         """
+        if not self.cut_unreported(cause, rule, reason):
+            return False
+        self._chain.cuts.report_in_time(cause)
+        return True
+
+    def cut_unreported(self, cause: Message | None, rule: CutRule | None, reason: str = "") -> bool:
+        """Cut this run as ``cut()`` does, and leave ``report_in_time()`` to the caller."""
         runs = self.outcome is None
         if self.is_cut or not (runs or self._holds):
             return False
         self.is_cut = True
-        chain = self._chain
-        self._rule = rule or chain.rule_told_of(cause)
-        reason = reason or (rule.written if rule is not None else "cut")
-        now_s = trio.current_time() if cause is None else cause.at_s
-        self._cut_by = (cause, reason, "running" if runs else "delivered", now_s, rule is not None)
+        reason = reason or ("cut" if rule is None else rule.written)
+        at_s = trio.current_time() if cause is None else cause.at_s
+        self._cut_by = cause, rule, reason, runs, at_s
+        steps_next = False
         if runs:
-            self.scope.cancel(reason=reason)  # end() inlined, to save a call
+            if self._task is not None:
+                steps_next = self._task.cancel(self.scope, reason)
+            else:
+                self.scope.cancel(reason=reason)
             if self._waits:
                 self._wake(reason)
+        self._chain.cuts.add_cut(self, steps_next=steps_next)
         if self._token is not None:
             self._token.request()
-        chain.cuts.run_cut(chain, self, cause)
         if self._children is not None:
             for child in self._children:
-                child.cut(cause, reason="what it was caused by was cut")
+                child.cut_unreported(cause, None, "what it was caused by was cut")
         return True
 
     @property
     def cut_at_s(self) -> float | None:
         """When it was cut, in seconds of trio's clock; ``None`` while it is not."""
-        return None if self._cut_by is None else self._cut_by[3]
+        return None if self._cut_by is None else self._cut_by[-1]
+
+    @property
+    def rule(self) -> CutRule | None:
+        """The rule whose handler is called for the cut; ``None`` if it is not cut, or for none."""
+        if self._cut_by is None:
+            return None
+        cause, rule, *_ = self._cut_by
+        return rule or self._chain.rule_told_of(cause)
 
     @property
     def interruption(self) -> Interruption | None:
         """The facts about the cut, always the same object; ``None`` if it was not cut."""
         if self._interruption is None and self._cut_by is not None:
             # Built on first access, so that it does not delay the effect of an interrupt.
-            cause, reason, phase, at_s, _ = self._cut_by
+            cause, _, reason, was_running, at_s = self._cut_by
             self._interruption = Interruption(
                 run=self.id,
                 route=self._chain.written,
                 source=self.source,
                 cause=cause,
                 reason=reason,
-                phase=phase,
+                phase="running" if was_running else "delivered",
                 at_s=at_s,
                 elapsed_s=at_s - self.started_at_s,
             )
@@ -233,6 +252,15 @@ class Run:
         """Run the tasks of its stages in this nursery, which the run's own task opened."""
         self._nursery = nursery
 
+    def work_by(self, task: RunTask) -> RunTask:
+        """Cancel the stages of this run through its task from now on, and return that task."""
+        self._task = task
+        return task
+
+    def note_stages_over(self) -> None:
+        """Note that its stages have ended or are given up, before it gets its outcome."""
+        self._stages_over = True
+
     def finish(self, outcome: Outcome) -> None:
         """Record how this run ended.
 
@@ -240,6 +268,7 @@ class Run:
             outcome: How; replaces an earlier outcome.
         """
         self.outcome = outcome
+        self._task = None
 
     def let_go(self) -> None:
         """Forget the trigger once nothing of this run can be cut any more."""

@@ -8,7 +8,6 @@ from typing import Any, Protocol, TypeVar
 import trio
 
 R = TypeVar("R", contravariant=True)
-C = TypeVar("C", contravariant=True)
 
 
 class CutRule(Protocol):
@@ -25,11 +24,15 @@ class CutRule(Protocol):
         ...
 
 
-class CutLedger(Protocol[C, R]):
-    """Is notified of each cut."""
+class CutLedger(Protocol[R]):
+    """Keeps the runs that were cut until their cut is reported."""
 
-    def run_cut(self, chain: C, run: R, cause: Any) -> None:
-        """Record and report that a run of a chain was cut, by a message or by ``None``."""
+    def add_cut(self, run: R, *, steps_next: bool) -> None:
+        """Keep a run, given whether its own task does the aftermath or asks for it."""
+        ...
+
+    def report_in_time(self, cause: Any) -> None:
+        """Report the cuts that are not reported yet: now, or later if they may wait."""
         ...
 
 
@@ -57,8 +60,8 @@ class RunningChain(Protocol[R]):
         ...
 
     @property
-    def cuts(self) -> CutLedger[Any, R]:
-        """The object that is notified of each cut."""
+    def cuts(self) -> CutLedger[R]:
+        """The object that reports each cut."""
         ...
 
     @property
@@ -72,6 +75,14 @@ class RunningChain(Protocol[R]):
 
     def is_cut_by(self, event_class: type) -> bool:
         """Return whether a rule would cut runs for an event of this class."""
+        ...
+
+    def note_cut(self, run: R) -> None:
+        """Count the cut of a run and record why it was made; forget the run if it had ended."""
+        ...
+
+    def watch_unwinding(self, run: R) -> None:
+        """Limit how long the chain waits for a run to unwind, if it still runs."""
         ...
 
     def was_held(self, run: R) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -18,7 +18,9 @@ NOT_YET = object()
 """Stands for a value that the sync stages have not produced yet."""
 
 
-def carry_out(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> Awaitable[None]:
+def carry_out(
+    pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
+) -> Coroutine[Any, Any, None]:
     """Return the awaitable that executes the async stages of a run to their end.
 
     Each value passes through every coroutine on the way, so this is not a coroutine itself.
@@ -47,7 +49,9 @@ async def _flow_in_nursery(
         nursery.cancel_scope.cancel(reason="the run has ended")
 
 
-def _flow(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> Awaitable[None]:
+def _flow(
+    pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
+) -> Coroutine[Any, Any, None]:
     if pending is not None:
         return _go_on(pipeline, run, pipeline.lead, pending)
     if value is NOT_YET:

@@ -25,6 +25,7 @@ from ._rules import Interrupt
 from ._run import Run
 from ._run_context import _current
 from ._run_stages import NOT_YET, carry_out, causes
+from ._run_task import RunTask
 from ._trigger_queue import TriggerQueue
 from ._user_errors import contain
 
@@ -89,13 +90,13 @@ class RouteRuntime:
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """Its last decisions and their reasons, oldest first."""
-        self._router.tell_cuts()
+        self._router.report_cuts()
         return self._decisions.decisions
 
     @property
     def statistics(self) -> RouteStatistics:
         """What it has done so far."""
-        self._router.tell_cuts()
+        self._router.report_cuts()
         return self._statistics
 
     @property
@@ -260,7 +261,11 @@ class RouteRuntime:
         try:
             with run.scope:
                 if not (run.is_cut or run._stop):
-                    await carry_out(self.pipeline, run, value, pending)
+                    work = carry_out(self.pipeline, run, value, pending)
+                    if self.pipeline.needs_nursery:
+                        await work  # other tasks clean up as well, so this one alone says nothing
+                    else:
+                        await run.work_by(RunTask(work, self._router.call_in_next_step))
                 elif pending is not None:
                     pending.discard()
                 reached_end = True
@@ -282,6 +287,7 @@ class RouteRuntime:
 
     def _ended(self, run: Run, error: Exception | None, *, reached_end: bool) -> bool:
         """Give a run its outcome; False if it has one already, because it was abandoned."""
+        run.note_stages_over()
         if self._router.waits:
             self._router.catch_up()
         first = run.outcome is None
@@ -420,8 +426,8 @@ class RouteRuntime:
         for run in self.runs:
             run.end(outcome)
 
-    def drop_delivered(self, run: Run) -> None:
-        """Forget a run whose stages ended before the cut, once its handler was called."""
+    def _drop_delivered(self, run: Run) -> None:
+        """Forget a run that was cut when its stages had ended, once its handler was called."""
         run.finish("interrupted")
         self._runs.forget_delivered(run)
         if has_handler(run) and run not in self._runs.active:
@@ -432,15 +438,17 @@ class RouteRuntime:
     def note_cut(self, run: Run) -> None:
         """Count a cut, and record it if a rule made it."""
         self._statistics.cut += 1
-        if run._cut_by is not None:
-            cause, why, _, _, by_rule = run._cut_by
-            if by_rule and cause is not None:
-                self._decisions.add(cause, "cut", why, run.id)
+        assert run._cut_by is not None
+        cause, rule, why, was_running, _ = run._cut_by
+        if rule is not None and cause is not None:
+            self._decisions.add(cause, "cut", why, run.id)
+        if not was_running:
+            self._drop_delivered(run)
 
     def watch_unwinding(self, run: Run) -> None:
-        """Limit how long the chain waits for a cut run to unwind."""
-        if run._cut_by is not None:
-            until_s = run._cut_by[3] + self._router.unwind_s
+        """Wait no longer for a run that was cut than it may take to unwind."""
+        if run.outcome is None and run.cut_at_s is not None and not run._stages_over:
+            until_s = run.cut_at_s + self._router.unwind_s
             self._router.call_at(run, until_s, partial(self.abandon, run, "unwinding"))
 
     def was_held(self, run: Run) -> None:

@@ -113,8 +113,8 @@ class Speaking(AnswerAudio):
     @property
     def turns_cut(self) -> int:
         """How many answers were cut."""
-        if self._router.untold:
-            self._router.tell_cuts()
+        if self._router.unreported:
+            self._router.report_cuts()
         return self._turns_cut
 
     @property
@@ -215,16 +215,16 @@ class Speaking(AnswerAudio):
 
     def advance(self) -> None:
         """Update what the caller has heard, and write it to the history."""
-        if self._router.untold:
-            self._router.tell_cuts()
+        if self._router.unreported:
+            self._router.report_cuts()
         self._playout.advance(trio.current_time())
         self._memory.write()
 
     @property
     def history(self) -> History:
         """What was said until now."""
-        if self._router.untold:
-            self._router.tell_cuts()
+        if self._router.unreported:
+            self._router.report_cuts()
         self._playout.advance(trio.current_time())
         self._memory.write()
         return self._context.history

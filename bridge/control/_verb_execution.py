@@ -273,7 +273,7 @@ class Control(Reach):
         try:
             getattr(self, f"_do_{receipt.verb}")(receipt, message)
         finally:
-            self._router.tell_cuts()
+            self._router.report_cuts()
             self._performing = None
         if receipt.upgraded_from in _CUTTING:
             self._upgrade_record(receipt)

@@ -1,7 +1,10 @@
 """What is done once a publication is over, and when: behind the clean-up of what it has cut."""
 
+import threading
+from functools import partial
 from typing import Literal
 
+import pytest
 import trio
 import trio.testing
 
@@ -73,7 +76,7 @@ async def test_what_is_left_to_do_comes_behind_the_clean_up():
 async def test_a_cut_that_may_be_told_later_is_told_first(autojump_clock):
     """Then the sinks that may wait get the message, and then comes what they leave to be done."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         scene = Scene(router)
         scene.follow_stop(may_wait=True)
         await scene.start()
@@ -87,7 +90,7 @@ async def test_a_cut_that_may_be_told_later_is_told_first(autojump_clock):
 async def test_a_sink_in_a_hurry_gets_its_message_at_once():
     """A sink that was not said to be able to wait has its message when publish() returns."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         scene = Scene(router)
         scene.follow_stop(may_wait=False)
         await scene.start()
@@ -98,7 +101,7 @@ async def test_a_sink_in_a_hurry_gets_its_message_at_once():
 async def test_a_chain_is_triggered_at_once():
     """A sync stage runs within publish(), also when the same event cuts a run."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         scene = Scene(router)
         router.on(Stop).map(lambda message: scene.happened.append("stage"))
         await scene.start()
@@ -109,7 +112,7 @@ async def test_a_chain_is_triggered_at_once():
 async def test_what_is_published_next_finds_all_done():
     """Nothing that is published later overtakes what a cut has left to be done."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         scene = Scene(router)
         scene.follow_stop(may_wait=True)
         router.add_sink(lambda message: scene.happened.append("other"), Other)
@@ -122,14 +125,14 @@ async def test_what_is_published_next_finds_all_done():
 
 
 async def test_whoever_looks_finds_all_done():
-    """catch_up() does what waits, once; tell_cuts() tells of the cuts alone."""
+    """catch_up() does what waits, once; report_cuts() tells of the cuts alone."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         scene = Scene(router)
         scene.follow_stop(may_wait=True)
         await scene.start()
         router.publish(Stop())
-        router.tell_cuts()
+        router.report_cuts()
         assert scene.happened == ["told of the cut"]
         router.catch_up()
         router.catch_up()
@@ -148,6 +151,143 @@ async def test_a_clean_up_that_takes_long_delays_nothing_else(autojump_clock):
         assert scene.happened == ["told of the cut", "sink", "node cleans up", "aftermath"]
 
 
+async def in_a_shield(ready):
+    with trio.CancelScope(shield=True):
+        ready.set()
+        await trio.sleep(0.5)
+
+
+async def behind_a_shield(ready):
+    await in_a_shield(ready)
+    yield
+
+
+async def behind_a_shield_at_its_second_wait(ready):
+    await trio.lowlevel.checkpoint()
+    await in_a_shield(ready)
+    yield
+
+
+async def in_a_thread(ready):
+    hold = threading.Event()
+    ready.set()
+    trio.lowlevel.spawn_system_task(set_at, 0.5, hold)
+    await trio.to_thread.run_sync(hold.wait)
+    yield
+
+
+async def set_at(time_s, event):
+    await trio.sleep_until(time_s)
+    event.set()
+
+
+@pytest.mark.parametrize("buffered", [False, True])
+@pytest.mark.parametrize("wait", [behind_a_shield, behind_a_shield_at_its_second_wait, in_a_thread])
+async def test_a_node_that_no_cut_can_wake_delays_nothing_else(wait, buffered, autojump_clock):
+    """What is left to do is done in the same instant, though the run's task goes on sleeping."""
+    ready = trio.Event()
+    async with open_router() as router:
+        scene = Scene(router)
+        scene.follow_stop(may_wait=True)
+        route = router.on(Other).interrupt_on(Stop).stream(lambda message: wait(ready))
+        (route.buffer(1) if buffered else route).broadcast()
+        router.publish(Other())
+        await ready.wait()
+        await trio.lowlevel.checkpoint()
+        router.publish(Stop())
+        for _ in range(5):
+            await trio.lowlevel.checkpoint()
+        assert trio.current_time() == 0.0
+        assert scene.happened == ["told of the cut", "sink", "aftermath"]
+        await trio.sleep(1)
+
+
+async def test_a_node_that_cuts_itself_delays_nothing_else(autojump_clock):
+    """It publishes what cuts it and goes on behind a shield: the aftermath does not wait for it."""
+    async with open_router() as router:
+        scene = Scene(router)
+        scene.follow_stop(may_wait=True)
+
+        async def stops_itself(message):
+            router.publish(Stop())
+            with trio.CancelScope(shield=True):
+                await trio.sleep(0.5)
+            yield
+
+        router.on(Other).interrupt_on(Stop).stream(stops_itself).broadcast()
+        router.publish(Other())
+        await trio.testing.wait_all_tasks_blocked()
+        assert trio.current_time() == 0.0
+        assert scene.happened == ["told of the cut", "sink", "aftermath"]
+
+
+async def test_a_run_that_has_ended_is_cut_and_forgotten_at_once(autojump_clock):
+    """While its output is on its way it can be cut, by an event or not, and is told of at once."""
+    handled = []
+
+    async def sink(message):
+        if isinstance(message.event, Other):
+            await trio.sleep(5)
+
+    for cut in ("by an event", "by cut_all()"):
+        async with open_router() as router:
+            router.add_sink(sink)
+            told = []
+
+            def tell(run, told=told, router=router):
+                told.append(run.outcome)
+                router.call_after(partial(told.append, "aftermath"))
+
+            router.listen(run_cut=tell)
+            route = router.on(Go).interrupt_on(Stop, partial(handled.append, cut))
+            route = route.stream(two_others).broadcast()
+            router.publish(Go())
+            await trio.sleep(1)
+            assert [run.outcome for run in router.runtime(route).runs] == ["completed"]
+            if cut == "by an event":
+                router.publish(Stop())
+            else:
+                router.cut_all("for a test")
+            assert told == ["completed", "aftermath"]
+            await trio.testing.wait_all_tasks_blocked()
+            assert router.runtime(route).runs == ()
+    assert handled == ["by an event", "by cut_all()"]
+
+
+async def two_others(message):
+    yield Other()
+    yield Other()
+
+
+async def test_one_can_see_where_the_task_of_a_run_waits():
+    """The frames of a node are among those that trio gives of its task, cut or not."""
+    tasks = []
+
+    async def talk(message):
+        tasks.append(trio.lowlevel.current_task())
+        try:
+            await trio.sleep_forever()
+            yield
+        finally:
+            with trio.CancelScope(shield=True):
+                await say_goodbye()
+
+    async def say_goodbye():
+        await trio.sleep(0.01)
+
+    def names():
+        return [frame.f_code.co_name for frame, _ in tasks[0].iter_await_frames()]
+
+    async with open_router() as router:
+        router.on(Go).interrupt_on(Stop).stream(talk).broadcast()
+        router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+        assert "sleep_forever" in names()
+        router.publish(Stop())
+        await trio.testing.wait_all_tasks_blocked()
+        assert "say_goodbye" in names()
+
+
 async def test_a_run_that_does_not_unwind_is_still_given_up(autojump_clock):
     """Its place is free a second after the cut, counted from the cut."""
     async with open_router() as router:
@@ -163,7 +303,7 @@ async def test_a_run_that_does_not_unwind_is_still_given_up(autojump_clock):
 async def test_nothing_is_left_undone_when_the_router_closes():
     """What waits when the block is left is done before its runs end."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         scene = Scene(router)
         scene.follow_stop(may_wait=True)
         await scene.start()
@@ -175,7 +315,7 @@ async def test_nothing_is_left_undone_when_the_router_closes():
 async def test_what_follows_from_several_cuts_is_called_once_behind_all():
     """What the listeners for two cuts leave to be done is done once, behind the sinks."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         first, second = Scene(router), Scene(router)
         happened = second.happened
 
@@ -196,7 +336,7 @@ async def test_what_follows_from_several_cuts_is_called_once_behind_all():
         await trio.testing.wait_all_tasks_blocked()
         happened.clear()
         router.publish(Stop())
-        router.tell_cuts()
+        router.report_cuts()
         assert happened == ["told of the cut", "told of the cut"]
         router.catch_up()
         assert happened[2:] == ["sink", "aftermath"]
@@ -205,12 +345,12 @@ async def test_what_follows_from_several_cuts_is_called_once_behind_all():
 async def test_cuts_are_told_in_their_order_though_the_listener_looks():
     """A listener that looks while it is told of a cut is not told of the next one in between."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         first, second = Scene(router), Scene(router)
         told = []
 
         def listener(run):
-            router.tell_cuts()
+            router.report_cuts()
             told.append(run.id)
 
         router.listen(run_cut=listener)
@@ -224,7 +364,7 @@ async def test_cuts_are_told_in_their_order_though_the_listener_looks():
 async def test_a_sink_that_may_wait_may_cut_as_well():
     """What it cuts is told as any cut, before anything else is published."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         scene = Scene(router)
         router.on(Go).interrupt_on(Other).stream(scene.talk).broadcast()
         router.add_sink(lambda message: router.publish(Other()), Stop, may_wait=True)
@@ -239,7 +379,7 @@ async def test_a_sink_that_may_wait_may_cut_as_well():
 async def test_a_loop_within_a_barge_in_loses_none_of_its_aftermath():
     """A condition whose own event loops fails alone; the sinks get the message of the cut."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         scene = Scene(router)
         failed = []
         router.listen(failed=lambda run, route, stage, error: failed.append(type(error).__name__))
@@ -257,7 +397,7 @@ async def test_a_loop_within_a_barge_in_loses_none_of_its_aftermath():
 async def test_a_loop_that_follows_from_a_cut_loses_none_of_its_aftermath():
     """What the listener for cuts publishes may loop; the sinks still get the message of the cut."""
     async with open_router() as router:
-        router.tell_later(Stop)
+        router.report_later(Stop)
         scene = Scene(router)
         router.listen(run_cut=lambda run: router.publish(Other()))
         router.on(Other).map(lambda message: router.publish(Other()) and None)

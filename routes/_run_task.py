@@ -1,0 +1,86 @@
+"""The task of a run: whether a cut wakes it, and whether its clean-up waits for anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator
+from types import FrameType
+from typing import Any
+
+import trio
+
+_ASLEEP = object()
+"""A mark on a task, which trio removes whenever it reschedules the task."""
+
+
+class RunTask:
+    """Awaits the work of a run, and reports if a run that was cut waits again.
+
+    The aftermath of a cut comes after the next step of the run's task, and most runs end in that
+    step.  Only a run that waits in its clean-up needs another task to do the aftermath.  The engine
+    has no code of its own in the step of a node that was cut, so this object passes the step on.
+
+    Attributes:
+        send: Resumes the work.  Until a cut it is the ``send`` of the work itself, so that no
+            Python code of the engine runs when trio resumes a node.
+        throw: The ``throw`` of the work.
+        close: The ``close`` of the work.
+    """
+
+    __slots__ = ("_task", "_waits_again", "_work", "close", "send", "throw")
+
+    def __init__(self, work: Coroutine[Any, Any, None], waits_again: Callable[[], None]) -> None:
+        """Await work in the current task.
+
+        Args:
+            work: The stages of the run.
+            waits_again: Called if the work waits for anything after ``cancel()`` has woken it.
+        """
+        self._work = work
+        self._waits_again = waits_again
+        self._task = trio.lowlevel.current_task()
+        self.send: Callable[[Any], Any] = work.send
+        self.throw = work.throw
+        self.close = work.close
+
+    def cancel(self, scope: trio.CancelScope, reason: str) -> bool:
+        """Cancel the scope of the run, and return whether that wakes its task.
+
+        It does not if the task is running, is ready to run anyway, or waits behind a shield.
+
+        Args:
+            scope: The scope of the run.
+            reason: Why, for people.
+        """
+        task = self._task
+        if task.custom_sleep_data is None:
+            task.custom_sleep_data = _ASLEEP
+        scope.cancel(reason=reason)
+        if task.custom_sleep_data is not None:
+            return False
+        self.send = self._send_and_report
+        return True
+
+    def _send_and_report(self, value: Any) -> Any:
+        self.send = self._work.send
+        trap = self.send(value)  # raises StopIteration when the work has ended
+        self._waits_again()
+        return trap
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self  # pyright: ignore[reportReturnType]  # it has what `await` uses of a generator
+
+    def __iter__(self) -> RunTask:
+        return self
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+    @property
+    def cr_frame(self) -> FrameType | None:
+        """The frame of the work; trio reads it to tell where a task waits."""
+        return self._work.cr_frame  # type: ignore[attr-defined,no-any-return]
+
+    @property
+    def cr_await(self) -> Any:
+        """What the work waits for; trio reads it to tell where a task waits."""
+        return self._work.cr_await  # type: ignore[attr-defined]
