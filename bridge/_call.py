@@ -40,13 +40,13 @@ from .control._call_feed import Snapshot, Subscription
 from .control._call_state import StateKeeper
 from .control._handle import Handle
 from .control._questions import Questions
-from .control._receipt import Receipt
 from .control._result_delivery import Delivery
 from .control._snapshot import snapshot_at
 from .control._state_table import find, refusal
 from .control._step_recorder import StepKeeper
 from .control._tool_permissions import Permissions
 from .control._verb_execution import Control
+from .control._verb_receipt import Receipt
 from .events import (
     AgentAudio,
     AgentHandoff,

@@ -13,7 +13,7 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     accept address and anthropic argument as assemblyai attempt audio base batched body bpe
-    cancellation canvas capture captured cartesia chinese click clock closeup color connect
+    cancellation canvas captured cartesia chinese click clock closeup color connect
     connection content core deadline decision decorator deepgram default demo detector download
     duplicate editor elevenlabs english error espeak eval everywhere execution failure field file
     french function generator german guard hearing hello http ignored input japanese json keeper
@@ -24,8 +24,8 @@ PLAIN = """
     report resample resource result resumable row runner running safe say schema scope screen script
     scripted serve server service session setting shared signal signature signed similarity
     simulated single slash socket source spanish spoken sqlite start status stdio store table target
-    task terminal testing time traceback transfer type typed validation value view warning whole
-    wire writer
+    task terminal testing time traceback transfer type typed usage validation value view
+    warning whole wire writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

@@ -154,7 +154,7 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
     """A private module, a private name, and a name that no ``__all__`` has; public ones are not."""
     assert list(
         private_imports(
-            "from bargein.bridge.control._caps import Caps\n"
+            "from bargein.bridge.control._usage_caps import Caps\n"
             "from bargein.bridge import _call, App\n"
             "import bargein.routes._run\n"
             "from bargein.bridge.error_text import headline\n"
@@ -164,7 +164,7 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
             "import bargein.testing, trio\n"
         )
     ) == [
-        "bargein.bridge.control._caps.Caps",
+        "bargein.bridge.control._usage_caps.Caps",
         "bargein.bridge._call",
         "bargein.routes._run",
         "bargein.bridge.error_text.headline",

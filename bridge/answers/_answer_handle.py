@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import trio
 
-from ..control._receipt import Receipt
+from ..control._verb_receipt import Receipt
 from ..events import Outcome
 
 if TYPE_CHECKING:

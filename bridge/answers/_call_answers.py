@@ -42,8 +42,8 @@ from ._say import FixedTexts
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ..control._receipt import Receipt
     from ..control._result_delivery import Delivery
+    from ..control._verb_receipt import Receipt
     from ..history._history import History
 
 log = structlog.get_logger()

@@ -16,7 +16,7 @@ import trio
 
 from bargein.routes import Run
 
-from ..control._receipt import Receipt
+from ..control._verb_receipt import Receipt
 from ..events import (
     PermissionRequested,
     QuestionAsked,
@@ -26,7 +26,7 @@ from ..events import (
 )
 from ._lines import Display, Line
 from ._permission_answers import permission_answer
-from ._receipts import not_stopped_line, receipt_line
+from ._receipt_text import not_stopped_line, receipt_line
 from ._slash_commands import Typed, as_message, help_lines, read_command
 from ._terminal_text import clean, one_line
 

@@ -2,11 +2,11 @@
 
 from .._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
 from ._answer_as_job import BackgroundTurn
-from ._caps import ActiveClock, CapReachedError, Caps, Meter, current_meter
 from ._choice_phrases import AnswerPhrases
 from ._questions import Answer
 from ._running_tools import StillRunning, Work, WorkRoom
 from ._steps import Step, StepList, StepState, StepView
+from ._usage_caps import ActiveClock, CapReachedError, Caps, Meter, current_meter
 
 __all__ = [
     "ActiveClock",

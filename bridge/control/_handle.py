@@ -20,7 +20,7 @@ from ._argument_checks import (
 )
 from ._call_feed import Snapshot, Subscription
 from ._describe import describe, over
-from ._receipt import Receipt
+from ._verb_receipt import Receipt
 
 if TYPE_CHECKING:
     from .._call import Call

@@ -9,8 +9,8 @@ import trio
 
 from bargein.routes import Run
 
-from ._receipt import Receipt
 from ._running_tools import Work
+from ._verb_receipt import Receipt
 
 log = structlog.get_logger()
 

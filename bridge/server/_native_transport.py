@@ -35,7 +35,6 @@ from ..events import (
     VoiceWords,
 )
 from ..playout._fence import Fence
-from ._backlog import Backlog
 from ._batched_words import Words
 from ._call_messages import (
     CallerAudio,
@@ -73,6 +72,7 @@ from ._message_base import ErrorCode, ProtocolViolationError
 from ._metrics import Metrics
 from ._operators import is_operators
 from ._outbox import Outbox
+from ._reconnect_backlog import Backlog
 from ._remote_handle import RemoteHandle
 from ._watch import Watcher
 from ._watch_messages import Watch, WatchLevel

@@ -19,7 +19,6 @@ from bargein.routes.containment import as_error, contain
 
 from ..conversations import ConversationBusyError
 from ..websocket import Data
-from ._backlog import Backlog
 from ._call_connection import REFUSED, Line
 from ._call_messages import ErrorMessage, encode
 from ._client_rate_limits import Intake
@@ -30,6 +29,7 @@ from ._message_base import MAX_UTTERANCE, ErrorCode
 from ._metrics import KNOWN_REASONS, Metrics
 from ._native_transport import NativeTransport
 from ._outbox import Outbox
+from ._reconnect_backlog import Backlog
 from ._remote_handle import verbs_of
 from ._resume_tokens import Tokens
 

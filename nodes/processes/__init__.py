@@ -4,11 +4,6 @@ Local voices, the local language model, tools and MCP servers use this package. 
 public.
 """
 
-from ._capture import Captured as Captured
-from ._capture import Excerpt as Excerpt
-from ._capture import OnOutput as OnOutput
-from ._capture import Stream as Stream
-from ._capture import Tap as Tap
 from ._errors import ChildError as ChildError
 from ._errors import EngineLoadError as EngineLoadError
 from ._errors import JobError as JobError
@@ -17,6 +12,11 @@ from ._errors import ProcessLostError as ProcessLostError
 from ._pool import Pool as Pool
 from ._process import Process as Process
 from ._process import start_process as start_process
+from ._process_output import Captured as Captured
+from ._process_output import Excerpt as Excerpt
+from ._process_output import OnOutput as OnOutput
+from ._process_output import Stream as Stream
+from ._process_output import Tap as Tap
 from ._settings import PoolSettings as PoolSettings
 from ._terminal import TERM as TERM
 from ._termination import DEFAULT_LADDER as DEFAULT_LADDER

@@ -23,8 +23,8 @@ from typing import Any
 import structlog
 import trio
 
-from ._capture import OnOutput
 from ._errors import ChildError, PoolClosedError, ProcessLostError
+from ._process_output import OnOutput
 from ._settings import PoolSettings
 from ._termination import SPARE_S, never
 from ._worker import Worker

@@ -13,8 +13,8 @@ from typing import Any
 import structlog
 import trio
 
-from ._capture import Captured, Lines
 from ._errors import ProcessLostError
+from ._process_output import Captured, Lines
 from ._termination import Ladder, StopReport, never, stop_process
 
 _log = structlog.get_logger()

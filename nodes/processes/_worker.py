@@ -15,9 +15,9 @@ import trio
 
 from bargein.routes.containment import CONTAINED
 
-from ._capture import Captured, OnOutput, Stream
 from ._errors import EngineLoadError, JobError, ProcessLostError
 from ._process import Process, start_process
+from ._process_output import Captured, OnOutput, Stream
 from ._settings import PoolSettings
 from ._termination import SPARE_S, Offspring, never
 from ._worker_child import AFTER_LENGTH, HEADER, frame

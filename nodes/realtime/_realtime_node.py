@@ -27,8 +27,8 @@ from bargein.nodes.speech import StreamingEar, resample
 from bargein.nodes.tools import Tool
 from bargein.routes.containment import closing
 
-from ._line import RealtimeLine, SessionSettings
 from ._protocol import RealtimeModel
+from ._realtime_connection import RealtimeLine, SessionSettings
 from ._speech_position import GivenSpeech
 
 if TYPE_CHECKING:

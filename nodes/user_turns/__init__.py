@@ -18,7 +18,7 @@ from ._endpointing import (
 from ._language_packs import LanguagePack
 from ._settings import TurnSettings
 from ._settings_overlays import ChangeTurns, Overlay, when
-from ._sound_view import Hint, Sound, Verdict
+from ._sound_verdict import Hint, Sound, Verdict
 from ._turn_start import StartOnVoice, StartOnWords, TurnStart
 from ._turn_taking import TurnTaking
 

@@ -46,7 +46,7 @@ from ._hallucinations import (
 )
 from ._noises import SURE_OF_WORDS, may_go_on, no_words, written_as_noise
 from ._phrases import words_of
-from ._sound_view import CLOSE_S, Hint, Sound, Verdict
+from ._sound_verdict import CLOSE_S, Hint, Sound, Verdict
 
 if TYPE_CHECKING:
     from ._settings import TurnSettings

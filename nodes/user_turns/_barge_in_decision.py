@@ -7,7 +7,7 @@ from functools import partial
 
 from ._barge_in import HoldThenDecide
 from ._false_interruption import conclude, drop, let_go
-from ._sound_view import CLOSE_S, Sound, Verdict
+from ._sound_verdict import CLOSE_S, Sound, Verdict
 from ._turn_start import StartOnVoice
 from ._turn_taking_state import TurnTakingState
 from ._undecided_sound import OVERRUN, UndecidedSound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._sound_view import CLOSE_S, Sound, Verdict
+from ._sound_verdict import CLOSE_S, Sound, Verdict
 from ._turn_taking_state import TurnTakingState
 from ._undecided_sound import OVERRUN, UndecidedSound
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ._noises import SOUNDS_LIKE_NOISE, NoiseSettings, is_one_word
 from ._phrases import words_of
-from ._sound_view import Sound, Verdict
+from ._sound_verdict import Sound, Verdict
 
 UNHEARD_OF_WORDS_S = 12.0
 """Words a second that nobody says even if a third of the voice was missed: what is heard so needs

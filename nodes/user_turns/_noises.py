@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ._phrases import Phrases, words_of
-from ._sound_view import CLOSE_S, Sound, Verdict
+from ._sound_verdict import CLOSE_S, Sound, Verdict
 
 SURE_OF_WORDS = 0.8
 """From this confidence on words outweigh what a sound seems to be.  Of 34 hums of synthetic voices

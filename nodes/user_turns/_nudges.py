@@ -13,7 +13,7 @@ from bargein.routes import Event
 
 from ._agent_view import AgentView
 from ._settings import TurnSettings
-from ._sound_view import CLOSE_S
+from ._sound_verdict import CLOSE_S
 
 AT_WORK = ("thinking", "tool")
 """The states in which the caller waits for the agent; in the others the agent waits too."""

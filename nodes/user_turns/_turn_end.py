@@ -9,7 +9,7 @@ from bargein.bridge.events import (
 )
 
 from ._endpointing import ModelEndpointing, Pause
-from ._sound_view import CLOSE_S
+from ._sound_verdict import CLOSE_S
 from ._turn_actions import Values
 from ._turn_taking_state import TurnTakingState
 from ._undecided_sound import OVERRUN

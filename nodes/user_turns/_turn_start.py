@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from ._number_checks import check_count, check_seconds
 from ._phrases import words_of
-from ._sound_view import Sound
+from ._sound_verdict import Sound
 
 
 @runtime_checkable

@@ -39,7 +39,7 @@ from ._agent_view import AgentView
 from ._barge_in import timeout
 from ._barge_in_decision import blocking_rule, decide_on_sound
 from ._settings import TurnSettings
-from ._sound_view import CLOSE_S, Hint
+from ._sound_verdict import CLOSE_S, Hint
 from ._turn_actions import Act
 from ._turn_end import decide_on_turn
 from ._turn_taking_state import TurnTakingState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ._sound_view import CLOSE_S, Hint
+from ._sound_verdict import CLOSE_S, Hint
 from ._transcript_merge import Transcript
 from ._voice_timing import Voice, await_words
 

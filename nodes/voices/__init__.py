@@ -9,7 +9,7 @@ from ._multi_context_voice import VoiceCodec as VoiceCodec
 from ._openai import OpenAIVoice as OpenAIVoice
 from ._single_context_voice import SocketVoice as SocketVoice
 from ._single_context_voice import SpeakCodec as SpeakCodec
-from ._voice_line import ContextLimit as ContextLimit
+from ._voice_connection import ContextLimit as ContextLimit
 
 __all__ = [
     "CartesiaVoice",

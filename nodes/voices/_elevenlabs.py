@@ -15,7 +15,7 @@ from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
 
 from ._multi_context_voice import Piece, VendorVoice
-from ._voice_line import ContextLimit
+from ._voice_connection import ContextLimit
 
 VENDOR = "ElevenLabs"
 URL = "wss://api.elevenlabs.io"

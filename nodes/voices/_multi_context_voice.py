@@ -32,7 +32,7 @@ from bargein.nodes.vendors import (
     open_session,
 )
 
-from ._voice_line import OTHER_STYLE_S, SPARE_S, ContextLimit, VoiceLine
+from ._voice_connection import OTHER_STYLE_S, SPARE_S, ContextLimit, VoiceLine
 
 MOST_WAITING_S = 120.0
 """How much audio of an utterance may wait, in seconds; a reader this late never catches up."""

@@ -20,7 +20,7 @@ from bargein.bridge import UserEntry
 from bargein.nodes.llm import SpeechDelta
 from bargein.nodes.realtime import RealtimeModel
 from bargein.nodes.realtime._caller_audio import CallerAudio
-from bargein.nodes.realtime._line import RealtimeLine, SessionSettings
+from bargein.nodes.realtime._realtime_connection import RealtimeLine, SessionSettings
 from bargein.nodes.speech import EarFact, TurnOver
 
 from ._check_ear import BYTES_PER_S, PIECE_BYTES, HeardTurn
