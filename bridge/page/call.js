@@ -1,7 +1,7 @@
 /** One call: joins the socket, the audio, the transcript and the controls. */
 
 import { CallAudio } from "./audio.js";
-import { Handle } from "./handle.js";
+import { Handle } from "./agent-verbs.js";
 import {
   callEnded,
   DEAF,

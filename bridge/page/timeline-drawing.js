@@ -1,7 +1,7 @@
 /** Draws a stretch of a call on a canvas: ruler, states, both voices, overlaps, holds and cuts. */
 
 import { clock } from "./dom.js";
-import { hatch } from "./fill-patterns.js";
+import { hatch } from "./timeline-patterns.js";
 import { KIND_WORDS } from "./timeline-data.js";
 
 const RULER = 22;

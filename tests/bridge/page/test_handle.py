@@ -20,7 +20,7 @@ IS_OPTIMISTIC = """
 """
 LOGIC = """
 async (steps) => {
-  const { Handle } = await import(new URL("page/handle.js", document.baseURI));
+  const { Handle } = await import(new URL("page/agent-verbs.js", document.baseURI));
   const did = [];
   let now = 1000;
   let view = null;
