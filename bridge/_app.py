@@ -13,7 +13,7 @@ import structlog
 import trio
 
 from bargein.routes import Message, RouteDefinitionError
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ._call import Call
 from ._call_request import CallRequest, Identity, Refusal

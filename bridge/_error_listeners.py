@@ -7,7 +7,7 @@ from collections.abc import Callable
 import structlog
 
 from bargein.routes import Route, Router, Run, current_run
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from .error_text import detail, explain, headline
 from .events import AgentError

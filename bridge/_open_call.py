@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from bargein.routes import open_router
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ._call import Call
 from ._call_request import CallRequest

@@ -21,7 +21,7 @@ import structlog
 import trio
 
 from bargein.routes import Message, Router, Run
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
 from .answers._answer import lineage

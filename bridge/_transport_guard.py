@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from bargein.routes import Message
-from bargein.routes.containment import Failures, as_error, text_of
+from bargein.routes.error_containment import Failures, as_error, text_of
 
 from ._transport import Transport
 from .control._call_feed import Subscription

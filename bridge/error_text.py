@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bargein.routes.containment import CONTAINED, text_of
+from bargein.routes.error_containment import CONTAINED, text_of
 
 __all__ = [
     "ON_TRIO",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bargein.bridge import RouteDefinitionError
 from bargein.bridge.events import AgentResponse
-from bargein.routes.containment import closing
+from bargein.routes.error_containment import closing
 
 from ._conversation_context import ConversationContext
 from ._node import Node

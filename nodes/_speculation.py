@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 import trio
 
-from bargein.routes.containment import closing, contain
+from bargein.routes.error_containment import closing, contain
 
 from .llm import AnswerPiece, ChatModel
 

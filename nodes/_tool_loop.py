@@ -34,7 +34,7 @@ from bargein.bridge.control import (
     current_meter,
 )
 from bargein.bridge.events import AgentAudio, AgentResponse, ToolCall
-from bargein.routes.containment import closing
+from bargein.routes.error_containment import closing
 
 from ._answer_fallback import Continuation
 from ._answer_steps import AnswerSteps, ChatMessage, Messages

@@ -3,9 +3,10 @@
 if __name__ == "routes":
     raise ImportError("routes is a folder of bargein: write `from bargein.routes import ...`")
 
-from ._aftermath import Aftermath as Aftermath
+from ._after_publication import Aftermath as Aftermath
 from ._alarm_clock import start_alarm_clock as start_alarm_clock
 from ._cancellation_token import InterruptToken as InterruptToken
+from ._chain_runtime import RouteRuntime as RouteRuntime
 from ._chain_start import ChainStart as ChainStart
 from ._errors import BargeinError as BargeinError
 from ._errors import CodeExitError as CodeExitError
@@ -16,12 +17,12 @@ from ._errors import RouteError as RouteError
 from ._errors import SafeText as SafeText
 from ._errors import ScopeLeakError as ScopeLeakError
 from ._errors import StageTimeoutError as StageTimeoutError
+from ._event_match import Predicate as Predicate
 from ._events import Event as Event
 from ._events import alias_of as alias_of
 from ._events import class_of as class_of
 from ._events import needs_no_validation as needs_no_validation
 from ._events import register as register
-from ._match import Predicate as Predicate
 from ._message import Message as Message
 from ._open_router import open_router as open_router
 from ._outcome import Decision as Decision
@@ -39,7 +40,6 @@ from ._rules import Overlap as Overlap
 from ._run import Run as Run
 from ._run_context import current_run as current_run
 from ._run_context import run_in as run_in
-from ._runtime import RouteRuntime as RouteRuntime
 
 __all__ = [
     "Aftermath",

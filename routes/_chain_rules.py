@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from ._match import matcher, written_options
+from ._event_match import matcher, written_options
 from ._rules import Gate, Rule, an_interrupt
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ._chain_types import E1, E2, E3, E4, AnyEvent, Condition, E, Handler
-    from ._match import Predicate
+    from ._event_match import Predicate
 
 
 class ChainRules:

@@ -9,7 +9,7 @@ from ._dispatch_plan import guarded
 from ._message import Message
 
 if TYPE_CHECKING:
-    from ._runtime import RouteRuntime
+    from ._chain_runtime import RouteRuntime
 
 
 def hand_on(

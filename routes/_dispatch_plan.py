@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from ._match import Matcher, Predicate
+from ._event_match import Matcher, Predicate
 from ._message import Message
 from ._rules import Interrupt
 from ._stage_results import Shape, shape_of
 from ._user_errors import as_error
 
 if TYPE_CHECKING:
-    from ._runtime import RouteRuntime
+    from ._chain_runtime import RouteRuntime
 
 Observer = Callable[[Message], Any]
 Meant = list[tuple[Matcher, Observer, bool]]

@@ -12,7 +12,7 @@ from ._chain_stages import ChainStages
 from ._chain_start import ChainStart
 from ._chain_types import T_co
 from ._errors import RouteDefinitionError
-from ._match import Matcher, Predicate, matcher, written_options
+from ._event_match import Matcher, Predicate, matcher, written_options
 from ._rules import Gate, Interrupt, Overlap, Rule
 from ._stages import Broadcast, Map, Stage, Stream
 

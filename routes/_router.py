@@ -19,9 +19,10 @@ from typing import Any, NoReturn
 import structlog
 import trio
 
-from ._aftermath import DEPTH_LIMIT, Aftermath
+from ._active_chains import ChainKeeper
+from ._after_publication import DEPTH_LIMIT, Aftermath
 from ._alarms import Alarms
-from ._chain_keeper import ChainKeeper
+from ._chain_runtime import RouteRuntime
 from ._chain_types import E
 from ._dispatch_handoff import hand_on
 from ._dispatch_plan import (
@@ -35,6 +36,7 @@ from ._dispatch_plan import (
     publishable,
 )
 from ._errors import NotAnEventError, PublishLoopError, RouteDefinitionError
+from ._event_match import Matcher, matcher
 from ._listeners import (
     DecisionListener,
     ErrorListener,
@@ -44,14 +46,12 @@ from ._listeners import (
     RunAndRouteListener,
     RunListener,
 )
-from ._match import Matcher, matcher
 from ._message import Message
 from ._outcome import Outcome, RouterStatistics
 from ._route import Route, new_route
 from ._rules import Interrupt
 from ._run import Run
 from ._run_context import _current
-from ._runtime import RouteRuntime
 from ._signatures import needs_function, needs_plain_function
 from ._sinks import SINK_LIMIT, FailingTakers, QueuedSink, queued_sink
 from ._user_errors import as_error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._errors import RouteDefinitionError
-from ._match import Matcher, Predicate
+from ._event_match import Matcher, Predicate
 from ._message import Message
 from ._signatures import fit, is_generator_function, name_of, needs_function, needs_plain_function
 from ._user_errors import as_error

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import structlog
 import trio
 
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ..history._entries import Entry
 from ..history._repair import repair

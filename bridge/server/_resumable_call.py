@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from bargein.routes import BargeinError
-from bargein.routes.containment import as_error, contain
+from bargein.routes.error_containment import as_error, contain
 
 from ..conversations import ConversationBusyError
 from ..websocket import Data

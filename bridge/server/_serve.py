@@ -15,7 +15,7 @@ import structlog
 import trio
 from structlog.contextvars import bind_contextvars
 
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from .._event_loop_watchdog import watch_loop
 from ..websocket import Connection, Data, accept, check_all

@@ -20,7 +20,7 @@ import structlog
 import trio
 
 from bargein.routes import Message
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ..answers._answer import FixedText
 from ..events import AgentAudio, UserAudio

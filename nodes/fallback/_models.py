@@ -34,7 +34,7 @@ from bargein.nodes.llm import (
 )
 from bargein.nodes.llm._errors import Phase
 from bargein.nodes.llm._protocol import no_piece
-from bargein.routes.containment import closing
+from bargein.routes.error_containment import closing
 
 from ._provider_recovery import Provider, Several, in_order
 

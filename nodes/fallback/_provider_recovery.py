@@ -21,7 +21,7 @@ import trio
 
 from bargein.bridge import Circuit, ProviderKind, record_fault
 from bargein.nodes.vendors import Backoff
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 log = structlog.get_logger()
 

@@ -27,7 +27,7 @@ from bargein.nodes.speech import (
     VoiceStyle,
     resample,
 )
-from bargein.routes.containment import closing
+from bargein.routes.error_containment import closing
 
 from ._provider_recovery import Provider, Several, cause_of, in_order, running
 from ._whole_words import WholeWords

@@ -15,7 +15,7 @@ from typing import Self
 import structlog
 import trio
 
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ._protocol import AnswerPiece
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import trio
 
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 T = TypeVar("T")
 _CLOSE_S = 5.0

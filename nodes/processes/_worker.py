@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 import trio
 
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ._errors import EngineLoadError, JobError, ProcessLostError
 from ._process import Process, start_process

@@ -25,7 +25,7 @@ from bargein.nodes._conversation_context import ConversationContext
 from bargein.nodes.llm import SpeechDelta, Usage
 from bargein.nodes.speech import StreamingEar, resample
 from bargein.nodes.tools import Tool
-from bargein.routes.containment import closing
+from bargein.routes.error_containment import closing
 
 from ._protocol import RealtimeModel
 from ._realtime_connection import RealtimeLine, SessionSettings

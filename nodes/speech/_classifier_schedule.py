@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from bargein.bridge.events import VoiceHint
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ._probability_checks import no_probability
 from ._protocols import SoundOfVoice

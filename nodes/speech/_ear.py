@@ -44,7 +44,7 @@ from bargein.bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.routes.containment import CONTAINED, as_error
+from bargein.routes.error_containment import CONTAINED, as_error
 
 from ._background_level import BackgroundLevel
 from ._classifier_schedule import Looks

@@ -26,7 +26,7 @@ from bargein.bridge.events import (
     TurnEnded,
     VoiceStarted,
 )
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ._protocols import SpeechPiece, TextToSpeech
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from bargein.routes.containment import CONTAINED, Failures
+from bargein.routes.error_containment import CONTAINED, Failures
 
 from ._protocols import NoiseFilter
 

@@ -26,7 +26,7 @@ from bargein.bridge.events import (
     UserStoppedSpeaking,
 )
 from bargein.routes import register
-from bargein.routes.containment import closing
+from bargein.routes.error_containment import closing
 
 from ._clauses import ClauseSplitter
 from ._errors import SpeechEngineError

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bargein.bridge.control import ToolOutcome
-from bargein.routes.containment import text_of
+from bargein.routes.error_containment import text_of
 
 from ._prompt_texts import words_for
 

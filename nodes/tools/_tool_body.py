@@ -14,7 +14,7 @@ import trio
 
 from bargein.bridge.control import ToolOutcome
 from bargein.routes import InterruptToken, Run
-from bargein.routes.containment import CONTAINED, contain
+from bargein.routes.error_containment import CONTAINED, contain
 
 from ._commit_section import CommitState
 from ._schema import as_text

@@ -19,7 +19,7 @@ from bargein.bridge.control import CapReachedError, PolicyKind, StillRunning, To
 from bargein.bridge.error_text import detail
 from bargein.bridge.events import JobFinished, ToolCall, ToolResult
 from bargein.routes import Interrupted, Run
-from bargein.routes.containment import CONTAINED, text_of
+from bargein.routes.error_containment import CONTAINED, text_of
 
 from ._outcome import Settled, plain, settle
 from ._time_limits import Limits

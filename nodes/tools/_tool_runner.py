@@ -13,7 +13,7 @@ import structlog
 
 from bargein.bridge.events import ToolCall
 from bargein.routes import Run
-from bargein.routes.containment import CONTAINED
+from bargein.routes.error_containment import CONTAINED
 
 from ._duplicate_calls import without_duplicate
 from ._errors import BadArgumentsError, ToolDefinitionError

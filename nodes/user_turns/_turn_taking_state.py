@@ -13,7 +13,7 @@ import structlog
 from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled, VoiceWords
 from bargein.bridge.text_validation import is_blank
 from bargein.routes import Event
-from bargein.routes.containment import as_error
+from bargein.routes.error_containment import as_error
 
 from ._agent_view import AgentView
 from ._settings import TurnSettings

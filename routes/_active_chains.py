@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ._chain_runtime import RouteRuntime
 from ._route import Route
-from ._runtime import RouteRuntime
 
 
 class ChainKeeper:
