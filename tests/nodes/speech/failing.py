@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import trio
 
 from bargein.events import UserAudio, WordTiming
@@ -48,14 +49,10 @@ def sound_of(word: str) -> bytes:
 
 def words_of(pcm: bytes) -> list[str]:
     """Return the words of a sound; half a word has a hyphen."""
-    found: list[list[int]] = []
-    before = 0
-    for sample in array.array("h", pcm):
-        if sample and sample == before:
-            found[-1][1] += 1
-        elif sample:
-            found.append([sample, 1])
-        before = sample
+    samples = np.frombuffer(pcm, np.int16)
+    begins = np.flatnonzero(np.diff(samples, prepend=0))
+    counts = np.diff(begins, append=len(samples)).tolist()
+    found = [(n, count) for n, count in zip(samples[begins].tolist(), counts, strict=True) if n]
     whole = int(WORD_S * RATE_HZ) * 9 // 10
     return [_words[n - 2000] + ("" if count >= whole - 2 else "-") for n, count in found]
 
