@@ -429,7 +429,6 @@ def test_an_unknown_case_is_refused() -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.alone
 @pytest.mark.whisper
 def test_a_case_is_played_on_real_audio(tmp_path: Path) -> None:
     """One case runs as a program: rows, a picture, a recording, figures; bounds are not judged."""
