@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
+from typing import final
 
+import structlog
 import trio
 
 from ._origins import is_loopback
+
+RETRY_S = 0.1
+LOG_EVERY_S = 60.0
+
+NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+"""What ``accept()`` fails with while the process or the machine has no room (POSIX, accept)."""
+
+log = structlog.get_logger()
 
 
 async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
@@ -51,3 +62,49 @@ def all_loopback(listeners: Sequence[trio.SocketListener]) -> bool:
     """
     names = [listener.socket.getsockname() for listener in listeners]
     return all(not isinstance(name, tuple) or is_loopback(name[0]) for name in names)
+
+
+@final
+class PatientListener(trio.abc.Listener[trio.SocketStream]):
+    """A listener that tries again, and logs one line a minute.
+
+    trio's own server does the same, but logs a traceback ten times a second.
+    """
+
+    def __init__(self, listener: trio.SocketListener) -> None:
+        """Wrap a listener.
+
+        Args:
+            listener: Accepts the connections; closed with this one.
+        """
+        self._listener = listener
+        self._logged_at_s = -LOG_EVERY_S
+
+    async def accept(self) -> trio.SocketStream:
+        """Accept a connection, once there is room for it.
+
+        Raises:
+            OSError: It failed for another reason.
+        """
+        while True:
+            try:
+                return await self._listener.accept()
+            except OSError as error:
+                if error.errno not in NO_ROOM:
+                    raise
+                self._log(error)
+                await trio.sleep(RETRY_S)
+
+    async def aclose(self) -> None:
+        """Close the listener."""
+        await self._listener.aclose()
+
+    def _log(self, error: OSError) -> None:
+        now_s = trio.current_time()
+        if now_s - self._logged_at_s >= LOG_EVERY_S:
+            self._logged_at_s = now_s
+            log.error(
+                "no_room_for_connections",
+                error=errno.errorcode[error.errno or 0],
+                advice="raise the limit on open files (ulimit -n), or lower --max-calls",
+            )

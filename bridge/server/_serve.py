@@ -36,7 +36,7 @@ from ._http import (
     wants_to_watch,
 )
 from ._limits import HARD_LIMIT_FACTOR, Limits
-from ._listening_sockets import address_of, all_loopback, open_listeners
+from ._listening_sockets import PatientListener, address_of, all_loopback, open_listeners
 from ._message_base import ErrorCode, ProtocolViolationError
 from ._message_validation import decode_client
 from ._metrics import Metrics
@@ -293,7 +293,7 @@ class Server:
         with self._listening:
             await trio.serve_listeners(
                 self._serve_stream,
-                self._listeners,
+                [PatientListener(listener) for listener in self._listeners],
                 handler_nursery=nursery,
                 task_status=task_status,
             )
