@@ -6,6 +6,7 @@ Other modules have the messages of the connection, of the handle and of watching
 
 from __future__ import annotations
 
+import json
 import struct
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -94,6 +95,12 @@ class CustomInput(Wire):
 
     type: Literal["custom"] = "custom"
     metadata: JsonObject
+
+    @field_validator("metadata")
+    @classmethod
+    def _is_json(cls, metadata: JsonObject) -> JsonObject:
+        json.dumps(metadata, allow_nan=False)  # 1e999 is JSON, and infinite in Python
+        return metadata
 
 
 class Mute(Wire):

@@ -355,6 +355,8 @@ class Session:
             line: Its line.
         """
         if line is self._line:
+            log.info("client_reads_too_slowly", waiting=line.outbox.waiting)
+            line.give_up(REFUSED, "it reads too slowly")
             self.end("disconnected")
 
     def _lose_line(self, line: Line) -> None:

@@ -208,6 +208,7 @@ def test_unknown_fields_are_ignored():
         ('{"type":"mute","on":"yes"}', "bad_message", "on"),
         ('{"type":"dtmf","button":"E"}', "bad_message", "button"),
         ('{"type":"custom","metadata":[]}', "bad_message", "metadata"),
+        ('{"type":"custom","metadata":{"a":[1e999]}}', "bad_message", "metadata"),
         ('{"type":"ping","t":1e999}', "bad_message", "t: Input should be a finite"),
         ('{"type":"playback.done","utterance":-1,"played_ms":0}', "bad_message", "utterance"),
         ('{"type":"playback.done","utterance":4294967296,"played_ms":0}', "bad_message", "utter"),
