@@ -235,16 +235,8 @@ class Control(Reach):
                 self._take_input(message.event.text)  # no words of the user get lost
         if self._users:  # use() is waiting for it
             self._given[message.id] = receipt
-        log.info(
-            "verb_used",
-            verb=verb,
-            turn=receipt.turn,
-            accepted=receipt.accepted,
-            reason=receipt.reason,
-            upgraded_from=receipt.upgraded_from,
-            stopped=len(receipt.stopped),
-            still_running=len(receipt.still_running),
-        )
+        if receipt is not way:  # who presses Stop a hundred times fills no log
+            _log(receipt)
 
     def _same_target(self, way: Receipt) -> bool:
         """Whether a repeated verb refers to the work that it is already taking effect on."""
@@ -483,3 +475,16 @@ class Control(Reach):
 def as_told(verb: Verb) -> Verb:
     """Return the verb for tools; in a shutdown they have until its deadline, as in a cancel."""
     return "cancel" if verb == "shutdown" else verb
+
+
+def _log(receipt: Receipt) -> None:
+    log.info(
+        "verb_used",
+        verb=receipt.verb,
+        turn=receipt.turn,
+        accepted=receipt.accepted,
+        reason=receipt.reason,
+        upgraded_from=receipt.upgraded_from,
+        stopped=len(receipt.stopped),
+        still_running=len(receipt.still_running),
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from ..websocket import Data
 from ._call_messages import ClientMessage, HangUp, Stop, TextInput
-from ._handle_messages import UseVerb
+from ._handle_messages import AnswerPermission, AnswerQuestion, UseVerb
 from ._limits import AUDIO_WINDOW_S, Limits, RateLimit
 from ._message_base import ProtocolViolationError
 from ._message_validation import BYTES_PER_INPUT_MS, decode_client
@@ -15,6 +15,17 @@ from ._native_transport import NativeTransport
 
 if TYPE_CHECKING:
     from .. import Call
+    from .._verbs import Verb
+
+VERBS_PER_S = 10.0
+VERB_BURST = 50
+"""How many verbs and answers to questions are accepted: more than anybody presses.  Each may write
+a line of the log, and change what the agent does."""
+
+CHARS_PER_S = 200.0
+CHAR_BURST = 50_000
+"""How many characters are accepted for the model to read: ten times what people type or say, after
+five texts of the greatest length.  The history keeps them as long as the call lasts."""
 
 COMPLAINTS_PER_S = 10.0
 COMPLAINT_BURST = 100
@@ -35,8 +46,8 @@ class Intake:
     """
 
     __slots__ = (
-        "_audio", "_complaints", "_limits", "_metrics", "_rate", "_transport", "_turns",
-        "received", "refused",
+        "_audio", "_chars", "_complaints", "_limits", "_metrics", "_rate", "_transport", "_turns",
+        "_verbs", "received", "refused",
     )  # fmt: skip
 
     def __init__(self, transport: NativeTransport, limits: Limits, metrics: Metrics) -> None:
@@ -54,6 +65,8 @@ class Intake:
         self._metrics = metrics
         self._rate = RateLimit(limits.messages_per_s, limits.message_burst)
         self._turns = RateLimit(limits.turns_per_s, limits.turn_burst)
+        self._chars = RateLimit(CHARS_PER_S, CHAR_BURST)
+        self._verbs = RateLimit(VERBS_PER_S, VERB_BURST)
         self._audio = _audio_budget(limits.audio_rate)
         self._complaints = RateLimit(COMPLAINTS_PER_S, COMPLAINT_BURST)
 
@@ -83,17 +96,32 @@ class Intake:
         self.received += 1
         within_rate = self._rate.take()
         message = decode_client(text, max_bytes=self._limits.max_message_bytes)
-        # These two stop the agent, and so are never limited.
         if not within_rate and not isinstance(message, Stop | HangUp):
-            raise ProtocolViolationError(
-                "rate_limited", f"more than {self._limits.messages_per_s:g} messages per second"
-            )
-        if _is_turn(message) and not self._turns.take():
-            self._metrics.over_budget["turns"] += 1
-            raise ProtocolViolationError(
-                "rate_limited", f"more than {self._limits.turns_per_s:g} turns per second"
-            )
+            raise _too_many(f"{self._limits.messages_per_s:g} messages", message)
+        if isinstance(message, Stop | UseVerb | AnswerPermission | AnswerQuestion):
+            self._check_verb(message, call)
+        self._check_words(message)
         self._transport.receive(message, call)
+
+    def _check_verb(self, message: ClientMessage, call: Call) -> None:
+        if self._verbs.take():
+            return
+        verb = _stopping_verb(message)
+        if verb is not None and not call.why_not(verb):
+            return  # what stops something is never limited
+        self._metrics.over_budget["verbs"] += 1
+        raise _too_many(f"{VERBS_PER_S:g} verbs", message)
+
+    def _check_words(self, message: ClientMessage) -> None:
+        words = _words_of(message)
+        if not words:
+            return
+        if not isinstance(message, AnswerQuestion) and not self._turns.take():
+            self._metrics.over_budget["turns"] += 1
+            raise _too_many(f"{self._limits.turns_per_s:g} turns", message)
+        if not self._chars.take(len(words)):
+            self._metrics.over_budget["turns"] += 1
+            raise _too_many(f"{CHARS_PER_S:g} characters", message)
 
     def _complain(self, violation: ProtocolViolationError) -> None:
         self.refused += 1
@@ -107,8 +135,25 @@ def _audio_budget(rate: float | None) -> RateLimit | None:
     return None if rate is None else RateLimit(rate, rate * AUDIO_WINDOW_S)
 
 
-def _is_turn(message: ClientMessage) -> bool:
-    """Whether a message starts an answer of the agent, which may cost model calls."""
-    return isinstance(message, TextInput) or (
-        isinstance(message, UseVerb) and message.verb == "redirect"
-    )
+def _stopping_verb(message: ClientMessage) -> Verb | None:
+    match message:
+        case Stop():
+            return "emergency_stop"
+        case UseVerb(verb="barge_in" | "cancel" | "emergency_stop" | "shutdown" as verb):
+            return verb
+    return None
+
+
+def _words_of(message: ClientMessage) -> str:
+    """Return what the model is to read, which costs memory, and often a request to the model."""
+    match message:
+        case TextInput(text=text) | AnswerQuestion(text=text):
+            return text
+        case UseVerb(verb="redirect" | "resume", text=text):
+            return text
+    return ""
+
+
+def _too_many(what: str, message: ClientMessage) -> ProtocolViolationError:
+    request = getattr(message, "request", None)
+    return ProtocolViolationError("rate_limited", f"more than {what} per second", request)

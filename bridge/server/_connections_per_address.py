@@ -33,8 +33,10 @@ round trip, except on the one or two that browsers open ahead; more is an attack
 
 Held = Literal["calls", "resumes", "silent"]
 
-Budget = Literal["calls", "handshakes", "failed_tokens", "resumes", "silent", "audio", "turns"]
-"""What is counted in ``bargein_over_budget_total``; the last two by call."""
+Budget = Literal[
+    "calls", "handshakes", "failed_tokens", "resumes", "silent", "audio", "turns", "verbs"
+]
+"""What is counted in ``bargein_over_budget_total``; the last three by call."""
 
 
 @final

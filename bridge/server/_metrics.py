@@ -13,6 +13,7 @@ from typing import final, get_args
 
 from .._provider_circuits import circuits
 from ..events import AnswerStage
+from ._connections_per_address import Budget
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -38,7 +39,7 @@ KNOWN_REASONS = frozenset(
 """Reasons with their own row in the metrics; an agent may end calls with any word."""
 
 
-BUDGETS = ("audio", "calls", "failed_tokens", "handshakes", "resumes", "silent", "turns")
+BUDGETS = get_args(Budget)
 """The budgets by call or by address, shown from the start, at 0."""
 
 

@@ -330,7 +330,8 @@ async def test_this_machine_has_no_budget():
 async def test_every_budget_is_in_the_metrics():
     """A row each, from the start."""
     text = Metrics().exposition()
-    for budget in ("audio", "turns", "calls", "handshakes", "failed_tokens", "resumes", "silent"):
+    by_address = ("calls", "handshakes", "failed_tokens", "resumes", "silent")
+    for budget in ("audio", "turns", "verbs", *by_address):
         assert f'bargein_over_budget_total{{budget="{budget}"}} 0' in text
 
 
