@@ -129,7 +129,7 @@ class Permissions:
         check_answer(id, allow, remember)
         question = self._open.get(id)
         if question is None:
-            log.info("permission_answer_is_stale", id=id, allow=allow)
+            log.info("permission_answer_is_stale", pii_id=id, allow=allow)  # any words of a client
             return False
         verdict: Verdict = "allowed" if allow else "denied"
         if remember:

@@ -27,6 +27,16 @@ CHAR_BURST = 50_000
 """How many characters are accepted for the model to read: ten times what people type or say, after
 five texts of the greatest length.  The history keeps them as long as the call lasts."""
 
+MESSAGE_BYTES = 1_300
+BURST_MESSAGE_BYTES = 5_000
+"""How long JSON messages may be on average, in the long run and in a burst: by default 130 kB a
+second, and 1 MB at once.  One of 64 kB that is full of small objects costs some milliseconds of the
+event loop."""
+
+LONGEST_STOP = 256
+"""Above its rate, a message of more characters is refused unread: it is neither a stop nor a
+hang-up."""
+
 COMPLAINTS_PER_S = 10.0
 COMPLAINT_BURST = 100
 """How many errors are sent to one client; more are only counted, so that nobody can make the
@@ -46,8 +56,8 @@ class Intake:
     """
 
     __slots__ = (
-        "_audio", "_chars", "_complaints", "_limits", "_metrics", "_rate", "_transport", "_turns",
-        "_verbs", "received", "refused",
+        "_audio", "_bytes", "_chars", "_complaints", "_limits", "_metrics", "_rate", "_transport",
+        "_turns", "_verbs", "received", "refused",
     )  # fmt: skip
 
     def __init__(self, transport: NativeTransport, limits: Limits, metrics: Metrics) -> None:
@@ -65,6 +75,10 @@ class Intake:
         self._metrics = metrics
         self._rate = RateLimit(limits.messages_per_s, limits.message_burst)
         self._turns = RateLimit(limits.turns_per_s, limits.turn_burst)
+        self._bytes = RateLimit(
+            limits.messages_per_s * MESSAGE_BYTES,
+            max(limits.message_burst * BURST_MESSAGE_BYTES, 4 * limits.max_message_bytes),
+        )
         self._chars = RateLimit(CHARS_PER_S, CHAR_BURST)
         self._verbs = RateLimit(VERBS_PER_S, VERB_BURST)
         self._audio = _audio_budget(limits.audio_rate)
@@ -94,14 +108,25 @@ class Intake:
 
     def _take_text(self, text: str, call: Call) -> None:
         self.received += 1
-        within_rate = self._rate.take()
+        excess = self._excess(text)
+        if excess and len(text) > LONGEST_STOP:
+            raise _too_many(excess)
         message = decode_client(text, max_bytes=self._limits.max_message_bytes)
-        if not within_rate and not isinstance(message, Stop | HangUp):
-            raise _too_many(f"{self._limits.messages_per_s:g} messages", message)
+        if excess and not isinstance(message, Stop | HangUp):
+            raise _too_many(excess, message)
         if isinstance(message, Stop | UseVerb | AnswerPermission | AnswerQuestion):
             self._check_verb(message, call)
         self._check_words(message)
         self._transport.receive(message, call)
+
+    def _excess(self, text: str) -> str:
+        """Return which rate a message exceeds; empty for none."""
+        if not self._rate.take():
+            return f"{self._limits.messages_per_s:g} messages"
+        # A longer message is refused by its length, whatever the rate.
+        if not self._bytes.take(min(len(text), self._limits.max_message_bytes)):
+            return f"{self._limits.messages_per_s * MESSAGE_BYTES:g} bytes"
+        return ""
 
     def _check_verb(self, message: ClientMessage, call: Call) -> None:
         if self._verbs.take():
@@ -154,6 +179,6 @@ def _words_of(message: ClientMessage) -> str:
     return ""
 
 
-def _too_many(what: str, message: ClientMessage) -> ProtocolViolationError:
+def _too_many(what: str, message: ClientMessage | None = None) -> ProtocolViolationError:
     request = getattr(message, "request", None)
     return ProtocolViolationError("rate_limited", f"more than {what} per second", request)

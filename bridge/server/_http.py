@@ -51,8 +51,9 @@ SECURITY_HEADERS = (
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 """A Host that is safe in a response header: a name or an address, and a port."""
 
-CONVERSATION = re.compile(r"[\w.@:+~-]{1,128}")
-"""A conversation name of a client: letters, digits and a few signs, as in a URL."""
+CONVERSATION = re.compile(r"(?!\.+\Z)[\w.@:+~-]{1,128}")
+"""A conversation name of a client: letters, digits and a few signs, as in a URL.  Not dots alone:
+a store of the app's own may keep each conversation in a folder."""
 
 CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
@@ -199,7 +200,7 @@ class Gate:
             return self.reject(
                 HTTPStatus.BAD_REQUEST,
                 "conversation_refused",
-                "conversation is 1 to 128 letters, digits or one of _.@:+~-",
+                "conversation is 1 to 128 letters, digits or one of _.@:+~-, and not only dots",
             )
         # A resumed call has its room already.
         why_not = self._room() if "resume" not in query or self._room() == "draining" else None

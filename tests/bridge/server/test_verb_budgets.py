@@ -1,11 +1,11 @@
-"""What one caller may take with verbs and words, and that a stop always gets through."""
+"""What one caller may take with verbs, words and JSON, and that a stop always gets through."""
 
 import trio
 from structlog.testing import capture_logs
 
 from bargein import Call, ChatNode
-from bargein.client import ErrorMessage, Transcript, VerbReceipt
-from bargein.events import AgentResponse, UserTranscriptionReceived
+from bargein.client import ErrorMessage, State, Transcript, VerbReceipt
+from bargein.events import AgentResponse, CustomReceived, UserTranscriptionReceived
 from bargein.testing import ScriptedModel, calls
 from bargein.tools import commit, tool
 
@@ -138,3 +138,33 @@ async def test_a_refusal_says_which_request_it_answers(serving, autojump_clock):
         refused = await caller.wait_for(ErrorMessage, lambda m: m.code == "rate_limited")
         assert refused.message.request == "verb-50"
         assert place.server.metrics.over_budget["verbs"] == 10
+
+
+async def test_long_messages_are_not_even_read(serving, autojump_clock):
+    """A megabyte at once, then two of the greatest length a second; reading JSON takes time."""
+    long = '{"type":"custom","metadata":{"a":["' + "x" * 65_400 + '"]}}'
+    unreadable = "{" * 65_000
+    got = []
+
+    async def answer(call: Call) -> None:
+        call.router.observe(CustomReceived, got.append)
+        await at_work(call)
+
+    async with serving(answer) as place, place.call(mode="text") as caller:
+        caller.write("work")
+        await trio.sleep(1)
+        for _ in range(40):
+            caller.send_raw(long)
+            await trio.sleep(0.01)
+        caller.send_raw(unreadable)
+        await trio.sleep(1)
+        assert 15 <= len(got) <= 17
+        assert refusals(caller, "more than 130000 bytes per second") >= 24
+        assert refusals(caller, "not JSON") == 0
+        caller.stop()
+        await caller.wait_for(State, lambda m: m.state == "idle")
+        await trio.sleep(2)
+        caller.send_raw(long)
+        await trio.sleep(1)
+        assert len(got) <= 19
+        assert place.server.metrics.errors["bad_json"] == 0
