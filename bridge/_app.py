@@ -23,6 +23,7 @@ from ._stage_budgets import Budgets
 from ._transport import Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
+from .argument_checks import check_has, check_instance, check_takes
 from .control._tool_permissions import Question
 from .conversations._safe_writer import CLOSE_S, SafeWriter
 from .error_text import detail, headline
@@ -139,7 +140,8 @@ class App:
                 only text travels are not watched.
 
         Raises:
-            TypeError: `answer` is not a function of a call, or `admit` not one of a request.
+            TypeError: `answer` is not a function of a call, or another argument is of the wrong
+                type.
             ValueError: Callers may name conversations but `conversations` is missing; or `handle`
                 is another word.
         """
@@ -150,12 +152,18 @@ class App:
             raise ValueError(
                 "App(callers_name_conversations=...) needs conversations=, where they are kept"
             )
-        if not callable(answer) or isinstance(answer, type):
-            raise TypeError(f"App() needs an async function that takes the call, not {answer!r}")
-        try:
-            inspect.signature(answer).bind(None)
-        except TypeError as error:
-            raise TypeError(f"{answer!r} must take one argument, the call: {error}") from None
+        _check_answer(answer)
+        check_has("App(speech=)", speech, "open attach", example="LocalSpeech()")
+        store = "SqliteConversations('calls.db')"
+        check_has("App(conversations=)", conversations, "open_conversation", example=store)
+        check_instance("App(name=)", name, str)
+        check_instance("App(not_understood=)", not_understood, str)
+        check_instance("App(budgets=)", budgets, Budgets)
+        check_takes("App(admit=)", admit, "the CallRequest")
+        check_takes("App(operator=)", operator, "the call", "the Question")
+        if not isinstance(callers_name_conversations, bool):
+            rule = "App(callers_name_conversations=)"
+            check_takes(rule, callers_name_conversations, "the CallRequest")
         self.answer = answer
         self.speech = speech
         self.conversations = conversations
@@ -163,7 +171,7 @@ class App:
         self.name = name or _name_of(answer)
         self.not_understood = not_understood or ""
         self.handle = handle
-        self.admit = _checked_admit(admit)
+        self.admit = admit
         self.operator = operator
         self.budgets = budgets
 
@@ -345,16 +353,23 @@ async def _open_saved(conversations: Conversations, name: str) -> AsyncIterator[
                 await writer.close()
 
 
-def _checked_admit(admit: Admit | None) -> Admit | None:
-    if admit is None:
-        return None
-    try:
-        inspect.signature(admit).bind(None)
-    except (TypeError, ValueError) as error:
+def _check_answer(answer: object) -> None:
+    """Check that a function can answer calls.
+
+    Raises:
+        TypeError: It cannot.
+    """
+    if not callable(answer) or isinstance(answer, type):
+        raise TypeError(f"App() needs an async function that takes the call, not {answer!r}")
+    if inspect.isasyncgenfunction(answer) or inspect.isgeneratorfunction(answer):
         raise TypeError(
-            f"App(admit={admit!r}) must be a function that takes the CallRequest: {error}"
-        ) from None
-    return admit
+            f"App() needs an async function, but {_qualified(answer)}() yields; a node yields the "
+            "pieces of an answer, and this function only declares what answers: call.converse(node)"
+        )
+    try:
+        inspect.signature(answer).bind(None)
+    except TypeError as error:
+        raise TypeError(f"{answer!r} must take one argument, the call: {error}") from None
 
 
 async def run_answer(answer: Answer, call: Call) -> None:

@@ -20,9 +20,13 @@ def free_name(node: object, name: str | None, taken: Container[str]) -> str:
         taken: The names of the existing bridges.
 
     Raises:
-        TypeError: The name is not a string.
+        TypeError: The name is not a string, or the node is a class or a name.
         ValueError: The name is empty or taken.
     """
+    if isinstance(node, type):
+        raise TypeError(f"bridge() needs a node, not its class; write bridge({node.__name__}(...))")
+    if isinstance(node, str):
+        raise TypeError(f"bridge() node= is a node, not a name; write bridge(name={node!r})")
     if name is not None:
         check_string("bridge", "name", name)
         if not name:

@@ -16,7 +16,7 @@ from ._bridge_name import free_name
 from ._call_context import CallContext
 from ._call_request import CallRequest
 from ._chain_warnings import ChainCheck
-from ._default_chain import Generates, answer_turns, check_generates
+from ._default_chain import Generates, answer_turns, check_answers_once, check_generates
 from ._error_listeners import ErrorListeners
 from ._handoff import Handoff
 from ._stage_budgets import Budgets
@@ -112,6 +112,7 @@ class Call:
         self.nursery = router.nursery
         self.end_reason = ""
         self._bridges: dict[str, Bridge] = {}
+        self._answering: set[str] = set()
         self._transport = TransportGuard(transport)
         self.conversation = conversation
         self._is_ending = False
@@ -174,7 +175,7 @@ class Call:
             is_agent: False for ears and voices, which never have the floor.
 
         Raises:
-            TypeError: The name is not a string.
+            TypeError: The name is not a string, or the node is a class or a name.
             ValueError: The name is empty or taken.
         """
         name = free_name(node, name, self._bridges)
@@ -200,11 +201,14 @@ class Call:
             The chain; add rules to it, or start the node's next chain with ``.on()``.
 
         Raises:
-            RouteDefinitionError: `node` has no ``generate()``, or its bridge has another name.
+            RouteDefinitionError: `node` has no ``generate()``, its bridge has another name, or it
+                answers the turns of this call already.
             ValueError: The name is taken.
         """
         check_generates(node)
-        return answer_turns(self._place_of(node, name), node)
+        place = self._place_of(node, name)
+        check_answers_once(place.name, node, self._answering)
+        return answer_turns(place, node)
 
     def _place_of(self, node: object, name: str | None) -> Bridge:
         """Return the bridge of a node in this call; a new one if it has none."""

@@ -24,11 +24,34 @@ def check_generates(node: object) -> None:
     Raises:
         RouteDefinitionError: It has no ``generate()``.
     """
+    if isinstance(node, type) and callable(getattr(node, "generate", None)):
+        raise RouteDefinitionError(
+            f"converse() needs a node, not its class; make one: converse({node.__name__}(...))"
+        )
     if isinstance(node, type) or not callable(getattr(node, "generate", None)):
         raise RouteDefinitionError(
             f"converse() needs a node with generate(message), not {node!r}; for anything else, "
             "write the chain: call.bridge(...).on(UserStoppedSpeaking)"
         )
+
+
+def check_answers_once(name: str, node: Generates, answering: set[str]) -> None:
+    """Check that a node does not answer the turns of a call already.
+
+    Args:
+        name: The name of its bridge.
+        node: The node.
+        answering: The names of the bridges that answer already; gets this one.
+
+    Raises:
+        RouteDefinitionError: It does.
+    """
+    if name in answering:
+        raise RouteDefinitionError(
+            f"converse(): this {type(node).__name__} answers the turns of this call already; "
+            "a second time, the caller would hear each answer twice"
+        )
+    answering.add(name)
 
 
 def answer_turns(place: ChainStart, node: Generates) -> Route:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from bargein.routes.error_containment import CONTAINED, text_of
 
 __all__ = [
+    "BY_NAME",
     "ON_TRIO",
     "detail",
     "explain",
@@ -44,6 +45,11 @@ _ASYNCIO_SIGNS: tuple[tuple[type[Exception], str], ...] = (
 running loop; ``sleep(0)``, ``gather()`` and futures yield values that trio does not know; asyncio's
 queues, locks and events create a future without asking."""
 
+BY_NAME = "give the fields of an event by their names, such as AgentResponse(content=...)"
+"""What to write when an event got a positional argument; pydantic names no class."""
+
+_POSITIONAL = "BaseModel.__init__() takes 1 positional argument"
+
 _HOME = Path(__file__).parents[1]
 _EXAMPLES = str(_HOME / "nodes" / "examples")
 _FOREIGN = (
@@ -56,8 +62,9 @@ _FOREIGN = (
 def explain(error: Exception) -> None:
     """Add a note to an exception on how to fix it, once, if its own text does not say."""
     for leaf in _leaves(error):
-        if _is_of_asyncio(leaf) and ON_TRIO not in getattr(leaf, "__notes__", ()):
-            leaf.add_note(ON_TRIO)
+        fix = _fix_of(leaf)
+        if fix and fix not in getattr(leaf, "__notes__", ()):
+            leaf.add_note(fix)
 
 
 def safe_text(error: BaseException) -> str:
@@ -67,8 +74,8 @@ def safe_text(error: BaseException) -> str:
 
 
 def _safe_text(error: BaseException) -> str:
-    if _is_of_asyncio(error):
-        return ON_TRIO
+    if fix := _fix_of(error):
+        return fix
     if isinstance(error, ValidationError):
         return _wrong_fields(error)
     try:
@@ -152,8 +159,15 @@ def is_of_app(path: str) -> bool:
     return not path.startswith(("<", *_FOREIGN)) and "-packages" + os.sep not in path
 
 
-def _is_of_asyncio(error: BaseException) -> bool:
-    return any(isinstance(error, cls) and sign in text_of(error) for cls, sign in _ASYNCIO_SIGNS)
+def _fix_of(error: BaseException) -> str:
+    """Return how to fix a mistake whose exception does not say it; empty for others."""
+    if not isinstance(error, Exception):
+        return ""
+    text = text_of(error)
+    if any(isinstance(error, cls) and sign in text for cls, sign in _ASYNCIO_SIGNS):
+        return ON_TRIO
+    is_positional = isinstance(error, TypeError) and text.startswith(_POSITIONAL)
+    return BY_NAME if is_positional else ""
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

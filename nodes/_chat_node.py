@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge import Message, UserEntry
+from bargein.bridge.argument_checks import check_has, check_instance, check_takes
 from bargein.bridge.control import Caps
 from bargein.bridge.events import (
     JobAnnounced,
@@ -80,13 +81,17 @@ class ChatNode(ReasoningNode):
         Raises:
             ToolDefinitionError: `tools` holds something that is not a tool, such as a schema, or
                 two tools with the same name.
-            TypeError: `model` is not a model; it may be a model's name or class.
+            TypeError: `model` is not a model (perhaps its name or class), or another argument
+                is of the wrong type.
             ValueError: `caps` or `job_caps` limits cost, and there is no `cost_of`.
         """
-        if isinstance(model, type) or not callable(getattr(model, "stream", None)):
-            raise TypeError(
-                f"ChatNode(model=) is a model with stream(), such as OpenAIChat(...), not {model!r}"
-            )
+        where = type(self).__name__
+        example = "OpenAIChat(...)"
+        check_has(f"{where}(model=)", model, "stream", example=example, required=True)
+        check_instance(f"{where}(caps=)", caps, Caps, required=True)
+        check_instance(f"{where}(job_caps=)", job_caps, Caps, required=True)
+        check_instance(f"{where}(last_entries=)", last_entries, int)
+        check_takes(f"{where}(cost_of=)", cost_of, "the Usage")
         super().__init__(system_prompt)
         if cost_of is None and (caps.cost, job_caps.cost) != (None, None):
             raise ValueError("a cap on cost needs cost_of=, a function that returns what was spent")
@@ -192,7 +197,7 @@ class ChatNode(ReasoningNode):
 
 def _as_tools(given: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:
     tools: dict[str, Tool] = {}
-    if isinstance(given, Tool) or callable(given):
+    if isinstance(given, Tool | str) or not isinstance(given, Iterable):
         raise ToolDefinitionError(f"tools= takes a list of tools: write tools=[...], not {given!r}")
     for one in given:
         if not isinstance(one, Tool) and not callable(one):

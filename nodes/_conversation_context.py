@@ -36,7 +36,12 @@ class ConversationContext:
             system_prompt: The system prompt.
             entries: The conversation so far. A memory made from entries is a snapshot and never
                 follows a call.
+
+        Raises:
+            TypeError: The system prompt is not a string.
         """
+        if not isinstance(system_prompt, str):
+            raise TypeError(f"system_prompt= is a string, empty for none, not {system_prompt!r}")
         self.system_prompt = system_prompt
         self._snapshot = None if entries is None else tuple(entries)
         self._own = History()

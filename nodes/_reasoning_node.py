@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,19 @@ class ReasoningNode(Node, ABC):
         context: What the node knows of the conversation.
         current_response: The text of the current or last answer, heard or not.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Check that the answer is yielded.
+
+        Raises:
+            RouteDefinitionError: ``process_context`` is ``async def`` and yields nothing.
+        """
+        super().__init_subclass__(**kwargs)
+        if inspect.iscoroutinefunction(cls.process_context):
+            raise RouteDefinitionError(
+                f"{cls.__name__}.process_context() never yields; yield the pieces of the answer, "
+                "such as AgentResponse(content=...)"
+            )
 
     def __init__(self, system_prompt: str = "") -> None:
         """Make a node.

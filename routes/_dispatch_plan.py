@@ -56,6 +56,8 @@ def hint_at_event(value: object) -> str:
     """Return how to make a value publishable, as text for an error."""
     if shape_of(value) is Shape.CHANNEL:
         return "pass the function that returns it to .stream(), which iterates it"
+    if isinstance(value, type):
+        return f"make an event of it: {value.__name__}(...)"
     return "wrap it in an event, such as AgentResponse(content=...)"
 
 

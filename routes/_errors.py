@@ -84,7 +84,8 @@ class NotAnEventError(SafeText, RouteError, TypeError):
     @property
     def safe_text(self) -> str:
         """The text without the value, which may be something that somebody said."""
-        return f"broadcast() publishes events, not {type(self.value).__name__}; {self.fix}"
+        kind = "a class" if isinstance(self.value, type) else type(self.value).__name__
+        return f"broadcast() publishes events, not {kind}; {self.fix}"
 
     def __str__(self) -> str:
         return f"{self.safe_text}; it was given {self.value!r:.80}"

@@ -101,11 +101,14 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
     @property
     def goes_nowhere(self) -> bool:
         """Whether it streams values that it neither publishes nor passes to a function."""
-        kinds = [type(stage) for stage in self.stages]
-        if Stream not in kinds or Broadcast in kinds:
+        if self.broadcasts:
             return False
-        last = len(kinds) - 1 - kinds[::-1].index(Stream)
-        return Map not in kinds[last:]
+        for stage in reversed(self.stages):
+            if isinstance(stage, Stream) or (isinstance(stage, Map) and stage.generates):
+                return True
+            if isinstance(stage, Map):
+                return False
+        return False
 
     @property
     def can_be_cut(self) -> bool:

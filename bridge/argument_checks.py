@@ -1,0 +1,99 @@
+"""Checks what apps, speech stacks and nodes are made of, before a call needs it.
+
+Each error is one sentence that names the class, the argument and the value.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+_PLAIN = {str: "a string", int: "a whole number"}
+
+
+def check_has(
+    argument: str, value: object, *ways: str, example: str, required: bool = False
+) -> None:
+    """Check that an argument is an object that has the methods for its work.
+
+    Args:
+        argument: Where it stands, such as ``App(speech=)``.
+        value: Its value.
+        *ways: The names of the methods, separated by spaces; one way is enough.
+        example: What to write, such as ``LocalSpeech()``.
+        required: Whether ``None`` is wrong, too.
+
+    Raises:
+        TypeError: It has not, or it is the class instead of an instance.
+    """
+    if value is None and not required:
+        return
+    if not any(all(callable(getattr(value, name, None)) for name in way.split()) for way in ways):
+        methods = " or ".join(" and ".join(f"{name}()" for name in way.split()) for way in ways)
+        raise TypeError(f"{argument} is an object with {methods}, such as {example}, not {value!r}")
+    if isinstance(value, type):
+        raise TypeError(_no_class(argument, value))
+
+
+def check_instance(argument: str, value: object, cls: type, *, required: bool = False) -> None:
+    """Check that an argument is an instance of a class.
+
+    Args:
+        argument: Where it stands, such as ``App(budgets=)``.
+        value: Its value.
+        cls: The class.
+        required: Whether ``None`` is wrong.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if isinstance(value, cls) or (value is None and not required):
+        return
+    if isinstance(value, type) and issubclass(value, cls):
+        raise TypeError(_no_class(argument, value))
+    wanted = _PLAIN.get(cls, f"{cls.__name__}(...)")
+    alternative = "" if required else " or None"
+    raise TypeError(f"{argument} is {wanted}{alternative}, not {value!r}")
+
+
+def check_takes(argument: str, value: object, *given: str) -> None:
+    """Check that an argument is a function that can be called with what it is given.
+
+    Args:
+        argument: Where it stands, such as ``App(admit=)``.
+        value: Its value; ``None`` passes.
+        *given: What the function is given, in words.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if value is None:
+        return
+    wanted = f"{argument} is a function that takes {' and '.join(given)}"
+    if not callable(value):
+        raise TypeError(f"{wanted}, not {value!r}")
+    try:
+        inspect.signature(value).bind(*given)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{wanted}; {value!r} does not: {error}") from None
+
+
+def check_factory(argument: str, value: Callable[[], object] | None) -> None:
+    """Check that an argument is a class or a function that makes one object for each call.
+
+    Args:
+        argument: Where it stands, such as ``LocalSpeech(vad=)``.
+        value: Its value; ``None`` passes.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if value is not None and not callable(value):
+        raise TypeError(
+            f"{argument} makes one for each call; give it the class or a function that returns "
+            f"one, not {value!r}"
+        )
+
+
+def _no_class(argument: str, cls: type) -> str:
+    return f"{argument} needs an instance, not the class; write {cls.__name__}(...)"

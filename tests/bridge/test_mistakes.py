@@ -1,0 +1,250 @@
+"""Mistakes of a first agent: each is told where it was made, with what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from bargein import App, Budgets, Call, ChatNode, ReasoningNode, tool
+from bargein.events import AgentError, AgentResponse, UserStoppedSpeaking
+from bargein.llm import ToolCallRequest
+from bargein.realtime import RealtimeNode
+from bargein.routes import RouteDefinitionError
+from bargein.speech import EspeakVoice, LocalSpeech, StreamingSpeech
+from bargein.testing import ScriptedModel, open_call
+from bargein.tools import ToolDefinitionError
+from bargein.user_turns import TurnSettings
+
+
+async def answer(call: Call) -> None:
+    """Do nothing."""
+
+
+class Node(ReasoningNode):
+    """Yields what it is given."""
+
+    def __init__(self, make: Any) -> None:
+        super().__init__()
+        self.make = make
+
+    async def process_context(self, context: Any) -> AsyncIterator[Any]:
+        yield self.make()
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "told"),
+    [
+        ("speech", "local", r"App\(speech=\) .* open\(\) and attach\(\), such as LocalSpeech\(\)"),
+        ("speech", LocalSpeech, r"needs an instance, not the class; write LocalSpeech\(...\)"),
+        ("conversations", "calls.db", r"such as SqliteConversations\('calls.db'\), not 'calls.db'"),
+        ("name", 5, r"App\(name=\) is a string or None, not 5"),
+        ("not_understood", False, r"App\(not_understood=\) is a string or None, not False"),
+        ("budgets", 2.0, r"App\(budgets=\) is Budgets\(...\) or None, not 2.0"),
+        ("budgets", Budgets, r"needs an instance, not the class; write Budgets\(...\)"),
+        ("operator", True, r"App\(operator=\) is a function that takes the call and the Question"),
+        ("operator", lambda call: True, r"the call and the Question; .* does not: too many"),
+    ],
+)
+def test_an_argument_of_an_app_is_checked_when_it_is_made(
+    argument: str, value: Any, told: str
+) -> None:
+    """Not when the first caller is there."""
+    with pytest.raises(TypeError, match=told):
+        App(answer, **{argument: value})
+
+
+def test_a_function_that_yields_answers_no_calls() -> None:
+    """It is a node's function in the place of the one that declares the node."""
+
+    async def yields(call: Call) -> AsyncIterator[AgentResponse]:
+        yield AgentResponse(content="Hello.")
+
+    with pytest.raises(
+        TypeError, match=r"yields\(\) yields; a node yields .*call.converse\(node\)"
+    ):
+        App(yields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "told"),
+    [
+        ("voice", "joe", r"voice=\) is an object with synthesize\(\) or open_context\(\), such as"),
+        ("voice", EspeakVoice, r"voice=\) needs an instance, not the class; write Espeak"),
+        (
+            "end_of_turn",
+            "smart",
+            r"end_of_turn=\) is an object with probability\(\), such as Smart",
+        ),
+        ("turns", TurnSettings(), r"turns=\) is TurnTaking\(...\) or None, not TurnSettings"),
+        ("settings", TurnSettings(), r"settings=\) is ListeningSettings\(...\) or None, not Turn"),
+        ("fillers", "One moment.", r"fillers=\) is Fillers\(...\) or None, not 'One moment.'"),
+        ("vad", 0.5, r"vad=\) makes one for each call; give it the class or a function"),
+    ],
+)
+@pytest.mark.parametrize("stack", [LocalSpeech, StreamingSpeech])
+def test_an_argument_of_a_speech_stack_is_checked_when_it_is_made(
+    stack: Any, argument: str, value: Any, told: str
+) -> None:
+    """Both stacks say which argument it is, and what belongs there."""
+    parts = {"voice": EspeakVoice(), argument: value}
+    with pytest.raises(TypeError, match=stack.__name__ + r"\(" + told):
+        stack(**parts)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "told"),
+    [
+        (
+            "stt",
+            "whisper",
+            r"LocalSpeech\(stt=\) is an object with transcribe\(\), such as Whisper",
+        ),
+        (
+            "sounds",
+            "mhm",
+            r"LocalSpeech\(sounds=\) is an object with probability\(\), such as Back",
+        ),
+    ],
+)
+def test_recognisers_and_classifiers_are_checked_when_the_stack_is_made(
+    argument: str, value: Any, told: str
+) -> None:
+    """The names of models are no models."""
+    with pytest.raises(TypeError, match=told):
+        LocalSpeech(voice=EspeakVoice(), **{argument: value})
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "told"),
+    [
+        ("model", "gpt", r"ChatNode\(model=\) is an object with stream\(\), such as OpenAIChat"),
+        ("model", None, r"ChatNode\(model=\) is an object with stream\(\).*, not None"),
+        ("model", ScriptedModel, r"ChatNode\(model=\) needs an instance, not the class; write Scr"),
+        ("tools", 5, r"tools= takes a list of tools: write tools=\[...\], not 5"),
+        ("tools", "search", r"tools= takes a list of tools: write tools=\[...\], not 'search'"),
+        ("caps", 100, r"ChatNode\(caps=\) is Caps\(...\), not 100"),
+        ("job_caps", None, r"ChatNode\(job_caps=\) is Caps\(...\), not None"),
+        ("cost_of", 0.01, r"ChatNode\(cost_of=\) is a function that takes the Usage, not 0.01"),
+        ("last_entries", "6", r"ChatNode\(last_entries=\) is a whole number or None"),
+    ],
+)
+def test_an_argument_of_a_node_is_checked_when_it_is_made(
+    argument: str, value: Any, told: str
+) -> None:
+    """Not when the model is asked."""
+    given: dict[str, Any] = {"model": ScriptedModel("Sure."), argument: value}
+    with pytest.raises((TypeError, ToolDefinitionError), match=told):
+        ChatNode(**given)
+
+
+def test_a_realtime_node_needs_a_speech_to_speech_model() -> None:
+    """A chat model does not hear."""
+    with pytest.raises(TypeError, match=r"RealtimeNode\(model=\) is an object with new_codec\(\)"):
+        RealtimeNode(ScriptedModel("Sure."))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [None, b"Be brief.", ["Be brief."]])
+def test_a_system_prompt_is_a_string(wrong: Any) -> None:
+    """The model would refuse anything else in the middle of a call."""
+    with pytest.raises(TypeError, match="system_prompt= is a string"):
+        ChatNode(ScriptedModel("Sure."), wrong)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        (lambda call: call.converse(Node), r"not its class; make one: converse\(Node\(...\)\)"),
+        (lambda call: call.bridge(Node), r"not its class; write bridge\(Node\(...\)\)"),
+        (lambda call: call.bridge("desk"), r"not a name; write bridge\(name='desk'\)"),
+        (
+            lambda call: call.bridge(name="desk").on(UserStoppedSpeaking).stream(Node(answer)),
+            r".stream\(\) needs a function, .*; give it the node's method: node.generate",
+        ),
+    ],
+)
+async def test_a_mistake_about_a_node_says_what_to_write(
+    autojump_clock: object, mistake: Any, told: str
+) -> None:
+    """Where the function that answers makes it."""
+
+    async def converses(call: Call) -> None:
+        with pytest.raises((RouteDefinitionError, TypeError), match=told):
+            mistake(call)
+
+    async with open_call(converses):
+        pass
+
+
+async def test_a_node_answers_the_turns_of_a_call_once(autojump_clock: object) -> None:
+    """With two chains, the caller would hear each answer twice."""
+
+    async def converses(call: Call) -> None:
+        node = Node(lambda: AgentResponse(content="Hello."))
+        call.converse(node)
+        with pytest.raises(RouteDefinitionError, match="this Node answers the turns of this call"):
+            call.converse(node)
+
+    async with open_call(converses) as caller:
+        await caller.says("hi")
+        await caller.quiet()
+    assert caller.heard == "Hello."
+
+
+async def test_a_map_of_a_generator_that_nobody_hears_is_warned_of(
+    autojump_clock: object,
+) -> None:
+    """As is a stream without a broadcast."""
+
+    async def converses(call: Call) -> None:
+        node = Node(lambda: AgentResponse(content="Hello."))
+        call.bridge(node).on(UserStoppedSpeaking).map(node.generate)
+
+    with capture_logs() as logs:
+        async with open_call(converses):
+            pass
+    (warning,) = [line for line in logs if line["event"] == "chain_streams_to_nobody"]
+    assert "add .broadcast()" in warning["hint"]
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: AgentResponse("Hi"), "by their names, such as AgentResponse(content=...)"),  # type: ignore[call-arg,misc]
+        (lambda: AgentResponse, "publishes events, not a class; make an event of it: AgentResp"),
+    ],
+)
+async def test_what_is_no_event_is_told_with_how_to_make_one(
+    autojump_clock: object, make: Any, told: str
+) -> None:
+    """Everybody may read it, as it quotes nobody."""
+
+    async def converses(call: Call) -> None:
+        call.converse(Node(make))
+
+    async with open_call(converses, expect_errors=True) as caller:
+        await caller.says("hello")
+        await caller.quiet()
+        (error,) = caller.events(AgentError)
+        assert told in error.message
+
+
+async def test_an_error_out_of_a_tool_names_the_tool(autojump_clock: object) -> None:
+    """A result that JSON cannot hold, or a bare KeyError, does not say which tool it was."""
+
+    @tool
+    async def look_up() -> str:
+        """Look something up."""
+        raise KeyError("x")
+
+    async def converses(call: Call) -> None:
+        asks = [ToolCallRequest("1", "look_up", {}, "{}")]
+        call.converse(ChatNode(ScriptedModel(asks, "Sorry."), tools=[look_up]))
+
+    async with open_call(converses, expect_errors=True) as caller:
+        await caller.says("hello")
+        await caller.quiet()
+        (error,) = caller.errors
+        assert error.__notes__ == ["It came out of the tool 'look_up'."]
