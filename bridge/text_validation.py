@@ -1,4 +1,4 @@
-"""Checks whether a text shows anything."""
+"""Checks whether a text shows or says anything."""
 
 from __future__ import annotations
 
@@ -19,3 +19,13 @@ def is_blank(text: str) -> bool:
         not rest.isascii()
         and all(char.isspace() or unicodedata.category(char) == "Cf" for char in rest)
     )
+
+
+def has_words(text: str) -> bool:
+    """Return whether a text has a letter or a digit: voices are silent about one without, such as
+    a lone emoji.
+
+    Args:
+        text: Any text.
+    """
+    return any(char.isalnum() for char in text)

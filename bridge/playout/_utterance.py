@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..events import AgentAudio, HeardBasis, WordTiming
+from ..text_validation import has_words
 from ._playout_buffer import PlayoutBuffer
 from ._position import REPORT_TRUSTED_S, PlayedPosition
 from ._replay_buffer import KeptAudio
@@ -103,7 +104,7 @@ class Utterance(PlayedPosition):
     @property
     def is_heard_whole(self) -> bool:
         """Whether all its words were heard."""
-        return self.rest_left_out or self.heard_chars >= len(self.generated.rstrip())
+        return self.rest_left_out or not has_words(self.generated[self.heard_chars :])
 
     @property
     def run(self) -> Run | None:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import structlog
 import trio
 
+from bargein.bridge.text_validation import has_words
 from bargein.nodes.speech import (
     SpeechEngineError,
     SpeechPiece,
@@ -167,7 +168,7 @@ class FallbackContext:
     async def _say_by(self, provider: Provider[Voice]) -> None:
         """Have one voice say the rest of the text."""
         self._words.drop_rest()
-        if self._words.is_begun and not any(map(str.isalnum, self._words.rest)):
+        if self._words.is_begun and not has_words(self._words.rest):
             await self._finish_clause()  # the voice before said all of it without reporting so
         engine: Any = provider.engine
         if callable(getattr(engine, "synthesize", None)):
@@ -251,6 +252,8 @@ class FallbackContext:
             await self._send.send(whole)
 
     async def _finish_clause(self, *, joined: bool = False) -> None:
+        if self._words.is_silent and not joined and has_words(self._words.rest):
+            raise SpeechEngineError("the voice gave no sound for a text with words")
         last = self._words.finish()
         if last is not None:
             await self._send.send(last)

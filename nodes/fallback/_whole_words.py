@@ -20,6 +20,7 @@ class WholeWords:
 
     Attributes:
         text: The clause.
+        is_silent: Whether the voice at work has given no sound of it.
     """
 
     def __init__(self, text: str, sample_rate_hz: int) -> None:
@@ -30,6 +31,7 @@ class WholeWords:
             sample_rate_hz: The sample rate of its audio.
         """
         self.text = text
+        self.is_silent = True
         self._rate_hz = sample_rate_hz
         self._pcm = b""  # audio that waits for the end of its word
         self._words: list[WordTiming] = []  # words not passed on yet, with times from the start
@@ -49,7 +51,7 @@ class WholeWords:
 
     def drop_rest(self) -> None:
         """Drop the audio of half a word; the next audio begins with `rest`."""
-        self._pcm, self._words = b"", []
+        self._pcm, self._words, self.is_silent = b"", [], True
 
     def add(self, pcm: bytes, words: Sequence[WordTiming]) -> SpeechPiece | None:
         """Add a piece; return the audio of the words that it completes.
@@ -64,6 +66,7 @@ class WholeWords:
         ]
         self._has_times = self._has_times or bool(words)
         self._pcm += pcm
+        self.is_silent = self.is_silent and not pcm
         known_s = self._given_s + self._waiting_s
         whole = [word for word in self._words if word.end_s <= known_s + CLOSE_S]
         if not self._has_times or self._waiting_s > LONGEST_WAIT_S:

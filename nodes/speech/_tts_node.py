@@ -25,6 +25,7 @@ from bargein.bridge.events import (
     LogMetric,
     UserStoppedSpeaking,
 )
+from bargein.bridge.text_validation import has_words, is_blank
 from bargein.routes import register
 from bargein.routes.error_containment import closing
 
@@ -209,11 +210,11 @@ class Mouth:
     def _stream(self, clause: Clause, message: Message) -> None:
         """Send a clause ahead to a streaming voice; its audio is read when its turn comes."""
         streamed = self._streamed.get(clause.utterance)
-        if streamed is None and clause.text.strip():
+        if streamed is None and not is_blank(clause.text):
             played_s = partial(self._played_s, clause.utterance)
             streamed = self._streamed[clause.utterance] = StreamedText(played_s)
             self._bridge.publish_for(TextBegan(clause.utterance), message)
-        if streamed is not None and clause.text.strip():
+        if streamed is not None and not is_blank(clause.text):
             streamed.add(clause.text)
         if streamed is not None and clause.last:
             streamed.finish()
@@ -244,7 +245,7 @@ class Mouth:
                 streamed.close()
             yield AgentAudioComplete(utterance=clause.utterance)
             return
-        if not clause.text.strip():
+        if is_blank(clause.text):
             self._bridge.owe_clauses(clause.utterance, -1)
             yield self._audio(b"", clause.text, (), clause.utterance, last=True)
             return
@@ -270,8 +271,14 @@ class Mouth:
                 kept = piece
         if kept is not None:
             yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=True)
-        elif (streamed := self._streamed.get(clause.utterance)) is not None and streamed.is_joined:
+        elif self._is_joined(clause) or not has_words(text):
             yield self._audio(b"", text, (), clause.utterance, last=True)
+        elif self._bridge.played_ms(clause.utterance) is not None:  # it was not cut meanwhile
+            raise SpeechEngineError("the voice gave no sound for a text with words")
+
+    def _is_joined(self, clause: Clause) -> bool:
+        streamed = self._streamed.get(clause.utterance)
+        return streamed is not None and streamed.is_joined
 
     async def _in_time(self, clause: Clause) -> AsyncGenerator[SpeechPiece, None]:
         """Yield the voice's pieces; raise if it is silent for too long."""

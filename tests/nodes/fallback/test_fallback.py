@@ -258,6 +258,36 @@ async def test_a_batch_voice_stands_in_for_one_that_streams(autojump_clock):
     assert said == ["one", "two", "three"]
 
 
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_voice_without_a_sound_has_failed(autojump_clock, streams):
+    """It raises nothing; the next one says what it was silent about."""
+
+    class Silent(WordVoice):
+        @asynccontextmanager
+        async def open_context(self, style: object) -> Any:
+            async with super().open_context(style) as context:
+                context.send = no_text
+                yield context
+
+    async def no_text(text: str) -> None:
+        await trio.lowlevel.checkpoint()
+
+    class SilentBatch:
+        sample_rate_hz = RATE_HZ
+
+        async def synthesize(self, text: str) -> Any:
+            for nothing in ():
+                yield nothing
+
+    first: Any = Silent("a") if streams else SilentBatch()
+    assert await said_by(Fallback(first, WordVoice("b")), "one two ", "!", "three") == [
+        "one",
+        "two",
+        "!",
+        "three",
+    ]
+
+
 async def test_a_voice_that_waits_for_the_player_is_not_late(autojump_clock):
     """Its time stands still while nobody takes what it has made."""
     first, second = WordVoice("a"), WordVoice("b")

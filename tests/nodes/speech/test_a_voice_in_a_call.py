@@ -1,5 +1,6 @@
 """Speaking, with a voice that makes silence of the right length, in virtual time."""
 
+import math
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
@@ -13,12 +14,15 @@ from bargein.events import (
     AgentSpeechCut,
     EmergencyStop,
     LogMetric,
+    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     WordTiming,
 )
-from bargein.speech import Mouth, SpeechPiece
+from bargein.speech import Mouth, SpeechPiece, TextSaid
 from bargein.testing import open_call
+
+RATE_HZ = 16_000
 
 
 class SlowVoice:
@@ -165,6 +169,65 @@ async def test_a_voice_that_hangs_costs_its_clause(autojump_clock, pieces_first)
         assert len(caller.events(AgentError)) == 1
         await caller.quiet()
     assert voice.said == ["One two three.", "Seven."]
+
+
+def quiet_voice(*, streams):
+    """Return a voice without a sound for any text, of either kind."""
+
+    class Batch:
+        sample_rate_hz = RATE_HZ
+
+        async def synthesize(self, text):
+            for nothing in ():
+                yield nothing
+
+    class Context:
+        def __init__(self):
+            self._send, self._receive = trio.open_memory_channel(math.inf)
+
+        async def send(self, text):
+            await trio.lowlevel.checkpoint()
+
+        async def flush(self):
+            await self._send.send(TextSaid())
+
+        async def end(self):
+            await self._send.send(None)
+
+        async def receive(self):
+            return await self._receive.receive()
+
+    class Streaming:
+        sample_rate_hz = RATE_HZ
+        times = "none"
+
+        @asynccontextmanager
+        async def open_context(self, style):
+            yield Context()
+
+    return Streaming() if streams else Batch()
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("text", ["\u200b", "\N{SLIGHTLY SMILING FACE}", "..."])
+async def test_a_text_without_words_needs_no_sound(autojump_clock, text, streams):
+    """Voices are silent about it, and the answer is complete."""
+    async with speaking(quiet_voice(streams=streams), [text]) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert [ended.outcome for ended in caller.events(TurnEnded)] == ["completed"]
+        assert not caller.errors
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_voice_without_a_sound_fails_with_an_error(autojump_clock, streams):
+    """The answer does not fail without a reason."""
+    async with speaking(quiet_voice(streams=streams), ["Hello."]) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert [ended.outcome for ended in caller.events(TurnEnded)] == ["failed"]
+        (error,) = caller.errors
+        assert str(error) == "the voice gave no sound for a text with words"
 
 
 async def test_what_two_speakers_say_at_once_is_said_whole(autojump_clock):
