@@ -136,6 +136,9 @@ class RealtimeLine:
     @asynccontextmanager
     async def open_stream(self) -> AsyncIterator[CallerAudio]:
         """Keep the line open while the block runs; see `StreamingSTT.open_stream`."""
+        if self._error is not None:  # it was given up
+            self._error, self._opened = None, trio.Event()
+            self.restart()
         self._asked_for = settings = self._settings()
         model = self._model
         greeting = self._codec.configure(

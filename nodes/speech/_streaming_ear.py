@@ -7,8 +7,9 @@ Rules:
 3. If our own detector reports when a voice begins and stops, the ear reports only words and turns.
 4. An ear that does not end turns (``ends_turns = False``) is asked for the words of each stretch of
    speech when our detector says that it is over.
-5. An ear that is lost for good causes one ``ListeningFailed`` and an error; the call continues
-   without hearing.
+5. An ear that is lost causes one ``ListeningFailed`` and an error; the call continues without
+   hearing.  The ear is opened again after a second, and then ever more rarely, unless its error
+   says that this is useless.
 6. An ear may die without an error. A voice that it reported stops when the caller is quiet, and a
    loud sound that it does not report counts as a voice that began and stopped, so nobody waits
    longer than the words of a turn may take. An ear that has reported words, and nothing since the
@@ -18,6 +19,7 @@ Rules:
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -27,6 +29,7 @@ from bargein.bridge import record_fault
 from bargein.bridge.events import (
     EarFellSilent,
     ListeningFailed,
+    ListeningResumed,
     LogMetric,
     TalkKeyChanged,
     TurnScored,
@@ -81,6 +84,17 @@ SILENT_AFTER_S = 1.0
 second, and vendors that wait for a thinking caller report that."""
 
 
+AGAIN_S = 1.0
+"""How long after it was lost an ear is opened again, in seconds; doubled each further time."""
+
+LONGEST_WAIT_S = 60.0
+"""The longest wait before a lost ear is opened again, in seconds."""
+
+SOUND_S = 30.0
+"""How long a reopened ear must last to count as hearing if it reports nothing, in seconds; vendors'
+sessions that get no connection end within it."""
+
+
 class StreamOpened:
     """The ear of a call has to be opened."""
 
@@ -110,7 +124,8 @@ class StreamingEar:
         self._ear = ear
         self._tells_voice = tells_voice
         frames = math.ceil(WAITING_S / FRAME_S)
-        self._send, self._frames = trio.open_memory_channel[bytes | None](frames)
+        self._new_channel = partial(trio.open_memory_channel[bytes | None], frames)
+        self._send, self._frames = self._new_channel()
         self._lost_frames = 0
         self._is_voiced = False
         self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
@@ -121,7 +136,8 @@ class StreamingEar:
         self._stopped_s: float | None = None  # since when the caller is silent
         self._is_silent = False  # whether the ear is silent too
         self._hears_again = False
-        self._is_lost = False  # the ear, for good
+        self._lost_s: float | None = None  # since when the ear is lost
+        self._wait_s = AGAIN_S
         bridge.on(UserAudio, source="caller").map(self._take_frame)
         bridge.on(StreamOpened).map(self._listen)
         bridge.on(TalkKeyChanged, down=False).map(self._end_stretch)
@@ -142,7 +158,7 @@ class StreamingEar:
     def _note_voice(self, message: Message) -> None:
         has_stopped = isinstance(message.event, VoiceStopped)
         self._stopped_s = message.at_s if has_stopped else None
-        if self._is_lost and has_stopped:
+        if self._lost_s is not None and has_stopped:
             self._end_lost()
 
     def _mind_ear(self, stopped_s: float) -> None:
@@ -169,7 +185,7 @@ class StreamingEar:
                 log.warning("ear_is_behind", call_id=self._bridge.call_id)
             self._lost_frames += 1
         except trio.BrokenResourceError:
-            return  # the ear is lost for good, which was published
+            return  # the ear is lost, which was published
 
     def _mind_silence(self, loudness: Loudness, pcm: bytes) -> None:
         """Stop a voice that the ear no longer reports."""
@@ -186,21 +202,55 @@ class StreamingEar:
                 self._stop_voice()
 
     async def _listen(self, _: Message) -> None:
-        """Run the ear until the call is over or the ear is lost for good."""
+        """Run the ear until the call is over or the ear is lost."""
         try:
             async with self._ear.open_stream() as stream, trio.open_nursery() as nursery:
                 nursery.start_soon(self._carry, stream)
+                if self._lost_s is not None:
+                    nursery.start_soon(self._trust_later)
                 while True:
-                    self._follow(await stream.receive())
+                    fact = await stream.receive()
+                    self._resume()
+                    self._follow(fact)
         except Exception as error:
             self._frames.close()
-            self._publish(ListeningFailed(error=type(_first(error)).__name__))
-            self._is_lost = True
-            if self._loudness is not None and self._loudness.quiet_s >= QUIET_S:
-                self._stop_voice()  # nobody else would, of a caller who is never loud
-            if self._stopped_s is not None:
-                self._end_lost()
-            raise
+            was_lost = self._lost_s is not None
+            self._lose(_first(error))
+            if not was_lost:
+                raise
+
+    def _lose(self, error: BaseException) -> None:
+        """End what waits for the ear, and have it opened again if that may help."""
+        if getattr(error, "retryable", True):
+            self._bridge.call_at(trio.current_time() + self._wait_s, self._open_again)
+            self._wait_s = min(2 * self._wait_s, LONGEST_WAIT_S)
+        if self._lost_s is not None:  # which was published
+            log.info("ear_still_lost", call_id=self._bridge.call_id, error=type(error).__name__)
+            return
+        self._publish(ListeningFailed(error=type(error).__name__))
+        self._lost_s = trio.current_time()
+        if self._loudness is not None and self._loudness.quiet_s >= QUIET_S:
+            self._stop_voice()  # nobody else would, of a caller who is never loud
+        if self._stopped_s is not None:
+            self._end_lost()
+
+    def _open_again(self) -> None:
+        self._send, self._frames = self._new_channel()
+        self._lost_frames = 0
+        self._publish(StreamOpened())
+
+    async def _trust_later(self) -> None:
+        """Count a reopened ear as sound; one that breaks sooner waits longer each time."""
+        await trio.sleep(SOUND_S)
+        self._wait_s = AGAIN_S
+        self._resume()
+
+    def _resume(self) -> None:
+        """Publish that a lost ear hears again."""
+        if self._lost_s is not None:
+            failed_s = round(trio.current_time() - self._lost_s, 3)
+            self._lost_s = None
+            self._publish(ListeningResumed(failed_s=failed_s))
 
     async def _carry(self, stream: EarStream) -> None:
         async for pcm in self._frames:

@@ -94,7 +94,7 @@ class EarStream(Protocol):
             pcm: PCM16 little-endian mono at the ear's sample rate, any length.
 
         Raises:
-            VendorError: The ear is lost for good.
+            VendorError: The ear is lost; if the error is ``retryable``, it is opened again.
         """
         ...
 
@@ -102,7 +102,7 @@ class EarStream(Protocol):
         """Request the end of the turn, as when a key is released; a ``TurnOver`` follows soon.
 
         Raises:
-            VendorError: The ear is lost for good.
+            VendorError: The ear is lost; if the error is ``retryable``, it is opened again.
         """
         ...
 
@@ -110,7 +110,7 @@ class EarStream(Protocol):
         """Return the next fact.  Cancelling this is safe: no fact is lost.
 
         Raises:
-            VendorError: The ear is lost for good.
+            VendorError: The ear is lost; if the error is ``retryable``, it is opened again.
         """
         ...
 

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from bargein import App, Call
-from bargein.events import TurnEnded
+from bargein.events import ListeningFailed, TurnEnded
 from bargein.fakes import FakeOpenAIRealtime, Fault
 from bargein.realtime import OpenAIRealtime, RealtimeNode
 from bargein.speech import StreamingSpeech
@@ -72,3 +72,30 @@ async def test_text_without_end_costs_one_answer(autojump_clock):
         await caller.says("Are you there?")
         await caller.quiet()
         assert caller.heard.strip().endswith(REPLY)
+
+
+@pytest.mark.parametrize("audio", [True, False])
+async def test_a_line_that_was_given_up_opens_again_in_the_call(autojump_clock, audio):
+    """An answer in the meantime fails at once; later ones know all that was said before."""
+    vendor = FakeOpenAIRealtime(REPLY, fault=Fault("refuse", "connect", 6, 503))
+    model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+
+    async def answer(call: Call) -> None:
+        call.converse(RealtimeNode(model, "You sell coffee."))
+
+    app = App(answer, speech=StreamingSpeech())
+    own_speech = {"own_speech": True} if audio else {}
+    async with (
+        vendor.open(),
+        open_call(app, audio=audio, expect_errors=True, **own_speech) as caller,
+    ):
+        failed = await caller.receives(ListeningFailed, within_s=30)
+        assert failed.error == "VendorError"
+        await caller.says("Hello?")
+        await caller.quiet()
+        await trio.sleep(10)
+        await caller.says("Are you there?")
+        await caller.quiet()
+        assert [ended.outcome for ended in caller.events(TurnEnded)] == ["failed", "completed"]
+        assert caller.heard.strip() == REPLY
+        assert ("user", "Hello?") in vendor.line.conversation
