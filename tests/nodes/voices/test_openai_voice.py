@@ -1,18 +1,17 @@
-"""OpenAI's voice against an endpoint that streams audio over HTTP, in virtual time."""
+"""OpenAI's voice against a fake of its endpoint, in virtual time."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 import pytest
 import trio
 
 from bargein import App, Call
 from bargein.events import AgentResponse, AgentSpeechCut, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.fakes import FakeOpenAIVoice, Fault
 from bargein.speech import SpeechNotOpenError, SpeechPiece, StreamingSpeech, TextSaid, VoiceStyle
 from bargein.testing import open_call
 from bargein.vendors import VendorError
@@ -22,70 +21,32 @@ CHAR_S = 0.05
 BYTES_PER_S = 48_000
 
 
-class Audio(httpx2.AsyncByteStream):
-    """The audio of a text, in odd pieces, ten times as fast as it is heard."""
+class Vendor(FakeOpenAIVoice):
+    """The vendor, which notes when it begins to make a piece of audio."""
 
-    def __init__(self, endpoint: Endpoint, text: str) -> None:
-        self._endpoint = endpoint
-        self._text = text
+    made_at_s = 0.0
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            for number, _ in enumerate(self._text):
-                await trio.sleep(CHAR_S / 10)
-                if self._endpoint.breaks_after == number:
-                    self._endpoint.breaks_after = None
-                    raise httpx2.ReadError("gone")
-                if self._endpoint.stalls_after == number:
-                    await trio.sleep_forever()
-                size = round(CHAR_S * BYTES_PER_S)
-                yield bytes(size + (1 if number % 2 == 0 else -1))
-            if len(self._text) % 2:
-                yield b""
-        finally:
-            self._endpoint.open -= 1
-
-    async def aclose(self) -> None:
-        """Count as closed already."""
+    def made_s(self, event: Any) -> float:
+        self.made_at_s = trio.current_time()
+        return super().made_s(event)
 
 
-class Endpoint(httpx2.AsyncBaseTransport):
-    """Streams each character in 0.05 s of audio."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, Any, dict[str, Any]]] = []
-        self.refusals: list[httpx2.Response] = []
-        self.breaks_after: int | None = None
-        self.stalls_after: int | None = None
-        self.open = 0
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer one request."""
-        await trio.sleep(0.1)
-        body = json.loads(await request.aread())
-        self.requests.append((str(request.url), request.headers, body))
-        if self.refusals:
-            return self.refusals.pop(0)
-        self.open += 1
-        return httpx2.Response(200, stream=Audio(self, body["input"]))
-
-
-@pytest.fixture
-def endpoint() -> Endpoint:
-    """Return an endpoint that works."""
-    return Endpoint()
-
-
-def voice_of(endpoint: Endpoint, **options: Any) -> OpenAIVoice:
-    """Return the voice in front of it."""
-    return OpenAIVoice(
-        "coral",
-        api_key="s3cret",
-        url="http://fake/v1",
-        transport=endpoint,
-        random=lambda: 0.0,
-        **options,
-    )
+@asynccontextmanager
+async def open_voice(
+    fault: Fault | None = None, **options: Any
+) -> AsyncIterator[tuple[OpenAIVoice, Vendor]]:
+    """Open the voice in front of its vendor's fake."""
+    async with Vendor(fault=fault).open() as vendor:
+        voice = OpenAIVoice(
+            "coral",
+            api_key="s3cret",
+            url="http://fake/v1",
+            transport=vendor.transport(),
+            random=lambda: 0.0,
+            **options,
+        )
+        async with voice.open():
+            yield voice, vendor
 
 
 async def receive_all(context: Any) -> tuple[float, int]:
@@ -100,10 +61,12 @@ async def receive_all(context: Any) -> tuple[float, int]:
     return audio_s, flushes
 
 
-async def test_each_flush_is_a_request_whose_audio_streams(autojump_clock, endpoint):
+async def test_each_flush_is_a_request_whose_audio_streams(autojump_clock):
     """Text up to a flush is one request; its audio comes in whole samples, in order."""
-    voice = voice_of(endpoint, instructions="Speak calmly.")
-    async with voice.open(), voice.open_context(VoiceStyle()) as context:
+    async with (
+        open_voice(instructions="Speak calmly.") as (voice, vendor),
+        voice.open_context(VoiceStyle()) as context,
+    ):
         await context.send("One large ")
         await context.send("latte. ")
         await context.flush()
@@ -111,12 +74,10 @@ async def test_each_flush_is_a_request_whose_audio_streams(autojump_clock, endpo
         await context.flush()
         await context.end()
         audio_s, flushes = await receive_all(context)
-    assert audio_s == pytest.approx(30 * CHAR_S, abs=0.001)
+    assert audio_s == pytest.approx(len("One large latte. Anything else? ") * CHAR_S, abs=0.001)
     assert flushes == 2
-    url, headers, body = endpoint.requests[0]
-    assert url == "http://fake/v1/audio/speech"
-    assert headers["authorization"] == "Bearer s3cret"
-    assert body == {
+    first, second = vendor.requests
+    assert first == {
         "model": "gpt-4o-mini-tts",
         "voice": "coral",
         "input": "One large latte.",
@@ -124,97 +85,101 @@ async def test_each_flush_is_a_request_whose_audio_streams(autojump_clock, endpo
         "response_format": "pcm",
         "stream_format": "audio",
     }
-    assert endpoint.requests[1][2]["input"] == "Anything else?"
+    assert second["input"] == "Anything else?"
     assert "s3cret" not in repr(voice)
 
 
-async def test_the_style_goes_with_each_request(autojump_clock, endpoint):
+async def test_the_style_goes_with_each_request(autojump_clock):
     """Voice, speed and emotion of a style take the place of what the voice was made with."""
-    voice = voice_of(endpoint, speed=0.9)
     style = VoiceStyle(voice="cedar", speed=1.2, emotion="cheerful")
-    async with voice.open(), voice.open_context(style) as context:
+    async with (
+        open_voice(speed=0.9) as (voice, vendor),
+        voice.open_context(style) as context,
+    ):
         await context.send("Hi.")
         await context.end()
         await receive_all(context)
-    body = endpoint.requests[0][2]
+    (body,) = vendor.requests
     assert (body["voice"], body["speed"]) == ("cedar", 1.2)
     assert body["instructions"] == "Sound cheerful."
 
 
-@pytest.mark.parametrize("left_s", [0.05, 0.1, 0.103, 0.11, 0.2, 0.5])
-async def test_leaving_early_ends_the_request(autojump_clock, endpoint, left_s):
-    """Wherever an utterance is left, its connection is closed, and the next one works."""
-    voice = voice_of(endpoint)
-    async with voice.open():
+@pytest.mark.parametrize("left_s", [0.0, 0.001, 0.03, 0.1, 0.2, 0.5])
+async def test_leaving_early_ends_the_request(autojump_clock, left_s):
+    """Wherever an utterance is left, nothing more of it is made, and the next one works."""
+    async with open_voice() as (voice, vendor):
         async with voice.open_context(VoiceStyle()) as context:
             await context.send("One large latte with oat milk. " * 5)
             await context.flush()
             with trio.move_on_after(left_s):
                 await receive_all(context)
-        assert endpoint.open == 0
+        made_at_s = vendor.made_at_s
+        await trio.sleep(1)
+        assert vendor.made_at_s == made_at_s
         async with voice.open_context(VoiceStyle()) as context:
             await context.send("Two.")
             await context.end()
-            assert (await receive_all(context))[0] == pytest.approx(4 * CHAR_S, abs=0.001)
+            assert (await receive_all(context))[0] == pytest.approx(5 * CHAR_S, abs=0.001)
 
 
-async def test_what_nothing_came_of_is_asked_for_again(autojump_clock, endpoint):
+@pytest.mark.parametrize(
+    "fault", [Fault("refuse", "connect", 1, 503), Fault("drop", "connect"), Fault("drop", "first")]
+)
+async def test_what_nothing_came_of_is_asked_for_again(autojump_clock, fault):
     """A refusal that may pass, and a connection that breaks at once, cost time alone."""
-    endpoint.refusals = [httpx2.Response(503, content=b"busy")]
-    endpoint.breaks_after = 0
-    voice = voice_of(endpoint)
-    async with voice.open(), voice.open_context(VoiceStyle()) as context:
+    async with open_voice(fault) as (voice, _), voice.open_context(VoiceStyle()) as context:
         await context.send("Hello.")
         await context.end()
         audio_s, _ = await receive_all(context)
-    assert audio_s == pytest.approx(6 * CHAR_S, abs=0.001)
-    assert len(endpoint.requests) == 3
+    assert audio_s == pytest.approx(7 * CHAR_S, abs=0.001)
 
 
-async def test_a_connection_that_breaks_in_mid_clause_is_an_error(autojump_clock, endpoint):
+async def test_a_connection_that_breaks_in_mid_clause_is_an_error(autojump_clock):
     """What was half said is not said again."""
-    endpoint.breaks_after = 2
-    voice = voice_of(endpoint)
-    async with voice.open(), voice.open_context(VoiceStyle()) as context:
-        await context.send("Hello.")
+    async with (
+        open_voice(Fault("drop", "middle")) as (voice, vendor),
+        voice.open_context(VoiceStyle()) as context,
+    ):
+        await context.send("Hello there.")
         await context.end()
         assert isinstance(await context.receive(), SpeechPiece)
-        with pytest.raises(VendorError, match="ReadError"):
+        with pytest.raises(VendorError, match="RemoteProtocolError"):
             await receive_all(context)
-    assert len(endpoint.requests) == 1
+        assert len(vendor.requests) == 1
 
 
-@pytest.mark.parametrize("stalls_after", [0, 2])
-async def test_a_voice_that_stalls_is_an_error(autojump_clock, endpoint, stalls_after):
+@pytest.mark.parametrize("at", ["first", "middle"])
+async def test_a_voice_that_stalls_is_an_error(autojump_clock, at):
     """An endpoint that sends nothing is given up, before its first audio and amid it."""
-    endpoint.stalls_after = stalls_after
-    voice = voice_of(endpoint, attempts=1, first_audio_s=2.0, next_audio_s=1.0)
-    async with voice.open(), voice.open_context(VoiceStyle()) as context:
-        await context.send("Hello.")
+    async with (
+        open_voice(Fault("stall", at), attempts=1, first_audio_s=2.0, next_audio_s=1.0) as opened,
+        opened[0].open_context(VoiceStyle()) as context,
+    ):
+        await context.send("Hello there.")
         await context.end()
         with pytest.raises(VendorError, match="no audio for"):
             await receive_all(context)
-    assert endpoint.open == 0
 
 
-async def test_a_wrong_key_fails_at_once(autojump_clock, endpoint):
+async def test_a_wrong_key_fails_at_once(autojump_clock):
     """What the vendor refuses for good is not asked twice, and the key is in no text."""
-    endpoint.refusals = [httpx2.Response(401, content=b'{"error": {"code": "invalid_api_key"}}')]
-    voice = voice_of(endpoint)
-    async with voice.open(), voice.open_context(VoiceStyle()) as context:
+    async with (
+        open_voice(Fault("refuse", "connect", 1, 401)) as (voice, vendor),
+        voice.open_context(VoiceStyle()) as context,
+    ):
         await context.send("Hello.")
         await context.end()
-        with pytest.raises(VendorError, match="invalid_api_key") as caught:
+        with pytest.raises(VendorError) as caught:
             await receive_all(context)
-    assert caught.value.status == 401
-    assert "s3cret" not in str(caught.value)
-    assert len(endpoint.requests) == 1
+        assert caught.value.status == 401
+        assert "s3cret" not in str(caught.value)
+        assert not vendor.requests  # a second one would have been answered
 
 
-async def test_a_voice_that_is_not_open_says_so(autojump_clock, endpoint):
+async def test_a_voice_that_is_not_open_says_so(autojump_clock):
     """Opening a context of a closed voice raises an error that says what to do."""
     with pytest.raises(SpeechNotOpenError, match="async with"):
-        async with voice_of(endpoint).open_context(VoiceStyle()):
+        async with OpenAIVoice(api_key="k").open_context(VoiceStyle()):
             pass
 
 
@@ -233,7 +198,7 @@ WORDS = ["Sure thing, ", "one latte ", "for you. ", "Anything else today?"]
 
 
 @asynccontextmanager
-async def speaking(voice: OpenAIVoice) -> AsyncIterator[Any]:
+async def speaking() -> AsyncIterator[tuple[Any, Vendor]]:
     """Open a call whose agent says words, one after the other."""
 
     async def generate(message: Any) -> AsyncIterator[AgentResponse]:
@@ -245,28 +210,29 @@ async def speaking(voice: OpenAIVoice) -> AsyncIterator[Any]:
         on_stop = call.bridge(name="agent").on(UserStoppedSpeaking)
         on_stop.interrupt_on(UserStartedSpeaking).stream(generate).broadcast()
 
-    app = App(answer, speech=StreamingSpeech(voice=voice, fillers=None))
-    async with voice.open(), open_call(app, own_speech=True) as caller:
-        yield caller
+    async with open_voice() as (voice, vendor):
+        app = App(answer, speech=StreamingSpeech(voice=voice, fillers=None))
+        async with open_call(app, own_speech=True) as caller:
+            yield caller, vendor
 
 
-async def test_a_call_hears_every_word(autojump_clock, endpoint):
+async def test_a_call_hears_every_word(autojump_clock):
     """What the caller hears is the text to the letter."""
-    async with speaking(voice_of(endpoint)) as caller:
+    async with speaking() as (caller, _):
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         assert caller.heard == "".join(WORDS)
 
 
 @pytest.mark.parametrize("cut_s", [n / 10 for n in range(1, 16)])
-async def test_a_cut_at_any_moment_frees_the_connection(autojump_clock, endpoint, cut_s):
-    """Wherever the caller interrupts, nothing of the utterance is still being paid for."""
-    async with speaking(voice_of(endpoint)) as caller:
+async def test_a_cut_at_any_moment_ends_the_synthesis(autojump_clock, cut_s):
+    """Wherever the caller interrupts, nothing more of the utterance is paid for."""
+    async with speaking() as (caller, vendor):
         caller.publish(UserStoppedSpeaking())
         await caller.at(cut_s)
         caller.publish(UserStartedSpeaking())
         await trio.sleep(0.3)
-        assert endpoint.open == 0
+        assert vendor.made_at_s <= cut_s
         for cut in caller.events(AgentSpeechCut):
             assert "".join(WORDS).startswith(cut.heard)
         await caller.quiet()
