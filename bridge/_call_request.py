@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .argument_checks import check_strings
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -19,6 +21,14 @@ class Identity:
     user: str = ""
     """The caller's name or id; empty for nobody in particular."""
     rights: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Check the rights.
+
+        Raises:
+            TypeError: They are not a set of strings.
+        """
+        check_strings("Identity(rights=)", self.rights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Each error is one sentence that names the class, the argument and the value.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 _PLAIN = {str: "a string", int: "a whole number"}
 
@@ -54,6 +54,23 @@ def check_instance(argument: str, value: object, cls: type, *, required: bool = 
     wanted = _PLAIN.get(cls, f"{cls.__name__}(...)")
     alternative = "" if required else " or None"
     raise TypeError(f"{argument} is {wanted}{alternative}, not {value!r}")
+
+
+def check_strings(argument: str, value: object, *kinds: type) -> None:
+    """Check that an argument is a list of strings, not one string, which is a sequence, too.
+
+    Args:
+        argument: Where it stands, such as ``DeepgramFlux(keyterms=)``.
+        value: Its value.
+        *kinds: What else may be in it.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if isinstance(value, str):
+        raise TypeError(f"{argument} is a list: write [{value!r}], not {value!r}")
+    if not isinstance(value, Collection) or not all(isinstance(v, (str, *kinds)) for v in value):
+        raise TypeError(f"{argument} is a list of strings, not {value!r}")
 
 
 def check_takes(argument: str, value: object, *given: str) -> None:

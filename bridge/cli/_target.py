@@ -64,7 +64,7 @@ def _is_file(where: str) -> bool:
 
 
 def _import_module(name: str) -> ModuleType:
-    if not all(part.isidentifier() for part in name.split(".")):
+    if not all(name.split(".")):
         raise TargetError(
             f"{name!r} is not the name of a module; write module:app or path/to/file.py:app"
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from bargein.routes import BargeinError
 
 from .._call_request import Identity
+from ..argument_checks import check_strings
 from ._signed_token import BadTokenError, check_secret, read_token
 
 Origins = Sequence[str | re.Pattern[str]]
@@ -63,7 +64,10 @@ class Access:
     """The token that readers of the metrics may send instead."""
 
     def __post_init__(self) -> None:
-        """Check the secret and the tokens before the first call."""
+        """Check the lists, the secret and the tokens before the first call."""
+        check_strings("open_server(host_names=)", self.host_names)
+        if self.origins is not None:
+            check_strings("open_server(origins=)", self.origins, re.Pattern)
         for which, token in (("token", self.token), ("metrics_token", self.metrics_token)):
             if token is not None and not token.strip():
                 raise EmptyTokenError(which)

@@ -22,6 +22,7 @@ from typing import Any
 from bargein.routes import BargeinError
 
 from .._call_request import Identity
+from ..argument_checks import check_strings
 
 MIN_SECRET_BYTES = 32
 """HS256 needs a key of at least 256 bits (RFC 7518, section 3.2)."""
@@ -84,8 +85,10 @@ def sign_token(
         now_s: The current time, in seconds since the epoch; ``None`` reads the clock.
 
     Raises:
+        TypeError: `rights` is not a list of strings.
         ValueError: An argument is invalid.
     """
+    check_strings("sign_token(rights=)", rights)
     key = check_secret(secret)
     if not 0 < lasts_s <= MAX_LIFE_S:
         raise ValueError(f"a token lasts more than 0 and up to {MAX_LIFE_S:g} s, not {lasts_s!r}")

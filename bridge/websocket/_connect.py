@@ -28,6 +28,7 @@ from websockets.uri import WebSocketURI, parse_uri
 
 from bargein.routes import BargeinError
 
+from ..argument_checks import check_strings
 from ._accept import read_head
 from ._connection import READ_BYTES, Connection, Source, torn_on_error
 from ._websocket import MAX_WAITING_BYTES, WebSocket, using
@@ -92,12 +93,14 @@ async def open_websocket(
         source: The messages to send; ``None`` sends those given to ``WebSocket.send()``.
 
     Raises:
+        TypeError: `subprotocols` is not a list of strings.
         ValueError: `url` or `proxy` is not a valid address.
         TimeoutError: It was not open in time; an OSError.
         HandshakeRefusedError: The server refused; a ConnectionError.
         ConnectionError: The peer is not a WebSocket server, or the line was lost.
         OSError: The server cannot be reached.
     """
+    check_strings("open_websocket(subprotocols=)", subprotocols)
     try:
         address = parse_uri(url)
     except (InvalidURI, ValueError) as error:

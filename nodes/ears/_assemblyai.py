@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 import trio
 
+from bargein.bridge.argument_checks import check_strings
 from bargein.bridge.websocket import ConnectionClosedError, Data
 from bargein.nodes.speech import EarFact, TurnOver, VoiceBegan, WordsHeard
 from bargein.nodes.vendors import (
@@ -72,8 +73,10 @@ class AssemblyAIEar(VendorEar):
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
+            TypeError: `keyterms` is not a list of strings.
             ValueError: There is no key, or `url` is not a WebSocket URL.
         """
+        check_strings("AssemblyAIEar(keyterms=)", keyterms)
         asked = query(
             sample_rate=SAMPLE_RATE_HZ,
             encoding="pcm_s16le",

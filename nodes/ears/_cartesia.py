@@ -7,6 +7,7 @@ from typing import Any
 
 import trio
 
+from bargein.bridge.argument_checks import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 from bargein.nodes.vendors import (
@@ -64,8 +65,10 @@ class CartesiaEar(VendorEar):
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
+            TypeError: `keyterms` is not a list of strings.
             ValueError: There is no key, or `url` is not a WebSocket URL.
         """
+        check_strings("CartesiaEar(keyterms=)", keyterms)
         asked = query(
             model=model,
             encoding="pcm_s16le",

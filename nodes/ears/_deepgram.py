@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 import trio
 
+from bargein.bridge.argument_checks import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 from bargein.nodes.vendors import (
@@ -77,8 +78,11 @@ class DeepgramFlux(VendorEar):
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
+            TypeError: `keyterms` is not a list of strings.
             ValueError: There is no key, or `url` is not a WebSocket URL.
         """
+        check_strings("DeepgramFlux(keyterms=)", keyterms)
+        check_strings("DeepgramFlux(language_hints=)", language_hints)
         asked = query(
             model=model,
             encoding="linear16",
@@ -186,8 +190,10 @@ class DeepgramNova(VendorEar):
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
+            TypeError: `keyterms` is not a list of strings.
             ValueError: There is no key, or `url` is not a WebSocket URL.
         """
+        check_strings("DeepgramNova(keyterms=)", keyterms)
         asked = query(
             model=model,
             encoding="linear16",

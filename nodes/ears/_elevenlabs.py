@@ -9,6 +9,7 @@ from typing import Any
 
 import trio
 
+from bargein.bridge.argument_checks import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 from bargein.nodes.vendors import (
@@ -60,8 +61,10 @@ class ElevenLabsEar(VendorEar):
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
+            TypeError: `keyterms` is not a list of strings.
             ValueError: There is no key, or `url` is not a WebSocket URL.
         """
+        check_strings("ElevenLabsEar(keyterms=)", keyterms)
         asked = query(
             model_id=model,
             audio_format="pcm_16000",

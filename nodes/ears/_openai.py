@@ -13,6 +13,7 @@ from typing import Any, Literal
 import structlog
 import trio
 
+from bargein.bridge.argument_checks import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, EvenResampler
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError
@@ -91,10 +92,12 @@ class OpenAIEar(VendorEar):
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
+            TypeError: `keywords` is not a list of strings.
             ValueError: There is no key, `url` is not a WebSocket URL, or a setting does not fit
                 `turns`.
             SpeechExtraError: soxr is not installed (extra ``openai``).
         """
+        check_strings("OpenAIEar(keywords=)", keywords)
         EvenResampler(SAMPLE_RATE_HZ, VENDOR_RATE_HZ)  # raises if soxr is missing
         recogniser = {
             "model": model,

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from bargein import App, Budgets, Call, ChatNode, ReasoningNode, tool
+from bargein import App, Budgets, Call, ChatNode, Identity, ReasoningNode, tool
+from bargein.ears import (
+    AssemblyAIEar,
+    CartesiaEar,
+    DeepgramFlux,
+    DeepgramNova,
+    ElevenLabsEar,
+    OpenAIEar,
+)
 from bargein.events import AgentError, AgentResponse, UserStoppedSpeaking
 from bargein.llm import ToolCallRequest
 from bargein.realtime import RealtimeNode
 from bargein.routes import RouteDefinitionError
+from bargein.server import open_server, sign_token
 from bargein.speech import EspeakVoice, LocalSpeech, StreamingSpeech
 from bargein.testing import ScriptedModel, open_call
-from bargein.tools import ToolDefinitionError
+from bargein.tools import ToolDefinitionError, command_tool
 from bargein.user_turns import TurnSettings
 
 
@@ -138,6 +148,46 @@ def test_an_argument_of_a_node_is_checked_when_it_is_made(
     given: dict[str, Any] = {"model": ScriptedModel("Sure."), argument: value}
     with pytest.raises((TypeError, ToolDefinitionError), match=told):
         ChatNode(**given)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: DeepgramFlux(api_key="k", keyterms="latte"), "DeepgramFlux(keyterms=)"),
+        (lambda: DeepgramFlux(api_key="k", language_hints="en"), "DeepgramFlux(language_hints=)"),
+        (lambda: DeepgramNova(api_key="k", keyterms="latte"), "DeepgramNova(keyterms=)"),
+        (lambda: AssemblyAIEar(api_key="k", keyterms="latte"), "AssemblyAIEar(keyterms=)"),
+        (lambda: CartesiaEar(api_key="k", keyterms="latte"), "CartesiaEar(keyterms=)"),
+        (lambda: ElevenLabsEar(api_key="k", keyterms="latte"), "ElevenLabsEar(keyterms=)"),
+        (lambda: OpenAIEar(api_key="k", keywords="latte"), "OpenAIEar(keywords=)"),
+        (lambda: sign_token("s" * 32, "ada", lasts_s=60, rights="watch"), "sign_token(rights=)"),
+        (lambda: Identity("ada", rights="watch"), "Identity(rights=)"),  # type: ignore[arg-type]
+        (lambda: command_tool(inherit="HOME")(lambda: ["ls"]), "command_tool(inherit=)"),
+    ],
+)
+def test_one_string_is_no_list_of_strings(make: Any, told: str) -> None:
+    """To a type checker it is a sequence of strings: of its letters."""
+    with pytest.raises(TypeError, match=re.escape(told) + r" is a list: write \["):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"app": answer}, r"open_server\(app=\) is an object with open_call\(\), such as App"),
+        ({"limits": 5}, r"open_server\(limits=\) is Limits\(...\) or None, not 5"),
+        ({"origins": "https://example.com"}, r"open_server\(origins=\) is a list: write \['http"),
+        ({"host_names": "example.com"}, r"open_server\(host_names=\) is a list: write \['exam"),
+        ({"trusted_proxies": "10.0.0.1"}, r"open_server\(trusted_proxies=\) is a list: write"),
+    ],
+)
+async def test_an_option_of_a_server_is_checked_before_it_listens(
+    options: dict[str, Any], told: str
+) -> None:
+    """One origin would otherwise be a list of letters, so that no page may call."""
+    with pytest.raises(TypeError, match=told):
+        async with open_server(**{"app": App(answer), "port": 0, **options}):
+            pass
 
 
 def test_a_realtime_node_needs_a_speech_to_speech_model() -> None:

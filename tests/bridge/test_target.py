@@ -89,6 +89,7 @@ def test_an_async_function_becomes_an_app():
         ("./notes.txt", r"'\./notes\.txt' is not a Python file"),
         ("needs:app", "importing 'needs' failed with ModuleNotFoundError"),
         ("quits:app", "importing 'quits' failed with SystemExit"),
+        (".", r"'\.' is not the name of a module; write module:app or path/to/file\.py:app"),
         (":app", "':app' does not name an app; write module:app"),
         ("agent:", "'agent:' does not name an app"),
         ("", "'' does not name an app"),

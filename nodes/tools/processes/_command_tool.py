@@ -12,6 +12,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
+from bargein.bridge.argument_checks import check_strings
 from bargein.nodes.processes import DEFAULT_LADDER, SPARE_S, Ladder
 
 from .._errors import BadArgumentsError, ToolDefinitionError
@@ -81,7 +82,9 @@ class CommandTool(Tool):
 
         Raises:
             ToolDefinitionError: It cannot be a tool.
+            TypeError: `inherit` is not a list of strings.
         """
+        check_strings("command_tool(inherit=)", inherit)
         if callable(command):
             build: Callable[..., Command] = command
             if parameters is not None:
