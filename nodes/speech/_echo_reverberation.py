@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-REACH = 45
-"""Columns of 16 ms that one column of an echo is made of: 0.72 s.  Of these, 0.1 s is the way from
-the player, and 0.6 s the reverberation of a living room."""
+REACH = 64
+"""Columns of 16 ms that one column of an echo is made of: 1.02 s.  Of these, up to 0.42 s is the
+way from the player, and 0.6 s the reverberation of a living room."""
 
 MOST_COLUMNS = 8
 """Columns that may come at once."""
@@ -42,7 +42,8 @@ CLIPPED_CALLER = 1.5
 babble are taken for an echo in the end; with 1, an echo that grew louder was not learnt."""
 
 COLOUR = 10.0
-"""By how much the colour of a band may differ from the others', in either direction."""
+"""By how much the colour of a band may differ from the others', in either direction.  A column that
+is softer than even that explains shows no colour: its echo is still on its way."""
 
 _COLOUR_KEPT = 0.99
 _DOUBT = 0.01
@@ -160,6 +161,8 @@ class EchoReverberation:
         self._explained = KEPT * self._explained + self._weights * of_moments[:, 0]
         self._counted = KEPT * self._counted + of_moments[:, 1]
         self._weights = np.maximum(self._explained / self._counted, _LEAST)
+        if heard.sum() * COLOUR < predicted.sum():
+            return
         share = echo / predicted
         self._coloured *= _COLOUR_KEPT
         self._coloured += np.stack([ratio * share, share / colour])

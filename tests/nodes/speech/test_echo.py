@@ -126,6 +126,16 @@ async def test_a_late_echo_of_a_reverberant_room_begins_no_voice(agent: Sound) -
     assert not (learnt[:-1] & learnt[1:]).any()
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_the_wait_for_a_late_echo_teaches_nothing_about_it(agent: Sound, seed: int) -> None:
+    """An echo that comes back after 0.45 s is known at once: its room has not seemed silent."""
+    played = agent[RATE_HZ // 4 :]
+    echo = through_room(played, 0.45, -6, seed, reverberates_s=0.8, direct_db=-8)
+    audible = abs(echo[: len(echo) // FRAME * FRAME].reshape(-1, FRAME)).max(1) > AUDIBLE
+    unknown = (over(echo, played) < 0.5) & audible
+    assert not (unknown[:-1] & unknown[1:]).any()
+
+
 @pytest.mark.parametrize("decibels", [-12, -20])
 async def test_a_caller_in_a_reverberant_room_is_heard(
     agent: Sound, caller: Sound, decibels: float
