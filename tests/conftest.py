@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse names of tests that hold an address: each process of `make test` has another one."""
     if unstable := [item.nodeid for item in items if " at 0x" in item.nodeid]:
         raise pytest.UsageError(f"give ids= to {unstable[0]}: processes must name tests alike")
+
+
+def pytest_collection_finish() -> None:
+    """Spare each collection of garbage what lives to the end: all tests, and what they import.
+
+    That is 300,000 objects, which a ``gc.collect()`` of ours took 0.2 s to go through.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
