@@ -7,7 +7,7 @@ names.  A module without an underscore inside a package is not public by that.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -49,9 +49,9 @@ NOT_OURS = {"_asdict", "_exit"}
 """Public names of the standard library that begin with an underscore."""
 
 
-def private_imports(source: str) -> Iterator[str]:
+def private_imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield what a file imports of ours that no ``__all__`` of a door names."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names if is_ours(one.name, None))
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -85,14 +85,18 @@ def is_named(module: str, name: str) -> bool:
     return name in import_module(module).__all__
 
 
+def nodes_of(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
+
+
 @cache
-def found() -> dict[str, list[str]]:
-    """Return the files that import what is private, and what that is."""
-    files = {
-        path.relative_to(TESTS).as_posix(): list(private_imports(path.read_text("utf-8")))
-        for path in sorted(TESTS.rglob("*.py"))
-    }
-    return {file: names for file, names in files.items() if names}
+def found() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the private imports of each file that has some, and its private names likewise."""
+    imports, names = {}, {}
+    for path in sorted(TESTS.rglob("*.py")):
+        file, nodes = path.relative_to(TESTS).as_posix(), nodes_of(path.read_text("utf-8"))
+        imports[file], names[file] = list(private_imports(nodes)), list(private_names(nodes))
+    return {f: some for f, some in imports.items() if some}, {f: s for f, s in names.items() if s}
 
 
 def allows(entry: str, file: str) -> bool:
@@ -102,15 +106,16 @@ def allows(entry: str, file: str) -> bool:
 def test_tests_come_in_by_the_doors_of_users():
     """No test, and no helper of one, imports a private name, but those of a pure core."""
     known = (*PURE_CORES, *OTHERS)
-    wrong = {f: names for f, names in found().items() if not any(allows(e, f) for e in known)}
+    imports, _ = found()
+    wrong = {f: names for f, names in imports.items() if not any(allows(e, f) for e in known)}
     assert not wrong, (
         "import these from a module of bargein/ or a package that names them in __all__"
     )
 
 
-def private_names(source: str) -> Iterator[str]:
+def private_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the private names that a file uses of objects other than its own."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
                 continue
@@ -124,44 +129,38 @@ def private_names(source: str) -> Iterator[str]:
 
 def test_tests_use_no_private_names_of_objects():
     """Nor does a test patch one; each file that does stands in a list, with what it does it for."""
-    wrong = {
-        file: names
-        for path in sorted(TESTS.rglob("*.py"))
-        if not any(allows(e, file := path.relative_to(TESTS).as_posix()) for e in INSIDE)
-        if (names := list(private_names(path.read_text("utf-8"))))
-    }
+    _, names = found()
+    wrong = {f: some for f, some in names.items() if not any(allows(e, f) for e in INSIDE)}
     assert not wrong, "ask what the object tells everybody, or give it a fake of your own"
-    unused = [
-        e
-        for e in INSIDE
-        if not e.endswith("/") and not list(private_names((TESTS / e).read_text("utf-8")))
-    ]
+    unused = [e for e in INSIDE if not e.endswith("/") and e not in names]
     assert not unused
 
 
 def test_a_private_name_is_found_in_each_way_of_using_it():
     """One that is read, written or patched; not those of the test's own class."""
     source = "a.b._c\nself._d\na.__init__\nos._exit\nm.setattr('bargein.x._y.z', 1)\na._e = 2"
-    assert list(private_names(source)) == ["a.b._c", "bargein.x._y.z", "a._e"]
+    assert list(private_names(nodes_of(source))) == ["a.b._c", "bargein.x._y.z", "a._e"]
 
 
 def test_what_is_tested_from_inside_is_there():
     """Each entry stands for files that do look inside."""
-    assert all(any(allows(entry, file) for file in found()) for entry in (*PURE_CORES, *OTHERS))
+    assert all(any(allows(entry, file) for file in found()[0]) for entry in (*PURE_CORES, *OTHERS))
 
 
 def test_a_private_import_is_found_in_each_way_of_writing_it():
     """A private module, a private name, and a name that no ``__all__`` has; public ones are not."""
     assert list(
         private_imports(
-            "from bargein.bridge.control._usage_caps import Caps\n"
-            "from bargein.bridge import _call, App\n"
-            "import bargein.routes._run\n"
-            "from bargein.bridge.error_text import headline\n"
-            "from bargein.routes import events_of\n"
-            "from bargein import events, routes, App\n"
-            "from bargein.bridge import history\n"
-            "import bargein.testing, trio\n"
+            nodes_of(
+                "from bargein.bridge.control._usage_caps import Caps\n"
+                "from bargein.bridge import _call, App\n"
+                "import bargein.routes._run\n"
+                "from bargein.bridge.error_text import headline\n"
+                "from bargein.routes import events_of\n"
+                "from bargein import events, routes, App\n"
+                "from bargein.bridge import history\n"
+                "import bargein.testing, trio\n"
+            )
         )
     ) == [
         "bargein.bridge.control._usage_caps.Caps",
