@@ -14,6 +14,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # what makes publishing cheap).
 ASYNC_RULES := ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,ASYNC111,ASYNC112,ASYNC113,ASYNC115,ASYNC116,ASYNC118,ASYNC120,ASYNC121,ASYNC122,ASYNC123,ASYNC125
 
+# Twice the cores of the smallest machine: half of the time a test waits for another process, a socket,
+# a browser or a deadline.
+WORKERS := 4
+
 .PHONY: demo test oldest pythons proofs processors nightly talk lint bench docs eval models wheel clean
 
 # CALLER=piper lets another voice ring, which pauses in mid-sentence.  FAIL=voice@4s plays a call in
@@ -27,13 +31,13 @@ talk: $(VENV)/demo-installed
 
 test: $(VENV)/dev-installed
 	$(BIN)/python -m bargein models --fetch
-	$(BIN)/python -m pytest tests -m "not proof" -n 2 --dist loadfile
+	$(BIN)/python -m pytest tests -m "not proof" -n $(WORKERS) --dist loadfile
 
 # What takes long: the browser, terminals, any conversation, processes that are killed, mutations, the
 # local model.  What measures by the clock comes last, one after the other.
 proofs: $(VENV)/dev-installed
 	$(BIN)/python -m bargein models --fetch
-	$(BIN)/python -m pytest tests -m "proof and not alone" -n 2 --dist loadfile
+	$(BIN)/python -m pytest tests -m "proof and not alone" -n $(WORKERS) --dist loadfile
 	$(BIN)/python -m pytest tests -m alone
 
 # Whisper's int8 arithmetic gives other numbers on another processor; so one machine plays two more.
@@ -50,7 +54,7 @@ oldest: $(VENV)/dev-installed
 	rm -rf build/oldest
 	$(BIN)/python -m pip install --quiet --no-deps --target build/oldest websockets==13.1
 	PYTHONPATH=$(CURDIR)/build/oldest $(BIN)/python -m pytest tests/bridge/websocket \
-	    tests/bridge/server tests/bridge/test_client.py -m "not proof" -n 2 --dist loadfile
+	    tests/bridge/server tests/bridge/test_client.py -m "not proof" -n $(WORKERS) --dist loadfile
 
 # The core on the oldest and the newest Python that this machine has.
 pythons: $(VENV)/dev-installed
