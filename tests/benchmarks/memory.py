@@ -13,7 +13,7 @@ import tracemalloc
 import trio
 
 from ._measure import Row, Size
-from ._process import resident_bytes, run_python
+from ._process import logs_to_nowhere, resident_bytes, run_python
 from ._talk import BEGINNING_S, Line, begins_at_s, hold
 
 WARM_CALLS = 20
@@ -93,4 +93,6 @@ if __name__ == "__main__":
     _side, _state, _calls, _meter, _seconds = sys.argv[1:]
     if _meter == "tracemalloc":
         tracemalloc.start()
-    print(trio.run(_bytes_per_call, _side, _state, int(_calls), _meter, float(_seconds)))
+    with logs_to_nowhere():
+        _used = trio.run(_bytes_per_call, _side, _state, int(_calls), _meter, float(_seconds))
+    print(_used)

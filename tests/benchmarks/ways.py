@@ -1,8 +1,8 @@
 """Load 12: how many calls of our functions an action needs, counted in the server.
 
-A count is the same on any machine at any load. A caller in another thread talks with a server over
-a real socket; every call into our own files is recorded in the server's thread, with its depth.
-Fake engines replace the models, so nothing of theirs is counted.
+A count is the same on any machine that keeps up with real time. A caller in another thread talks
+with a server over a real socket; every call into our own files is recorded in the server's thread,
+with its depth. Fake engines replace the models, so nothing of theirs is counted.
 """
 
 from __future__ import annotations
