@@ -152,7 +152,7 @@ class Call:
             background_requested=self.control.move_run,
             describe_interruption=self._describe_interruption,
         )
-        self._chain_check = ChainCheck(router, context.floor.has_agent)
+        self._chain_check = ChainCheck(router, context.floor)
         HistoryListener(context, self.speaking)
         Handoff(context, self.questions, self.speaking.turn_of, self.control.floor_moved)
         Goodbye(context, self.speaking, self.end)

@@ -2,17 +2,17 @@
 
 Chains are checked when the call starts, after the first step of ``answer``; those written later are
 checked when they are first triggered.  Only the agent with the floor is checked: ears, voices and
-agents in the background need neither rules nor a listener.
+agents in the background need neither rules nor a listener.  Of other agents that answer the caller,
+the log says when the call starts that they are not heard.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import structlog
 
 from bargein.routes import Message, Route, Router
 
+from ._floor import Floor
 from .events import (
     CallStarted,
     CustomReceived,
@@ -41,27 +41,40 @@ NOTHING_CUTS_IT = (
     "emergency stop should, .interrupt_on(EmergencyStop)"
 )
 
+NOT_HEARD = (
+    "the caller hears the first agent of a call; call.hand_over(name) lets them hear another one"
+)
+
 
 class ChainCheck:
     """Checks the chains of one call."""
 
-    __slots__ = ("_is_heard", "_router", "_seen")
+    __slots__ = ("_floor", "_router", "_seen")
 
-    def __init__(self, router: Router, is_heard: Callable[[str], bool]) -> None:
+    def __init__(self, router: Router, floor: Floor) -> None:
         """Check the chains of a router.
 
         Args:
             router: The call's.
-            is_heard: Whether a source is the agent with the floor.
+            floor: Says who the agents are, and which of them is heard.
         """
         self._router = router
-        self._is_heard = is_heard
+        self._floor = floor
         self._seen: set[Route] = set()
         router.observe(CallStarted, self._check_all)
 
     def _check_all(self, _: Message) -> None:
         for runtime in self._router.routes:
             self._check(runtime.route)
+        agents = [agent for agent in self._floor.agents if self._answers_unheard(agent)]
+        if agents:
+            log.info("agents_not_heard", agents=agents, hint=NOT_HEARD)
+
+    def _answers_unheard(self, agent: str) -> bool:
+        routes = (runtime.route for runtime in self._router.routes)
+        return not self._floor.has_agent(agent) and any(
+            route.source == agent and route.answers and _begins_answer(route) for route in routes
+        )
 
     def run_started(self, route: Route) -> None:
         """Check the chain of a run, unless it was checked before."""
@@ -69,7 +82,7 @@ class ChainCheck:
             self._check(route)
 
     def _check(self, route: Route) -> None:
-        if route in self._seen or not self._is_heard(route.source):
+        if route in self._seen or not self._floor.has_agent(route.source):
             return
         self._seen.add(route)
         if route.goes_nowhere:

@@ -195,3 +195,18 @@ async def test_an_agent_is_looked_at_once_it_has_the_floor(logs, autojump_clock)
         await caller.quiet()
     told = [entry["event"] for entry in logs if entry["event"].startswith("chain_")]
     assert told == ["chain_cannot_be_interrupted"]
+
+
+async def test_agents_that_answer_unheard_are_named(autojump_clock, logs):
+    """Two nodes that answer are no mistake, but the caller hears one of them."""
+
+    async def answer(call: Call) -> None:
+        for name in ("desk", "expert", "night"):
+            usual(call.bridge(name=name)).broadcast()
+        call.bridge(name="silent")
+
+    async with open_call(answer):
+        await trio.sleep(0.1)
+    (told,) = [entry for entry in logs if entry["event"] == "agents_not_heard"]
+    assert (told["log_level"], told["agents"]) == ("info", ["expert", "night"])
+    assert "call.hand_over(name)" in told["hint"]
