@@ -152,7 +152,7 @@ def test_pictures_show_the_goals_and_the_replays_that_missed(tmp_path: Path) -> 
     ]
     assert "100 % (≤ 3)" in texts[0]
     assert {"ann <1>", "It & so", "interruption: min_words", "4 s"} <= set(texts[1])
-    assert texts[2][0] == "orders-noise: 1 replays that missed"
+    assert texts[2][0] == "orders-noise: 1 replay that missed"
 
 
 def test_labels_of_pictures_do_not_meet(tmp_path: Path) -> None:

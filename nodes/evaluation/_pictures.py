@@ -45,7 +45,8 @@ def draw(rows: Sequence[Row], replays: Sequence[Mapping[str, Any]], out: Path) -
         name = "-".join(filter(None, (facts["kind"], facts.get("condition", ""))))
         kinds.setdefault(name, []).append(facts)
     for name, missed in kinds.items():
-        title = f"{name}: {len(missed)} replays that missed"
+        noun = "replay" if len(missed) == 1 else "replays"
+        title = f"{name}: {len(missed)} {noun} that missed"
         pictures[name] = _lanes(title, missed[:MOST_LANES])
     files = []
     for name, svg in pictures.items():
