@@ -47,6 +47,7 @@ export class HandleView {
     byId("redirect").addEventListener("click", on.redirect);
     byId("background").addEventListener("click", () => on.use("background"));
     byId("cancel").addEventListener("click", () => on.use(this.#view.cancels));
+    byId("end-jobs").addEventListener("click", () => on.use(this.#view.endsJobs));
     byId("steps-toggle").addEventListener("click", () => this.#toggleSteps());
     // The transcript ends above the elements that float over the dock, so that they cover no words.
     new ResizeObserver(() => this.#makeRoom()).observe(byId("float"));
@@ -66,6 +67,7 @@ export class HandleView {
     this.#offersAll = isFull(view);
     byId("jobs").hidden = view.backgrounded === 0;
     text("jobs", view.backgrounded === 1 ? "1 job in the background" : `${view.backgrounded} jobs in the background`);
+    this.#reveal(byId("end-jobs"), view.endsJobs !== null);
     this.#tick();
     clearInterval(this.#timer);
     if (view.shown) this.#timer = setInterval(() => this.#tick(), TICK_MS);

@@ -212,6 +212,13 @@ export class Handle {
     return this.#state === "stopping" || hasGrace ? "emergency_stop" : "cancel";
   }
 
+  /** What ends the background jobs: a cancel spares tools that are to continue; null for nothing. */
+  #endsJobs() {
+    const { verbs = {}, backgrounded = 0 } = this.#now ?? {};
+    if (this.#over || this.#isShown() || backgrounded === 0) return null;
+    return ["cancel", "emergency_stop"].find((verb) => verbs[verb]?.possible) ?? null;
+  }
+
   #isShown() {
     return !this.#over && (this.isWorking || this.#stillRunning().length > 0 || this.#pending.size > 0);
   }
@@ -243,6 +250,7 @@ export class Handle {
       pending: [...this.#pending.values()].at(-1) ?? null,
       still: this.#stillRunning(),
       backgrounded: this.#over ? 0 : (now?.backgrounded ?? 0),
+      endsJobs: this.#endsJobs(),
       armedUntil: shown ? this.#escapedAt + TWICE_MS : -Infinity,
     });
   }

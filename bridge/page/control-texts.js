@@ -135,12 +135,19 @@ export function capUse(cap, used, limit) {
   return `${used.toLocaleString("en")}/${limit.toLocaleString("en")}`;
 }
 
+const JOB_ENDS = {
+  timed_out: "took too long",
+  effect_unknown: "was stopped",
+  cancelled_before_effect: "was stopped",
+  not_started: "was stopped",
+};
+
 const EVENTS = {
   "agent.tool_call": ({ name }) => `The agent uses ${name}`,
   "agent.handoff": ({ target }) => `You now talk to ${target}`,
   "agent.dtmf": ({ button }) => `The agent wants to press ${button}`,
-  "agent.job_finished": ({ name, error }) =>
-    `${name} ${error ? "has failed" : "is done"}, in the background`,
+  "agent.job_finished": ({ name, error, outcome }) =>
+    `${name} ${error ? "has failed" : JOB_ENDS[outcome] ?? "is done"}, in the background`,
   "call.cap_warning": ({ which, used, limit }) =>
     `Near the limit: ${capName(which)} ${capUse(which, used, limit)}`,
   "call.turn_ended": ({ outcome, capped }) =>

@@ -206,6 +206,21 @@ def test_background(meet: Meet) -> None:
     answered(call, "Good evening")
 
 
+def test_work_in_the_background_is_ended(meet: Meet) -> None:
+    """A key beside its count does that, while the agent has nothing else to do."""
+    call = meet()
+    begin(call, "tool")
+    assert call.page.locator("#end-jobs").is_hidden()
+    call.page.keyboard.press("b")
+    call.wait(f"{STATE} === 'idle'")
+    call.page.click("#end-jobs")
+    call.wait("document.querySelector('#jobs').hidden")
+    call.wait("document.querySelector('#transcript').innerText.includes('desk was stopped')")
+    assert any(note.startswith("Cancelled. Stopped: ") for note in notes(call))
+    assert call.page.locator("#end-jobs").is_hidden()
+    answered(call, "Good evening")
+
+
 def test_esc_stops_only_what_is_said(meet: Meet) -> None:
     """One Esc silences the agent and cancels nothing more; a typed text is not lost by it."""
     call = meet("?raw=1&tap=1")
