@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, is_dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
@@ -116,7 +116,7 @@ def plan_of(
             if checks is None:
                 continue
             if isinstance(rule, Interrupt):
-                cut = runtime.rules.interrupter(rule)
+                cut = partial(runtime.rules.interrupt, rule)
                 cuts.append(guarded(runtime, rule.written, checks, cut))
             else:
                 gate = partial(runtime.rules.gate, rule)
@@ -138,6 +138,14 @@ def plan_of(
     if cuts and not triggers and not matching(in_a_hurry, cls):
         plan.rest = Plan((), observers, (), takers)
     return plan
+
+
+def interrupting(chains: Iterable[RouteRuntime]) -> Iterator[type]:
+    """Yield the event classes that interrupt rules of some chains name."""
+    for runtime in chains:
+        for rule in runtime.route.rules:
+            if isinstance(rule, Interrupt):
+                yield from rule.matcher.types or ()
 
 
 def guarded(

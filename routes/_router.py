@@ -31,6 +31,7 @@ from ._dispatch_plan import (
     Observer,
     Plan,
     hint_at_event,
+    interrupting,
     is_event,
     plan_of,
     publishable,
@@ -336,10 +337,15 @@ class Router(Aftermath):
             self._failing.call("sink_failed", sink, message)
 
     def _new_plan(self, cls: type) -> Plan:
-        if not self.closed:
-            chains, takers = self._chains.all, (self._before, self._first, self._sinks)
-            self._plans[cls] = plan_of(cls, chains, *takers)
-        return self._plans.get(cls, NOTHING)
+        if self.closed:
+            return NOTHING
+        chains, takers = self._chains.all, (self._before, self._first, self._sinks)
+        plan = self._plans[cls] = plan_of(cls, chains, *takers)
+        if plan.triggers:  # plan now what may cut the runs, so that no cut waits for its plan
+            for other in interrupting(chains):
+                if other not in self._plans:
+                    self._new_plan(other)
+        return plan
 
     def _refuse_deeper(self, message: Message) -> NoReturn:
         # Refuse everything else that is published within this publication; otherwise two chains

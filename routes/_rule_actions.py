@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from ._chain_failures import ChainFailures
@@ -18,7 +17,6 @@ from ._stage_results import Shape, shape_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error
 
-IDLE = ": nothing was running"
 ON_HOLD = "everything is held until hold_all() is taken back"
 
 
@@ -59,54 +57,40 @@ class RuleActions:
         self._queue = queue
         self._decisions = decisions
 
-    def interrupter(self, rule: Interrupt) -> Callable[[Message], None]:
-        """Return a function that cuts the runs that a rule may cut, for a matching message."""
-        router, runs, queue = self._router, self._runs, self._queue
-        is_plain = rule.condition is None and not rule.suspends
-
-        def interrupt(message: Message) -> None:
-            # The usual case comes first and asks nobody: no node stops before publish() returns.
-            has_cut = False
-            if is_plain and router.withholds is None and runs.on_hold is None and not queue.waiting:
-                for run in (*runs.active, *runs.delivered):
-                    if not run._protected and run.cut_unreported(message, rule):
-                        has_cut = True
-                if not (runs.active or runs.delivered):
-                    self._decisions.add(message, "idle", f"{rule.written}{IDLE}")
-                    return
-            if not has_cut:
-                self._interrupt(rule, message)
-
-        return interrupt
-
-    def _interrupt(self, rule: Interrupt, message: Message) -> None:
+    def interrupt(self, rule: Interrupt, message: Message) -> None:
+        """Cut the runs that a rule may cut, for a matching message; the caller reports the cuts."""
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
-        runs, waiting = self._runs, self._queue.waiting
-        live = runs.live() if runs.active or runs.delivered else []
-        is_idle = not (live or waiting)
-        if not (is_idle and not rule.suspends):
-            if rule.condition is not None and not self._allows(rule, message):
-                return
-            if rule.suspends:
-                runs.suspend()
-                self._decisions.add(message, "suspended", rule.written)
-        if is_idle:
-            self._decisions.add(message, "idle", f"{rule.written}{IDLE}")
+        runs, queue = self._runs, self._queue
+        if (rule.condition is not None or rule.suspends) and not self._is_met(rule, message):
             return
-        if runs.on_hold is not None:
+        if runs.on_hold is not None and (runs.live() or queue.waiting):
             self._decisions.add(message, "gated", f"{rule.written}: {ON_HOLD}")
             return
-        if waiting and not (live and all(run._protected for run in live)):
-            self._queue.drop_all(rule.written)
-        spared = live
-        for run in live:
-            if not run._protected:
-                spared = []
-                run.cut_unreported(message, rule)
-        if spared:
+        has_cut = has_spared = False
+        for run in (*runs.active, *runs.delivered):
+            if run._protected:
+                has_spared = has_spared or not run.is_cut
+            elif run.cut_unreported(message, rule):
+                has_cut = True
+        if queue.waiting and (has_cut or not has_spared):
+            queue.drop_all(rule.written)
+        elif not has_cut and has_spared:
             why = f"{rule.written}: what is being said is not interruptible"
             self._decisions.add(message, "gated", why)
+        elif not has_cut:
+            self._decisions.add(message, "idle", f"{rule.written}: nothing was running")
+
+    def _is_met(self, rule: Interrupt, message: Message) -> bool:
+        """Return whether the condition of a rule holds; if so, suspend the chain if it says so."""
+        if not (rule.suspends or self._runs.live() or self._queue.waiting):
+            return True  # nothing to cut: no condition is asked
+        if rule.condition is not None and not self._allows(rule, message):
+            return False
+        if rule.suspends:
+            self._runs.suspend()
+            self._decisions.add(message, "suspended", rule.written)
+        return True
 
     def _allows(self, rule: Interrupt, message: Message) -> bool:
         """Return the verdict of a rule's condition; a condition that raises counts as true."""

@@ -1,5 +1,6 @@
 """What is done once a publication is over, and when: behind the clean-up of what it has cut."""
 
+import sys
 import threading
 from functools import partial
 from typing import Literal
@@ -467,3 +468,27 @@ def test_an_event_that_needs_no_validation_is_as_others_are():
         except ValueError:
             continue
         raise AssertionError("it was not refused")
+
+
+async def test_the_first_interrupt_of_a_conversation_is_as_short_as_the_next():
+    """What a cut needs is prepared when its run is triggered, so no node waits for that."""
+    called = []
+
+    def note(frame, event, arg):
+        if event == "call" and frame.f_globals.get("__name__", "").startswith("bargein.routes."):
+            called[-1].append(frame.f_code.co_name)
+
+    async with open_router() as router:
+        router.on(Go).interrupt_on(Stop).stream(sleep).broadcast()
+        for _ in range(2):
+            router.publish(Go())
+            await trio.testing.wait_all_tasks_blocked()
+            called.append([])
+            sys.setprofile(note)
+            try:
+                router.publish(Stop())
+            finally:
+                sys.setprofile(None)
+            await trio.testing.wait_all_tasks_blocked()
+    assert called[0] == called[1]
+    assert "publish" in called[0]
