@@ -64,8 +64,9 @@ log = structlog.get_logger()
 E = TypeVar("E")
 PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
 
-_NEVER_SENT = (UserAudio, AgentAudio, FixedText)
-"""Audio takes another way; a fixed text is a request of the call to itself."""
+_SENT_ELSEWHERE = (UserAudio, AgentAudio, AgentResponse, FixedText)
+"""Audio takes another way; text is sent by who knows whether the caller hears its agent; a fixed
+text is a request of the call to itself."""
 
 
 class Call:
@@ -122,7 +123,7 @@ class Call:
         self.work = context.work
         self.on_touch = context.on_touch
         # The first sink, so that the caller's side gets an event before its consequences.
-        router.add_sink(self._transport.send, unless=_NEVER_SENT, may_wait=True)
+        router.add_sink(self._transport.send, unless=_SENT_ELSEWHERE, may_wait=True)
         self.delivery = Delivery(context)
         self.speaking = Speaking(context, self._transport, self.delivery, self._interrupt)
         self.steps = StepKeeper(context, self.speaking.turn_of)

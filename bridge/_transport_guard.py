@@ -16,7 +16,6 @@ from bargein.routes.error_containment import Failures, as_error, text_of
 
 from ._transport import Transport
 from .control._call_feed import Subscription
-from .events import AgentResponse
 
 log = structlog.get_logger()
 
@@ -57,8 +56,6 @@ class TransportGuard:
 
     def send(self, message: Message) -> None:
         """Send an event to the caller's side and the watchers; never raises."""
-        if message.tag is None and type(message.event) is AgentResponse:
-            return  # text of an agent without the floor: nobody hears it
         try:  # _Guarded inlined, to save a call for each piece of an answer
             self._send(message)
         except BaseException as error:  # noqa: ASYNC103, BLE001 - foreign code: told, and the call goes on

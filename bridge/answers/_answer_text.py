@@ -6,6 +6,7 @@ A run that said something is held until its words were heard, so it stays interr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -50,12 +51,13 @@ class Texts:
 
     __slots__ = (
         "_answers", "_audio", "_floor", "_history", "_last", "_last_run", "_memory", "_playout",
-        "_router", "_told_chars", "_told_s", "_turns", "_untold",
+        "_router", "_send", "_told_chars", "_told_s", "_turns", "_untold",
     )  # fmt: skip
 
     def __init__(
         self,
         context: CallContext,
+        send: Callable[[Message], None],
         answers: Answers,
         turns: Turns,
         playout: Playout,
@@ -65,6 +67,7 @@ class Texts:
         self._floor = context.floor
         self._history = context.history
         self._audio = context.audio
+        self._send = send
         self._answers = answers
         self._turns = turns
         self._playout = playout
@@ -79,7 +82,8 @@ class Texts:
 
     def complete(self, turn: Turn) -> None:
         """Speak the text of a turn so far, without waiting for the rest of its clause."""
-        self.tell_heard()
+        if self._untold is not None:
+            self.tell_heard()
         self._last = None
         for utterance in turn.utterances:
             if not utterance.text_complete:
@@ -140,7 +144,8 @@ class Texts:
     def _response_passed(self, message: Message) -> None:
         utterance: Utterance | None = message.tag
         if utterance is None:
-            return
+            return  # text of an agent without the floor: nobody hears it
+        self._send(message)
         turn = utterance.turn
         if not self._audio:
             before = utterance.heard_chars
