@@ -372,8 +372,8 @@ class Speaking(AnswerAudio):
         if not self._context.audio:
             self._texts.tell_heard()
         self._playout.advance(trio.current_time())
-        self._background.run_cut(run)
         self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")
+        self._background.run_cut(run)
         for turn in self._turns:
             if turn.interruption is None and turn.descends_from(run):
                 self._cut_turn(turn, run.interruption)

@@ -329,14 +329,14 @@ class Playout:
             return
         now_s = trio.current_time()
         position_ms = utterance.position_ms(now_s)
-        sure_ms = utterance.sure_position_ms(now_s)
         utterance.cut(position_ms)
         self._utterances.remove(utterance)
         self._goes_on = False
         if utterance.went_by(utterance.play_number) and not self._given.is_recalled:
             self._transport.clear(utterance.play_number, reason)
+        utterance.drop_unsent()
         self._line_up(now_s)
-        self._hear(utterance, sure_ms)
+        self._hear(utterance, utterance.sure_position_ms(now_s))
         settles_s = min(now_s, self._given.recalled_at_s) + FLUSH_REPORT_S
         waits = utterance.is_reported and settles_s > now_s
         if waits:

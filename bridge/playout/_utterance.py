@@ -175,9 +175,12 @@ class Utterance(PlayedPosition):
         self.started = True
 
     def cut(self, position_ms: float) -> None:
-        """End it here, and drop its unsent audio."""
+        """End it here."""
         self.cut_at_ms = position_ms
         self.finished = True
+
+    def drop_unsent(self) -> None:
+        """Drop its audio that was not sent, or that is kept to be sent again."""
         self.waiting.clear()
         self.kept.clear()
 

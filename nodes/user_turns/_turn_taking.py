@@ -158,12 +158,17 @@ class _Taker:
         now_s, view = trio.current_time(), self._view()
         settings = self._settings.at(view) if self._settings.overlays else self._settings.base
         acts = self._core.decide(fact, now_s, view, settings)
-        user_speaks = not self._core.is_quiet
-        nudges = self._nudges.due(now_s, view, settings, user_speaks=user_speaks)
         for act in acts:
             self._do(act)
-        for event in nudges:
-            self._do(Publish(event))
+        # Nudges and log lines come last, so that no barge-in waits for them.
+        user_speaks = not self._core.is_quiet
+        due = self._nudges.due(now_s, view, settings, user_speaks=user_speaks)
+        nudges = [Publish(event) for event in due]
+        for act in nudges:
+            self._do(act)
+        for act in (*acts, *nudges):
+            if isinstance(act, Publish) and isinstance(act.event, TurnDecided):
+                _log_decision(act.event, act.words)
 
     def _do(self, act: Act) -> None:
         match act:
@@ -173,9 +178,7 @@ class _Taker:
                 self._bridge.release_speech(HOLD_REASON)
             case Failed(error=error):
                 self._bridge.report_error(error)
-            case Publish(event=event, words=words):
-                if isinstance(event, TurnDecided):
-                    _log_decision(event, words)
+            case Publish(event=event):
                 # The caller's actions are not the output of a run, so no interruption may drop
                 # them.
                 self._bridge.publish_detached(event)

@@ -482,6 +482,29 @@ async def test_every_decision_is_logged_with_its_values(autojump_clock):
     ]
 
 
+async def test_a_barge_in_does_not_wait_for_its_log_line(autojump_clock):
+    """The answer is cut first; what decided that is logged in the same step, with all the rest."""
+    logged_before = []
+
+    def logged() -> list[str]:
+        return [line["decision"] for line in logs if line["event"] == "turn_decided"]
+
+    async def answer(call: Call) -> None:
+        await calls()(call)
+        watch = call.bridge(name="watch").on(UserStartedSpeaking)
+        watch.map(lambda message: logged_before.append(logged()))
+
+    with capture_logs() as logs:
+        async with open_call(answer) as caller:
+            await says(caller, "where is my parcel", lasts_s=1.0)
+            await caller.at(3.0)
+            await says(caller, "stop")
+            await caller.quiet()
+    assert [len(caller.events(UserStartedSpeaking)), len(logged_before)] == [2, 2]
+    assert "interruption" not in logged_before[1]
+    assert logged().count("interruption") == 1
+
+
 async def test_what_was_heard_is_settled(autojump_clock):
     """Each final decision makes the ear start over."""
     async with open_call(calls()) as caller:
