@@ -123,19 +123,31 @@ class WorkRoom:
     def __len__(self) -> int:
         return len(self._works)
 
-    def add(self, work: Work) -> None:
-        """Add a tool that starts, or asks for permission."""
+    def add(self, work: Work, *, quietly: bool = False) -> None:
+        """Add a tool that starts, or asks for permission.
+
+        Args:
+            work: The tool.
+            quietly: Whether to announce nothing, because its start or its question will.
+        """
         if not self._works:
             self._on_busy(True)
         self._works[work] = None
-        self._on_change()
+        if not quietly:
+            self._on_change()
 
-    def remove(self, work: Work) -> None:
-        """Forget a tool that has its outcome."""
+    def remove(self, work: Work, *, quietly: bool = False) -> None:
+        """Forget a tool that has its outcome.
+
+        Args:
+            work: The tool; ignored if it is not here.
+            quietly: Whether to announce nothing, because the event that tells its result will.
+        """
         self._works.pop(work, None)
         if not self._works:
             self._on_busy(False)
-        self._on_change()
+        if not quietly:
+            self._on_change()
 
     def changed(self) -> None:
         """Announce that something about a tool changed."""

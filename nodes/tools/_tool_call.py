@@ -361,7 +361,7 @@ class RunningTool:
         self.final = self._as_result(settled)
         log.info("tool_settled", tool=self.name, id=self.id, outcome=settled.outcome,
                  ran_s=self.final.ran_s, error=settled.error)  # fmt: skip
-        self._call.work.remove(self)
+        self._call.work.remove(self, quietly=not self._has_moved)
         self.done.set()
         if self._has_moved:
             self._call.router.notify(self.on_settled or _tell_finished, self, self.final)
