@@ -321,7 +321,7 @@ def _cuts() -> list[list[Entered]]:
 def rows(size: Size) -> list[Row]:
     """Run the load."""
     with logs_to_nowhere():
-        cuts = [max(map(len, _cuts()[1:]))]  # the first one computes the plan
+        cuts = [max(map(len, _cuts()))]
         text, audio = _traced(_type, "text"), _traced(_talk, "audio")
         spoken = _traced(_talk, "audio", words_s=0.05)
     tools = list(map(_tool_way, text.marked[TOOL]))
@@ -332,9 +332,9 @@ def rows(size: Size) -> list[Row]:
     return [
         _row("an interrupt of a text call, to the clean-up", cuts, 15),
         _row("a text token, from the model to the wire", tokens, 46),
-        _row("a barge-in of a voice that lasts, to the cut", barge_ins, 120),
+        _row("a barge-in of a voice that lasts, to the cut", barge_ins, 119),
         _row("the same, decided by its words", by_words, None),
-        _row("a tool call, from what is asked to its result", tools, 300),
+        _row("a tool call, from what is asked to its result", tools, 297),
         _row("a frame of the caller", [min(frames)], 18),
         _row("one that completes a window", frames, 37),
     ]
