@@ -13,6 +13,7 @@ import structlog
 import trio
 
 from bargein.routes import Message, RouteDefinitionError
+from bargein.routes.annotations import signature_of
 from bargein.routes.error_containment import CONTAINED
 
 from ._call import Call
@@ -367,7 +368,7 @@ def _check_answer(answer: object) -> None:
             "pieces of an answer, and this function only declares what answers: call.converse(node)"
         )
     try:
-        inspect.signature(answer).bind(None)
+        signature_of(answer).bind(None)
     except TypeError as error:
         raise TypeError(f"{answer!r} must take one argument, the call: {error}") from None
 

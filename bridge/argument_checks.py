@@ -5,8 +5,9 @@ Each error is one sentence that names the class, the argument and the value.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection
+
+from bargein.routes.annotations import signature_of
 
 _PLAIN = {str: "a string", int: "a whole number"}
 
@@ -90,7 +91,7 @@ def check_takes(argument: str, value: object, *given: str) -> None:
     if not callable(value):
         raise TypeError(f"{wanted}, not {value!r}")
     try:
-        inspect.signature(value).bind(*given)
+        signature_of(value).bind(*given)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{wanted}; {value!r} does not: {error}") from None
 

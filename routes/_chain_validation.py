@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
-from inspect import get_annotations
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -17,6 +16,7 @@ from ._errors import RouteDefinitionError
 from ._events import _registered, alias_of, classes_matching
 from ._message import Message
 from ._signatures import fit, needs_plain_function
+from .annotations import own_annotations
 
 Predicate = Callable[[Message], Any]
 Spec = type | str | Predicate
@@ -134,7 +134,7 @@ def _field_types(cls: type) -> dict[str, Any]:
         hints = get_type_hints(cls)
     except NameError:
         # A name is imported only for type checkers: the fields are known, but not their types.
-        hints = {name: Any for base in reversed(cls.__mro__) for name in get_annotations(base)}
+        hints = {name: Any for base in reversed(cls.__mro__) for name in own_annotations(base)}
     if is_dataclass(cls):
         return {field.name: hints[field.name] for field in fields(cls)}
     return hints

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from inspect import get_annotations
 from typing import Any, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
 
 from ._errors import RouteDefinitionError
+from .annotations import own_annotations
 
 E = TypeVar("E")
 M = TypeVar("M", bound=BaseModel)
@@ -122,11 +122,11 @@ def _find_alias(cls: type) -> str:
     fields = getattr(cls, "model_fields", None)
     if fields and "type" in fields and isinstance(fields["type"].default, str):
         # A subclass without its own tag is named after itself, not after its parent.
-        if "type" in get_annotations(cls):
+        if "type" in own_annotations(cls):
             return str(fields["type"].default)
     else:
         own = cls.__dict__.get("type")
-        if not isinstance(own, str) and "type" in get_annotations(cls):
+        if not isinstance(own, str) and "type" in own_annotations(cls):
             # A slotted dataclass has a descriptor where its default was.
             own = getattr(getattr(cls, "__dataclass_fields__", {}).get("type"), "default", None)
         if isinstance(own, str):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._errors import RouteDefinitionError
+from .annotations import signature_of
 
 
 def name_of(fn: object) -> str:
@@ -98,7 +99,7 @@ def fit(fn: Callable[..., Any], most: int, where: str, takes: str) -> Callable[.
         RouteDefinitionError: It requires more arguments, or keyword arguments.
     """
     try:
-        parameters = inspect.signature(fn).parameters.values()
+        parameters = signature_of(fn).parameters.values()
     except (TypeError, ValueError):
         return fn  # a builtin without a signature must take them all
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -106,8 +107,7 @@ def fit(fn: Callable[..., Any], most: int, where: str, takes: str) -> Callable[.
     forced = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
     if required > most or forced:
         raise RouteDefinitionError(
-            f"{where}: {name_of(fn)}{inspect.signature(fn)} cannot be called here; "
-            f"it may take {takes}"
+            f"{where}: {name_of(fn)}{signature_of(fn)} cannot be called here; it may take {takes}"
         )
     if any(p.kind is p.VAR_POSITIONAL for p in parameters) or len(positional) >= most:
         return fn
