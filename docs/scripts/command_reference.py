@@ -32,13 +32,15 @@ VARIABLES = {
     "OPENAI_BASE_URL": "`OpenAIChat`: the address of the endpoint, unless your code names one",
     "ASSEMBLYAI_API_KEY": "`AssemblyAIEar`: the key, unless your code gives one",
     "CARTESIA_API_KEY": "`CartesiaEar` and `CartesiaVoice`: the key, unless your code gives one",
-    "DEEPGRAM_API_KEY": "`DeepgramFlux` and `DeepgramNova`: the key, unless your code gives one",
+    "DEEPGRAM_API_KEY": "`DeepgramFlux`, `DeepgramNova` and `DeepgramVoice`: the key, unless your "
+    "code gives one",
     "ELEVENLABS_API_KEY": "`ElevenLabsEar` and `ElevenLabsVoice`: the key, unless your code gives "
     "one",
     "ANTHROPIC_API_KEY": "`AnthropicChat`: the key, unless your code gives one",
     "ANTHROPIC_BASE_URL": "`AnthropicChat`: where the endpoint is, unless your code says so",
     "ANTHROPIC_MODEL": "`AnthropicChat`: the model, unless your code names one",
-    "OPENAI_API_KEY": "`OpenAIChat`: the bearer token, unless your code gives one",
+    "OPENAI_API_KEY": "`OpenAIChat`, `OpenAIEar`, `OpenAIVoice` and `OpenAIRealtime`: the key, "
+    "unless your code gives one",
     "HTTPS_PROXY": "`open_websocket`, unless `proxy=` names one: the proxy for `wss://` addresses",
     "HTTP_PROXY": "`open_websocket`: the proxy for `ws://` addresses",
     "ALL_PROXY": "`open_websocket`: the proxy for all other addresses",
@@ -174,7 +176,7 @@ def _value(action: argparse.Action) -> str:
 
 def _help(action: argparse.Action) -> str:
     shown = action.help or ""
-    if action.choices and "%(default)" not in shown:
+    if action.choices and action.default is not None and "%(default)" not in shown:
         shown = f"{shown} ({action.default})".strip()
     return shown % {"default": action.default, "dest": action.dest, "prog": "bargein"}
 

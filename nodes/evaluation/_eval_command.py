@@ -74,9 +74,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="how many recordings of each kind to play (%(default)s)")  # fmt: skip
     parser.add_argument("--seed", type=int, default=7,
                         help="the seed that chooses them (%(default)s)")  # fmt: skip
-    parser.add_argument("--only", action="append", choices=NAMES, metavar="ROWS",
-                        help=f"measure only this, of {', '.join(NAMES)}; repeat it for more"
-                        )  # fmt: skip
+    parser.add_argument("--only", action="append", choices=NAMES,
+                        help="measure only these rows; repeat it for more")  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("eval-out"), metavar="DIR",
                         help="the folder for the pictures (%(default)s)")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to a file")
