@@ -241,7 +241,7 @@ class App:
                 budgets=self.budgets,
             ) as call,
         ):
-            await self._begin_call(call, transport)
+            await self._start_call(call, transport)
             memory.follow(call)
             yield call
 
@@ -293,7 +293,7 @@ class App:
             return nullcontext(_Memory(History(), name))
         return _open_saved(self.conversations, name)
 
-    async def _begin_call(self, call: Call, transport: Transport) -> None:
+    async def _start_call(self, call: Call, transport: Transport) -> None:
         if transport.audio and self.speech is not None:
             self.speech.attach(call)
         if transport.audio and self.not_understood:

@@ -79,7 +79,7 @@ class CallContext:
         """Set the function that updates the state whenever it is touched."""
         self._update = update
 
-    def look_when(self, waits: Callable[[], object], look: Callable[[], None]) -> None:
+    def call_while(self, waits: Callable[[], object], look: Callable[[], None]) -> None:
         """Call a function after each update of the state, while something waits."""
         self._looks.append((waits, look))
 

@@ -29,7 +29,7 @@ class ErrorListeners:
         """
         self._router = router
         self._on_error = on_error
-        router.listen(failed=self.tell_failure, caught=self.show)
+        router.listen(failed=self.report_failure, caught=self.show)
 
     def show(self, error: Exception) -> None:
         """Report an error to the listeners, with advice what to do."""
@@ -41,7 +41,7 @@ class ErrorListeners:
             except Exception:  # do not report it to the same listener: that would never end
                 log.exception("error_listener_failed")
 
-    def tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
+    def report_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
         """Report to the caller's side that a stage of a chain failed."""
         if _comes_of_an_error(run or current_run()):
             return  # a failing route on AgentError would trigger itself for ever

@@ -61,7 +61,7 @@ class _Request:
         """Queue it, and keep the runs that requested it interruptible."""
         self.message, self.held = message, tuple(lineage(message.run))
         for run in self.held:
-            run.hold()
+            run.keep()
 
     def stop_waiting(self) -> bool:
         """Leave the queue, and return whether it should still be executed."""

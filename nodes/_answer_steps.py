@@ -48,7 +48,7 @@ class AnswerSteps:
         self._context = context
         self._history = history
         self._last_asked = last_asked
-        self.begin_anew()
+        self.restart()
         self._ids: set[str] = set()
         self._asked: list[ChatMessage] = []
         self._steps: list[Entry] = []
@@ -56,7 +56,7 @@ class AnswerSteps:
         self._turn = 0
         """Each step gets its own turn number, so that its words and tool calls stay in order."""
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Take a snapshot of the conversation as what came before the answer."""
         self._before = self._context.copy()
         self._seen = len(self._before)
@@ -67,7 +67,7 @@ class AnswerSteps:
         """The newest user words or job result that the model has seen."""
 
     def messages(self, messages: Messages) -> list[ChatMessage]:
-        self._take_results()
+        self._add_results()
         before = messages(self._before)
         self._asked = before
         return [*before, *as_chat(self._steps, note_tag=self._context.note_tag)]
@@ -89,7 +89,7 @@ class AnswerSteps:
         note = NoteEntry(now_s, GO_ON)
         return [*asked, *as_chat([said, note], note_tag=self._context.note_tag)]
 
-    def _take_results(self) -> None:
+    def _add_results(self) -> None:
         """Add results that have arrived since to the tool calls of earlier turns."""
         if self._waits_for_results:
             before = self._before.entries

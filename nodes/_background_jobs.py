@@ -132,7 +132,7 @@ class Jobs:
     @property
     def all(self) -> tuple[Job, ...]:
         """The jobs so far, in the order in which they moved to the background."""
-        self._look_for_turns()
+        self._find_moved_turns()
         return tuple(self._jobs.values())
 
     def watch(self, running: RunningTool, meter: Meter) -> None:
@@ -146,7 +146,7 @@ class Jobs:
         running, meter = self._watched.pop(result.id, (None, None))
         if running is None or meter is None or result.outcome != "backgrounded":
             return
-        meter.go_on_as_job(self._caps)
+        meter.continue_as_job(self._caps)
         job = self._jobs[running.id] = Job(running, self._caps, meter.snapshot)
         log.info("job_begun", job=job.id, tool=job.name)
         if self._caps.wall_s is not None:
@@ -155,9 +155,9 @@ class Jobs:
 
     def _turn_ended(self, message: Message) -> None:
         if message.event.outcome == "backgrounded":
-            self._look_for_turns()
+            self._find_moved_turns()
 
-    def _look_for_turns(self) -> None:
+    def _find_moved_turns(self) -> None:
         """Make jobs of the node's turns that were moved to the background."""
         for work in self._call.work.jobs:
             if not isinstance(work, BackgroundTurn) or work.name != self._source:

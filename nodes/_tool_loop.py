@@ -191,7 +191,7 @@ class ToolLoop:
         with trio.move_on_after(UNWIND_S):
             for work in cut:
                 await work.done.wait()
-        self._story.begin_anew()
+        self._story.restart()
 
     async def _may_go_on(self) -> bool:
         """Wait while the answer is paused; return whether it may continue."""
@@ -223,7 +223,7 @@ class ToolLoop:
                             yield event
                     model = None
                 except AnswerBrokenOffError as broken:
-                    messages = self._go_on_after(broken, asked)
+                    messages = self._continue_after(broken, asked)
                     model = broken.next_model
         self._model_ended("done")
 
@@ -264,7 +264,7 @@ class ToolLoop:
             self._show("text")
         return AgentResponse(content=text)
 
-    def _go_on_after(
+    def _continue_after(
         self, broken: AnswerBrokenOffError, asked: list[ChatMessage]
     ) -> list[ChatMessage]:
         """Return the messages for the model that takes over from one that failed.

@@ -47,14 +47,14 @@ class ChainKeeper:
             (chain.route if old is instead_of else old): (chain if old is instead_of else kept)
             for old, kept in self._at_work.items()
         }
-        self._take_away(replaced)
+        self._retire(replaced)
 
     def remove(self, source: str) -> None:
         """Remove the chains of a bridge: they start no more runs."""
         for route in [route for route in self._at_work if route.source == source]:
-            self._take_away(self._at_work.pop(route))
+            self._retire(self._at_work.pop(route))
 
-    def _take_away(self, chain: RouteRuntime) -> None:
+    def _retire(self, chain: RouteRuntime) -> None:
         chain.forget()
         if chain.runs:
             self._retired[chain] = None  # its rules apply until its last run has ended

@@ -64,7 +64,7 @@ class AlarmClock:
             heappush(self._heap, (at_s, next(self._entries), sleeper))
             if len(self._heap) > self._entries_allowed:
                 self._clear_up()
-        self._look_in_time()
+        self._move_deadline()
 
     def forget(self, sleeper: Sleeper) -> None:
         """Never wake a sleeper again, and drop every reference to it."""
@@ -87,7 +87,7 @@ class AlarmClock:
         heapify(self._heap)
         self._entries_allowed = max(SPARE_ENTRIES, 2 * len(self._heap))
 
-    def _look_in_time(self) -> None:
+    def _move_deadline(self) -> None:
         next_s = self._next_s()
         if next_s != self._looks_at_s:
             # Unlike waking the task, moving the deadline takes no scheduler step, so putting off
@@ -110,7 +110,7 @@ class AlarmClock:
             now_s = trio.current_time()
             for sleeper in self._due(now_s):
                 sleeper.wake(now_s)
-            self._look_in_time()
+            self._move_deadline()
 
     async def _sleep(self) -> None:
         """Sleep until the deadline, or until there is something to call in the next step."""

@@ -34,7 +34,7 @@ class Alarms:
         self._waiting: dict[object, tuple[float, Callable[[], None]]] = {}
         self._is_closed = False
 
-    def put(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
+    def set(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
         """Call a function at a time; this replaces the alarm that the key had."""
         if self._is_closed:
             return
@@ -45,7 +45,7 @@ class Alarms:
         elif before is not None and before[0] == self.wakes_at_s:
             self._clock.set(self, self._next_s())
 
-    def take_away(self, key: object) -> None:
+    def cancel(self, key: object) -> None:
         """Forget an alarm, if there is one."""
         self._waiting.pop(key, None)  # the clock stays set: usually there are others
 

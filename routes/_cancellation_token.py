@@ -97,17 +97,17 @@ class InterruptToken:
         """Ask the work to continue in the background; a request to stop still wins."""
         with self._lock:
             on_background, self._on_background = self._on_background, None
-        self.tell_background()
+        self.notify_background()
         if on_background is not None and not self._requested:
             on_background()
 
-    def tell_background(self) -> None:
+    def notify_background(self) -> None:
         """Mark the work as moved to the background; called by the code that moved it."""
         with self._lock:
             self._background = True
             children = list(self._children)
         for child in children:
-            child.tell_background()
+            child.notify_background()
 
     def throw_if_requested(self) -> None:
         """Raise if the work was asked to stop.

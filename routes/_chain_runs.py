@@ -12,12 +12,12 @@ class ChainRuns:
         active: Those that take a place: running, or cut and not unwound yet.
         delivered: Those that have ended but can still be cut, because output is outstanding.
         aside: Those in the background, which no rule reaches.
-        on_hold: Those that ``hold_all()`` paused, each with whether it was paused before; ``None``
-            outside of a ``hold_all()``.
+        all_paused: Those that ``pause_all()`` paused, each with whether it was paused before;
+            ``None`` outside of a ``pause_all()``.
         suspended: Whether a rule keeps the chain from starting runs.
     """
 
-    __slots__ = ("_places", "active", "aside", "delivered", "on_hold", "suspended")
+    __slots__ = ("_places", "active", "all_paused", "aside", "delivered", "suspended")
 
     def __init__(self, places: float) -> None:
         """Start without runs.
@@ -29,7 +29,7 @@ class ChainRuns:
         self.active: dict[Run, None] = {}
         self.delivered: dict[Run, None] = {}
         self.aside: dict[Run, None] = {}
-        self.on_hold: list[tuple[Run, bool]] | None = None
+        self.all_paused: list[tuple[Run, bool]] | None = None
         self.suspended = False
 
     @property
@@ -40,7 +40,7 @@ class ChainRuns:
     @property
     def has_place(self) -> bool:
         """Whether one more run may start."""
-        return len(self.active) < self._places and not self.suspended and self.on_hold is None
+        return len(self.active) < self._places and not self.suspended and self.all_paused is None
 
     def live(self) -> list[Run]:
         """Return the runs that can still be cut, without those in the background."""
@@ -62,7 +62,7 @@ class ChainRuns:
         if run not in self.active:
             return False
         del self.active[run]
-        if run._holds and not run.is_cut:
+        if run._keeps and not run.is_cut:
             self.delivered[run] = None
         return True
 
@@ -92,16 +92,16 @@ class ChainRuns:
         was_suspended, self.suspended = self.suspended, False
         return was_suspended
 
-    def hold_all(self) -> None:
-        """Pause every run in place, regardless of rules, until ``go_on()``."""
-        if self.on_hold is None:
-            self.on_hold = [(run, run.is_paused) for run in self.live()]
-            for run, _ in self.on_hold:
+    def pause_all(self) -> None:
+        """Pause every run in place, regardless of rules, until ``resume_all()``."""
+        if self.all_paused is None:
+            self.all_paused = [(run, run.is_paused) for run in self.live()]
+            for run, _ in self.all_paused:
                 run.pause()
 
-    def go_on(self) -> None:
-        """Resume the runs that ``hold_all()`` paused; those that were paused before stay paused."""
-        held, self.on_hold = self.on_hold or [], None
-        for run, was_paused in held:
+    def resume_all(self) -> None:
+        """Resume the runs that ``pause_all()`` paused; others that were paused stay paused."""
+        paused, self.all_paused = self.all_paused or [], None
+        for run, was_paused in paused:
             if not was_paused:
                 run.resume()

@@ -147,7 +147,7 @@ class RouteRuntime:
             self._decisions.add(message, "gated", "suspended")
             self._statistics.dropped += 1
             return
-        if runs.on_hold is not None:
+        if runs.all_paused is not None:
             self._enqueue(message)
             return
         if overlap == "restart":
@@ -375,7 +375,7 @@ class RouteRuntime:
 
     def is_cut_by(self, event_class: type) -> bool:
         """Whether a rule would cut runs for some event of this class, published now."""
-        if self._runs.on_hold is None:
+        if self._runs.all_paused is None:
             for rule in self.route.rules:
                 if isinstance(rule, Interrupt) and rule.matcher.for_class(event_class) is not None:
                     return True
@@ -392,13 +392,13 @@ class RouteRuntime:
         cuts = (rule for rule in self.route.rules if isinstance(rule, Interrupt))
         return next((rule for rule in cuts if rule.matches(cause)), self.notified)
 
-    def hold_all(self) -> None:
-        """Pause every run in place, ignoring rules, and start no more until ``go_on()``."""
-        self._runs.hold_all()
+    def pause_all(self) -> None:
+        """Pause every run in place, ignoring rules, and start no more until ``resume_all()``."""
+        self._runs.pause_all()
 
-    def go_on(self) -> None:
-        """Resume the runs that ``hold_all()`` paused, and start queued ones."""
-        self._runs.go_on()
+    def resume_all(self) -> None:
+        """Resume the runs that ``pause_all()`` paused, and start queued ones."""
+        self._runs.resume_all()
         self.start_waiting()
 
     def ask_for_background(self, run: Run) -> None:
@@ -451,7 +451,7 @@ class RouteRuntime:
             until_s = run.cut_at_s + self._router.unwind_s
             self._router.call_at(run, until_s, partial(self.abandon, run, "unwinding"))
 
-    def was_held(self, run: Run) -> None:
+    def was_kept(self, run: Run) -> None:
         """Keep a run that has finished interruptible."""
         self._runs.keep_delivered(run)
 

@@ -82,7 +82,7 @@ class Listeners:
             exc_info=error,
         )
 
-    def tell_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
+    def report_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
         """Call the listener for failures."""
         self.is_telling = True
         try:

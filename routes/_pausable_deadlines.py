@@ -15,7 +15,7 @@ class Clock:
     def stand(self) -> None:
         """Stop counting."""
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Resume counting the time that is left."""
 
 
@@ -33,7 +33,7 @@ class Deadline(Clock):
         """Set the deadline to seconds from now; infinity disarms it."""
         self._left_s = limit_s
         if not self._stands:
-            self.go_on()
+            self.resume()
 
     def stand(self) -> None:
         """Stop counting."""
@@ -41,7 +41,7 @@ class Deadline(Clock):
         self._stands = True
         self.scope.deadline = math.inf
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Resume counting the time that is left."""
         self._stands = False
         self.scope.deadline = trio.current_time() + self._left_s

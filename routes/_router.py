@@ -105,8 +105,8 @@ class Router(Aftermath):
         self._runs = 0
         self._now_s = trio.lowlevel.current_clock().current_time  # two calls fewer for each message
         self._alarms = Alarms(nursery, self._call_alarm)
-        self.call_at = self._alarms.put  # bound directly: each cut sets an alarm
-        self.forget = self._alarms.take_away
+        self.call_at = self._alarms.set  # bound directly: each cut sets an alarm
+        self.forget = self._alarms.cancel
 
     # --- declaring ----------------------------------------------------------------------------
 
@@ -429,24 +429,24 @@ class Router(Aftermath):
         listeners.log_failure(route, stage, error)
         if listeners.is_telling:
             return  # the listener for failures caused this one: only log it
-        tell = partial(listeners.tell_failure, run, route, stage, error)
+        tell = partial(listeners.report_failure, run, route, stage, error)
         if self._depth_limit:
             tell()
         else:
             self.call_after(tell)
 
-    def hold_all(self, source: str) -> None:
+    def pause_all(self, source: str) -> None:
         """Pause every run of a source in place, regardless of rules, and start no more.
 
         Triggers that arrive meanwhile are queued.  Chains with only sync stages still work.
         """
         for runtime in self._chains.of(source):
-            runtime.hold_all()
+            runtime.pause_all()
 
-    def go_on(self, source: str) -> None:
-        """Resume the runs that ``hold_all()`` paused, and start queued ones."""
+    def resume_all(self, source: str) -> None:
+        """Resume the runs that ``pause_all()`` paused, and start queued ones."""
         for runtime in self._chains.of(source):
-            runtime.go_on()
+            runtime.resume_all()
 
     def waiting(self, source: str) -> list[Message]:
         """Return the queued triggers of a bridge's chains, in order."""

@@ -17,7 +17,7 @@ from ._stage_results import Shape, shape_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error
 
-ON_HOLD = "everything is held until hold_all() is taken back"
+ALL_PAUSED = "everything is paused until resume_all()"
 
 
 class RuledChain(Protocol):
@@ -64,8 +64,8 @@ class RuleActions:
         runs, queue = self._runs, self._queue
         if (rule.condition is not None or rule.suspends) and not self._is_met(rule, message):
             return
-        if runs.on_hold is not None and (runs.live() or queue.waiting):
-            self._decisions.add(message, "gated", f"{rule.written}: {ON_HOLD}")
+        if runs.all_paused is not None and (runs.live() or queue.waiting):
+            self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
             return
         has_cut = has_spared = False
         for run in (*runs.active, *runs.delivered):
@@ -114,8 +114,8 @@ class RuleActions:
         """Pause or resume the runs as a rule says, for a matching message."""
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
-        if self._runs.on_hold is not None:
-            self._decisions.add(message, "gated", f"{rule.written}: {ON_HOLD}")
+        if self._runs.all_paused is not None:
+            self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
             return
         awakes = rule.opens and self._runs.awake()
         touched = [

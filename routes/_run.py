@@ -22,7 +22,7 @@ class Run:
     """The work that one trigger of a route started; only the engine creates runs.
 
     A run has one cancel scope.  After its stages have finished, it stays interruptible while
-    somebody holds it because its output has not arrived yet.
+    somebody keeps it because its output has not arrived yet.
 
     Attributes:
         id: The number of the run within its router, from 1.
@@ -33,9 +33,9 @@ class Run:
     """
 
     __slots__ = (
-        "_blocked", "_chain", "_children", "_clocks", "_cut_by", "_finished", "_gate", "_holds",
-        "_interruption", "_nursery", "_protected", "_stages_over", "_stands", "_stop", "_task",
-        "_token", "_waits",
+        "_blocked", "_chain", "_children", "_clocks", "_cut_by", "_finished", "_gate",
+        "_interruption", "_keeps", "_nursery", "_protected", "_stages_over", "_stands", "_stop",
+        "_task", "_token", "_waits",
         "id", "is_aside", "is_cut", "outcome", "parent", "scope", "started_at_s",
         "trigger",
     )  # fmt: skip
@@ -58,7 +58,7 @@ class Run:
         self.is_aside = False
         self._cut_by: tuple[Message | None, CutRule | None, str, bool, float] | None = None
         self._interruption: Interruption | None = None
-        self._holds = 0
+        self._keeps = 0
         self._protected = 0
         self._gate: trio.Event | None = None
         self._blocked: list[Callable[[], Awaitable[None]]] | None = None
@@ -90,7 +90,7 @@ class Run:
     @property
     def is_settled(self) -> bool:
         """Whether it ended uncut, and all its output has arrived."""
-        return self.outcome is not None and not self._holds and not self.is_cut
+        return self.outcome is not None and not self._keeps and not self.is_cut
 
     @property
     def is_protected(self) -> bool:
@@ -145,7 +145,7 @@ class Run:
             if self.is_cut:
                 self._token.request()
             elif self.is_aside:
-                self._token.tell_background()
+                self._token.notify_background()
         return self._token
 
     def _move(self) -> None:
@@ -176,7 +176,7 @@ class Run:
     def cut_unreported(self, cause: Message | None, rule: CutRule | None, reason: str = "") -> bool:
         """Cut this run as ``cut()`` does, and leave ``report_in_time()`` to the caller."""
         runs = self.outcome is None
-        if self.is_cut or not (runs or self._holds):
+        if self.is_cut or not (runs or self._keeps):
             return False
         self.is_cut = True
         reason = reason or ("cut" if rule is None else rule.written)
@@ -272,7 +272,7 @@ class Run:
 
     def let_go(self) -> None:
         """Forget the trigger once nothing of this run can be cut any more."""
-        if self.outcome is not None and not self._holds and not self.is_cut:
+        if self.outcome is not None and not self._keeps and not self.is_cut:
             self.trigger = None
 
     def set_aside(self) -> None:
@@ -280,7 +280,7 @@ class Run:
         self.is_aside = True
         self._chain.set_aside(self)
         if self._token is not None:
-            self._token.tell_background()
+            self._token.notify_background()
 
     async def may_go_on(self) -> bool:
         """Wait while this run is paused; then return whether it should continue.
@@ -324,7 +324,7 @@ class Run:
         self._stands -= 1
         if not self._stands:
             for clock in self._clocks:
-                clock.go_on()
+                clock.resume()
 
     @property
     def stands_still(self) -> bool:
@@ -427,21 +427,21 @@ class Run:
             if self._is_ending:
                 raise
 
-    def hold(self) -> None:
+    def keep(self) -> None:
         """Keep this run interruptible until ``release()``, even after its stages have finished."""
-        self._holds += 1
-        self._chain.was_held(self)
+        self._keeps += 1
+        self._chain.was_kept(self)
 
     def release(self) -> None:
-        """Undo one ``hold()``.
+        """Undo one ``keep()``.
 
         Raises:
-            RuntimeError: Nobody holds it.
+            RuntimeError: Nobody keeps it.
         """
-        if not self._holds:
-            raise RuntimeError(f"{self!r} is not held; call hold() before release()")
-        self._holds -= 1
-        if not self._holds:
+        if not self._keeps:
+            raise RuntimeError(f"{self!r} is not kept; call keep() before release()")
+        self._keeps -= 1
+        if not self._keeps:
             self._chain.was_released(self)
 
     def protect(self) -> None:

@@ -85,7 +85,7 @@ class RunningChain(Protocol[R]):
         """Limit how long the chain waits for a run to unwind, if it still runs."""
         ...
 
-    def was_held(self, run: R) -> None:
+    def was_kept(self, run: R) -> None:
         """Keep a run that has finished interruptible."""
         ...
 

@@ -53,7 +53,7 @@ def _flow(
     pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
 ) -> Coroutine[Any, Any, None]:
     if pending is not None:
-        return _go_on(pipeline, run, pipeline.lead, pending)
+        return _finish_stage(pipeline, run, pipeline.lead, pending)
     if value is NOT_YET:
         value = run.trigger
     try:
@@ -98,14 +98,14 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
             else:
                 result = tail.push(value, run)
                 if type(result) is Pending:
-                    await _go_on(pipeline, run, tail, result)
+                    await _finish_stage(pipeline, run, tail, result)
             if run._blocked is not None:
                 await run._room()
             if task.custom_sleep_data is UNMOVED:
                 await run._breathe()
 
 
-async def _go_on(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> None:
+async def _finish_stage(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> None:
     """Await or iterate the result of a sync stage, and pass it to the stages that follow."""
     try:
         async with aclosing(spread(pending.value, lists=False)) as items:
@@ -125,7 +125,7 @@ async def _after_lead(
     pipeline: Pipeline, run: Run, steps: Any, result: Pending | Passed | None
 ) -> None:
     if type(result) is Pending:
-        await _go_on(pipeline, run, steps, result)
+        await _finish_stage(pipeline, run, steps, result)
     elif result is not None and steps is pipeline.lead and pipeline.head:
         await _flow(pipeline, run, result.value, None)
     await run._room()

@@ -69,10 +69,10 @@ class QueuedSink:
             if self.overflowed == 1:
                 log.warning("sink_overflow", sink=name_of(self.fn), waiting=len(queue))
             return
-        held = tuple(_lineage(message.run))
-        for run in held:  # its output has not arrived: it can be cut even after it has ended
-            run.hold()
-        queue.append((message, held))
+        kept = tuple(_lineage(message.run))
+        for run in kept:  # its output has not arrived: it can be cut even after it has ended
+            run.keep()
+        queue.append((message, kept))
         if len(queue) == 1:
             self._more.set()
         if len(queue) >= self.limit and message.run is not None:
@@ -88,12 +88,12 @@ class QueuedSink:
         queue = self._queue
         while True:
             while queue:
-                message, held = queue.popleft()
+                message, kept = queue.popleft()
                 if len(queue) == self.limit - 1:
                     self._room.set()
                     self._room = trio.Event()
                 is_stale = message.is_stale
-                for run in held:
+                for run in kept:
                     run.release()
                 if is_stale:
                     self.stale += 1

@@ -42,5 +42,5 @@ def test_every_name_of_the_token_has_its_row():
     table = PAGE.partition("## The token")[2].partition("## Receipts")[0]
     column = re.findall(r"^\|[^|]*\| `(?:await )?(\w+)[`(]", table, re.MULTILINE)
     public = {name for name in vars(InterruptToken) if not name.startswith("_")}
-    ours = public - {"is_forced", "tell_background"}  # told of elsewhere; for whoever moves a run
+    ours = public - {"is_forced", "notify_background"}  # told of elsewhere; for whoever moves a run
     assert {name for name in column if name != "InterruptToken"} == ours

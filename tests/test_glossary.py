@@ -110,23 +110,33 @@ def test_private_words_are_not_explained_into_the_glossary() -> None:
     assert not private & (explained() | set(words(PLAIN)))
 
 
-SAYS_NOTHING = re.compile(r"\bdef (_*(?:take|tell|look|begin))\(")
-"""Verbs that do not say what is done."""
+SAYS_NOTHING = re.compile(r"\bdef (_*(?:take|tell|look|put|begin|go_on)(?:_\w+)?)\(")
+"""Verbs that do not say what is done, alone or with an object."""
 
 OF_A_BUDGET_OR_QUEUE = {"playout/_playout_buffer.py": "take", "server/_limits.py": "take"}
 """Where a piece is taken from a queue, and a token from a bucket, as everywhere."""
 
 
-def test_a_function_says_what_it_does() -> None:
-    """No function is named only ``take``, ``tell``, ``look`` or ``begin``."""
-    folders = [ROOT / name for name in ("bridge", "nodes", "routes")]
-    found = {
+def functions(pattern: re.Pattern[str], *folders: str) -> set[tuple[str, str]]:
+    """Return the file and the name of each function that is named like this."""
+    return {
         (f"{path.parent.name}/{path.name}", name)
         for folder in folders
-        for path in folder.rglob("*.py")
-        for name in SAYS_NOTHING.findall(path.read_text())
+        for path in (ROOT / folder).rglob("*.py")
+        for name in pattern.findall(path.read_text())
     }
+
+
+def test_a_function_says_what_it_does() -> None:
+    """No function takes, tells, looks, puts, begins or goes on: it pops, publishes, starts."""
+    found = functions(SAYS_NOTHING, "bridge", "nodes", "routes")
     assert found - set(OF_A_BUDGET_OR_QUEUE.items()) == set()
+
+
+def test_only_a_voice_is_held() -> None:
+    """Runs are kept or paused, and models are borrowed: nothing there is named a hold."""
+    holds = re.compile(r"\bdef (_*(?:hold|was_held|on_hold)(?:_\w+)?)\(")
+    assert functions(holds, "routes", "nodes/llm", "nodes/processes", "nodes/tools") == set()
 
 
 @pytest.mark.parametrize(

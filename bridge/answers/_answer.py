@@ -150,7 +150,7 @@ class Turn:
     def ask_caller(self, now_s: float, *, on: bool) -> None:
         """Start or stop waiting for the caller's answer to a tool."""
         self.is_asking = on
-        (self.stand if on else self.go_on)("question", now_s)
+        (self.stand if on else self.resume)("question", now_s)
 
     def move_to_background(self, end_job: Callable[[Outcome], None]) -> None:
         """Continue in the background, as a job that the given function ends."""
@@ -189,13 +189,13 @@ class Turn:
         return bool(self._stands_for)
 
     def stand(self, reason: str, now_s: float) -> None:
-        """Stop its clock until ``go_on()`` is called for each reason."""
+        """Stop its clock until ``resume()`` is called for each reason."""
         if not self._stands_for:
             self._stands_since_s = now_s
         if reason not in self._stands_for:
             self._stands_for += (reason,)
 
-    def go_on(self, reason: str, now_s: float) -> None:
+    def resume(self, reason: str, now_s: float) -> None:
         """Remove a reason, and start its clock again after the last one."""
         if self._stands_for == (reason,):
             self.stood_still_s += now_s - self._stands_since_s
@@ -324,16 +324,16 @@ class Turns:
         if run is not None and run.is_running:
             if run not in turn.active:
                 turn.active.append(run)
-                self._hold_earlier(run)
+                self._keep_earlier(run)
             self._by_run[run] = turn
 
-    def _hold_earlier(self, run: Run) -> None:
+    def _keep_earlier(self, run: Run) -> None:
         """Keep a run's ancestors interruptible until it ends: their rules may cut it too."""
         earlier = [each for each in lineage(run.parent) if each.source == run.source]
         if earlier:
             self._held[run] = earlier
         for each in earlier:
-            each.hold()
+            each.keep()
 
     def _release_earlier(self, run: Run) -> None:
         for each in self._held.pop(run, ()):

@@ -51,7 +51,7 @@ class Texts:
 
     __slots__ = (
         "_answers", "_audio", "_floor", "_history", "_last", "_last_run", "_memory", "_playout",
-        "_router", "_send", "_told_chars", "_told_s", "_turns", "_untold",
+        "_router", "_send", "_told_chars", "_told_s", "_turns", "_unpublished",
     )  # fmt: skip
 
     def __init__(
@@ -74,7 +74,7 @@ class Texts:
         self._memory = memory
         self._last: Utterance | None = None
         self._last_run: Run | None = None
-        self._untold: Utterance | None = None
+        self._unpublished: Utterance | None = None
         self._told_chars = 0
         self._told_s = -math.inf
         context.router.observe(AgentResponse, self._response)
@@ -82,8 +82,8 @@ class Texts:
 
     def complete(self, turn: Turn) -> None:
         """Speak the text of a turn so far, without waiting for the rest of its clause."""
-        if self._untold is not None:
-            self.tell_heard()
+        if self._unpublished is not None:
+            self.publish_heard()
         self._last = None
         for utterance in turn.utterances:
             if not utterance.text_complete:
@@ -130,7 +130,7 @@ class Texts:
             self._memory.remember(turn)  # reserves its place in the order of the history
         utterance.add_text(response.content, message.at_s)
         if self._audio:
-            self._playout.look_by(message.at_s + TICK_S)
+            self._playout.check_by(message.at_s + TICK_S)
         else:
             self._last, self._last_run = utterance, run
         message.carry(utterance)
@@ -152,31 +152,31 @@ class Texts:
             utterance.hear_as_text()
             if self._history.on_change is not None:
                 self._memory.write()  # save before publishing
-            if utterance is not self._untold:
-                self._tell_in_time(utterance, before)
+            if utterance is not self._unpublished:
+                self._publish_in_time(utterance, before)
         if turn.interruption is not None:
             self._answers.finish(turn, "interrupted")  # these words cut it, and are all of it
         elif not turn.active:
             self._answers.finish(turn, "completed")  # no run will end it
 
-    def _tell_in_time(self, utterance: Utterance, told_chars: int) -> None:
+    def _publish_in_time(self, utterance: Utterance, told_chars: int) -> None:
         """Publish sent text at once, or later with the next if some was published just now."""
-        self.tell_heard()
-        self._untold, self._told_chars = utterance, told_chars
+        self.publish_heard()
+        self._unpublished, self._told_chars = utterance, told_chars
         next_s = self._told_s + HEARD_EVERY_S
         if trio.current_time() < next_s:
-            self._router.call_at(self, next_s, self.tell_heard)
+            self._router.call_at(self, next_s, self.publish_heard)
         else:
-            self.tell_heard()
+            self.publish_heard()
 
     def close(self) -> None:
         """Publish the last heard text, because the call is over."""
         self._last = None
-        self.tell_heard()
+        self.publish_heard()
 
-    def tell_heard(self) -> None:
+    def publish_heard(self) -> None:
         """In a text-only call, publish text that was sent, and so heard, but not yet published."""
-        utterance, self._untold = self._untold, None
+        utterance, self._unpublished = self._unpublished, None
         if utterance is not None:
             self._told_s = trio.current_time()
             self._router.forget(self)
@@ -188,7 +188,7 @@ class Texts:
         last = turn.utterances[-1] if turn.utterances else None
         if last is not None and last.interruptible == interruptible and not last.text_complete:
             if run is not None and run not in last.runs:
-                self._hold(last, run)
+                self._keep_run(last, run)
             return last
         self.complete(turn)
         utterance = Utterance(self._playout.new_number(), turn, interruptible)
@@ -196,10 +196,10 @@ class Texts:
         if self._audio:
             self._playout.add(utterance, first=turn.is_notice)
         if run is not None:
-            self._hold(utterance, run)
+            self._keep_run(utterance, run)
         return utterance
 
-    def _hold(self, utterance: Utterance, run: Run) -> None:
+    def _keep_run(self, utterance: Utterance, run: Run) -> None:
         """Keep a run that produces text interruptible until its text was heard."""
         utterance.say_for(run, lineage(run) if self._audio else ())
 

@@ -24,7 +24,7 @@ log = structlog.get_logger()
 class BackgroundAnswers:
     """Moves answers to the background, and records their results."""
 
-    __slots__ = ("_context", "_delivery", "_playout", "_stop", "_tell", "_turns", "_untold")
+    __slots__ = ("_context", "_delivery", "_playout", "_stop", "_tell", "_turns", "_unpublished")
 
     def __init__(
         self,
@@ -51,14 +51,14 @@ class BackgroundAnswers:
         self._playout = playout
         self._tell = tell
         self._stop = stop
-        self._untold: list[Turn] = []
+        self._unpublished: list[Turn] = []
 
     def move(self, turn: Turn) -> None:
         """Move a turn to the background, where it continues unheard and blocks nobody."""
         job = BackgroundTurn(turn, self._ended)
         turn.move_to_background(job.end)
         self._turns.set_aside(turn)
-        self._untold.append(turn)
+        self._unpublished.append(turn)
         for utterance in turn.utterances:
             if not utterance.finished:
                 self._playout.cut(utterance, "moved to the background")
@@ -66,34 +66,34 @@ class BackgroundAnswers:
             run.set_aside()
         self._context.work.add(job)
         # Published one step later, so that a cancel in this step still wins.
-        self._context.router.nursery.start_soon(self._tell_soon)
+        self._context.router.nursery.start_soon(self._publish_soon)
 
     def run_cut(self, run: Run) -> None:
         """End the turn of a cut run as cut, if it was moved in this very step."""
-        if self._untold and run.interruption is not None:
-            for turn in self.take_untold(run):
+        if self._unpublished and run.interruption is not None:
+            for turn in self.pop_unpublished(run):
                 self._stop(turn, run.interruption)
 
-    def take_untold(self, run: Run | None = None) -> list[Turn]:
+    def pop_unpublished(self, run: Run | None = None) -> list[Turn]:
         """Return, and forget, the turns moved in this very step: their move is not published.
 
         Args:
             run: Only the turn of this run; ``None`` for all.
         """
-        taken = [turn for turn in self._untold if run is None or turn.run is run]
-        self._untold = [turn for turn in self._untold if turn not in taken]
+        taken = [turn for turn in self._unpublished if run is None or turn.run is run]
+        self._unpublished = [turn for turn in self._unpublished if turn not in taken]
         return taken
 
-    def is_untold(self, turn: Turn) -> bool:
+    def is_unpublished(self, turn: Turn) -> bool:
         """Whether a turn was moved in this very step."""
-        return turn in self._untold
+        return turn in self._unpublished
 
-    async def _tell_soon(self) -> None:
+    async def _publish_soon(self) -> None:
         self.publish_moved()
 
     def publish_moved(self) -> None:
         """Publish the moves that are not published yet."""
-        for turn in self.take_untold():
+        for turn in self.pop_unpublished():
             self._tell(turn)
 
     def _ended(self, job: BackgroundTurn, result: ToolResult) -> None:

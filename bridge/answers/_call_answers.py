@@ -92,7 +92,7 @@ class Speaking(AnswerAudio):
         self.newest_turn_of = self._turns.newest_of
         self.turn_cut_by_itself = self._turns.cut_by_itself
         self._background = BackgroundAnswers(
-            context, delivery, self._turns, self._playout, self._tell_moved, self._end_moving
+            context, delivery, self._turns, self._playout, self._publish_move, self._end_moving
         )
         self._texts = Texts(context, transport.send, self, self._turns, self._playout, self._memory)
         Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
@@ -196,21 +196,21 @@ class Speaking(AnswerAudio):
         self._background.move(turn)
         self._holding.release_empty()
 
-    def _tell_moved(self, turn: Turn) -> None:
+    def _publish_move(self, turn: Turn) -> None:
         self.history.add_moved(turn.number)
-        self._tell_ended(turn)
+        self._publish_ended(turn)
         self.close_if_over(turn)
 
     def cut_moving(self, message: Message) -> None:
         """End turns that were moved to the background in this very step by a stronger verb."""
-        for turn in self._background.take_untold():
+        for turn in self._background.pop_unpublished():
             self._end_moving(turn, interruption_of(turn, message, "moved and stopped", "running"))
 
     def _end_moving(self, turn: Turn, by: Interruption) -> None:
         turn.cut(by)
         self._cuts.record(turn, by, turn.seen_phase)
         turn.end(self._outcome_of_cut(turn.verb))
-        self._tell_ended(turn)
+        self._publish_ended(turn)
         self.close_if_over(turn)
 
     def advance(self) -> None:
@@ -358,7 +358,7 @@ class Speaking(AnswerAudio):
         if turn.end_job is not None:
             if not turn.active:
                 self._background.publish_moved()
-                self._tell_complete(turn, outcome)
+                self._publish_complete(turn, outcome)
                 self._turns.close(turn)
                 turn.end_job(outcome)
             return
@@ -370,7 +370,7 @@ class Speaking(AnswerAudio):
     def run_cut(self, run: Run) -> None:
         """Silence what a cut run said, in the step in which it is cut."""
         if not self._context.audio:
-            self._texts.tell_heard()
+            self._texts.publish_heard()
         self._playout.advance(trio.current_time())
         self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")
         self._background.run_cut(run)
@@ -426,7 +426,7 @@ class Speaking(AnswerAudio):
             self._texts.complete(turn)
             self._memory.remember_if_begun(turn)
             if not turn.is_said:
-                self._tell_complete(turn, turn.outcome or outcome)
+                self._publish_complete(turn, turn.outcome or outcome)
         self.close_if_over(turn)
         self._context.touch_state()
 
@@ -445,11 +445,11 @@ class Speaking(AnswerAudio):
             self._delivery.began(turn, trigger)
         return turn
 
-    def _tell_complete(self, turn: Turn, outcome: Outcome) -> None:
+    def _publish_complete(self, turn: Turn, outcome: Outcome) -> None:
         event = AgentGenerationComplete(outcome=outcome, content=turn.generated, turn=turn.number)
         self._router.publish_detached(event, turn.agent)
 
-    def _tell_ended(self, turn: Turn) -> None:
+    def _publish_ended(self, turn: Turn) -> None:
         if turn.is_told or turn.outcome is None:
             return
         turn.mark_told()
@@ -463,13 +463,13 @@ class Speaking(AnswerAudio):
 
     def close_if_over(self, turn: Turn) -> None:
         """End a turn that was generated and heard to its end, or cut."""
-        if self._cutting or self._background.is_untold(turn):
+        if self._cutting or self._background.is_unpublished(turn):
             return  # record the cut first; then its end is published
         if turn.is_delivered:
             if not turn.is_aside:
                 self._turns.close(turn)
             if all(utterance.settled for utterance in turn.utterances):
-                self._tell_ended(turn)
+                self._publish_ended(turn)
         if self._silent is not None and not self.is_generating and self._playout.is_idle:
             silent, self._silent = self._silent, None
             if silent is not None:  # another answer may have woken the waiters already

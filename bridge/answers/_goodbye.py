@@ -43,12 +43,12 @@ class Goodbye:
         self._ending: Message | None = None
         self._clock: Deadline | None = None
         self._stands = False
-        context.router.add_sink(self._begin_ending, EndCall)
+        context.router.add_sink(self._start_ending, EndCall)
         context.router.observe(
             [StateChanged, AgentSpeechHeld, AgentSpeechReleased], self._follow_hold
         )
 
-    def _begin_ending(self, message: Message) -> None:
+    def _start_ending(self, message: Message) -> None:
         if self._ending is None or self._ending.is_stale:
             self._ending = message
             self._context.router.nursery.start_soon(
@@ -82,4 +82,4 @@ class Goodbye:
         if stands:
             self._clock.stand()
         else:
-            self._clock.go_on()
+            self._clock.resume()

@@ -43,7 +43,7 @@ class FixedTexts:
             [UserStartedSpeaking, EmergencyStop]
         ).map(_as_response).broadcast()
         if self._context.is_paused:
-            self._router.hold_all("call")
+            self._router.pause_all("call")
 
     def begun(self, handle: AnswerHandle) -> None:
         """Record that a text has started its turn."""

@@ -395,14 +395,14 @@ class Caller:
         """Return the message that resumes the call on a new connection."""
         return self.line.asks(self._stopped_at)
 
-    def go_on(self, outbox: Outbox, resumed: Resumed) -> None:
+    def resume(self, outbox: Outbox, resumed: Resumed) -> None:
         """Continue over a new connection.
 
         Args:
             outbox: The outbox of that connection.
             resumed: The server's first message on it.
         """
-        self.line.go_on(outbox, resumed)
+        self.line.resume(outbox, resumed)
         self._receive(resumed)
 
     def end(self, reason: str) -> None:

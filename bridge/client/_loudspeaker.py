@@ -74,7 +74,7 @@ class Loudspeaker:
         self._free_at_s = -math.inf
         self._fence = Fence()
         self._complete: set[int] = set()
-        self._untold: deque[Heard] = deque()
+        self._unpublished: deque[Heard] = deque()
         self._current: Heard | None = None
         self._starved: int | None = None
         self._next_position_s = math.inf
@@ -104,7 +104,7 @@ class Loudspeaker:
         if last is None or last.utterance != utterance:
             last = Heard(start_s, utterance, bytearray())
             self._heard.append(last)
-            self._untold.append(last)
+            self._unpublished.append(last)
         last.pcm += pcm
         self._free_at_s = self._end_of(last)
 
@@ -130,7 +130,7 @@ class Loudspeaker:
             if span.utterance <= fence:
                 del span.pcm[self._played_bytes(span, now_s) :]
         self._heard = [span for span in self._heard if span.pcm]
-        self._untold = deque(span for span in self._untold if span.utterance > fence)
+        self._unpublished = deque(span for span in self._unpublished if span.utterance > fence)
         self.dropped_bytes += queued
         self._free_at_s = self._end_of(self._heard[-1]) if self._heard else -math.inf
         return Report("flushed", cut, self.played_ms(cut, told_s), self._ms(queued))
@@ -234,12 +234,12 @@ class Loudspeaker:
         end_s = self._end_of(self._current)
         if self._next_position_s < end_s:
             return self._next_position_s, "position", utterance
-        goes_on = bool(self._untold) and self._untold[0].utterance == utterance
+        goes_on = bool(self._unpublished) and self._unpublished[0].utterance == utterance
         over = utterance in self._complete and not goes_on
         return end_s, "done" if over else "underrun", utterance
 
     def _step_between(self, now_s: float) -> tuple[float, ReportKind, int] | None:
-        coming = self._untold[0] if self._untold else None
+        coming = self._unpublished[0] if self._unpublished else None
         if self._starved is not None:
             if coming is not None and coming.utterance == self._starved:
                 return coming.at_s, "position", coming.utterance
@@ -254,7 +254,7 @@ class Loudspeaker:
             self._current = None
         else:
             if self._current is None:
-                self._current = self._untold.popleft()
+                self._current = self._unpublished.popleft()
                 self._starved = None
             self._next_position_s = at_s + POSITION_EVERY_S
         queued = self._queued_bytes(self._own_s(now_s), utterance)

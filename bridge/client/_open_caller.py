@@ -94,7 +94,7 @@ async def open_caller(
     error: Exception | None = None
     async with trio.open_nursery() as nursery:
         try:
-            caller: Caller = await nursery.start(_hold_call, way, scope, mode, microphone, buffer_s)
+            caller: Caller = await nursery.start(_keep_call, way, scope, mode, microphone, buffer_s)
             try:
                 yield caller
             finally:
@@ -157,7 +157,7 @@ class _Way:
             raise _refusal(refused) from refused
 
 
-async def _hold_call(
+async def _keep_call(
     way: _Way,
     scope: trio.CancelScope,
     mode: str,
@@ -220,13 +220,13 @@ async def _try_again(way: _Way, caller: Caller, until_s: float) -> bool:
         with trio.move_on_at(until_s) as patience:
             outbox = Outbox()
             async with way.dial(outbox, resume=True) as websocket:
-                outbox.put(encode(caller.asks()))
+                outbox.enqueue(encode(caller.asks()))
                 answer = decode_server(await websocket.receive())
                 if not isinstance(answer, Resumed):
                     caller.end(answer.code if isinstance(answer, ErrorMessage) else "disconnected")
                     return True
                 patience.deadline = math.inf
-                caller.go_on(outbox, answer)
+                caller.resume(outbox, answer)
                 await _carry(caller, websocket)
                 return True
     except CallRefusedError as refused:

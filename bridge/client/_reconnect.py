@@ -58,7 +58,7 @@ class CallerLine:
     def send(self, data: Data) -> None:
         """Send a message, now or once the line is back; audio is dropped in between."""
         if self.is_up or isinstance(data, str):
-            self._backlog.put(data)
+            self._backlog.enqueue(data)
 
     def note(self, message: ServerMessage) -> None:
         """Count a received message."""
@@ -96,7 +96,7 @@ class CallerLine:
             played_ms=0.0 if stopped_at is None else stopped_at.played_ms,
         )
 
-    def go_on(self, outbox: Outbox, resumed: Resumed) -> None:
+    def resume(self, outbox: Outbox, resumed: Resumed) -> None:
         """Continue on another connection, first with the messages that the server missed.
 
         Args:

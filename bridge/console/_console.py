@@ -59,7 +59,7 @@ class Console:
         """
         self.exit_code = 0
         self._terminal = terminal
-        self._signals = Signals(self.take_signal, terminal.give_back)
+        self._signals = Signals(self.handle_signal, terminal.give_back)
         self._narrator = Narrator(self, live=True)
         self._painter = Painter(color=not environment.get("NO_COLOR"), encoding=terminal.encoding)
         self._transcript = Transcript()
@@ -129,7 +129,7 @@ class Console:
             self._anew = False
             room = height - len(frame.rows)
             return self._painter.paint_all(self._transcript.all_rows(width, room), frame)
-        return self._painter.paint(self._transcript.take_rows(width), frame)
+        return self._painter.paint(self._transcript.pop_rows(width), frame)
 
     async def _draw(self) -> None:
         while True:
@@ -139,11 +139,11 @@ class Console:
             drawing = self._drawing()
             if drawing:
                 # A terminal that accepts nothing (Ctrl+S, a slow line) must block nothing else.
-                self._terminal.put(drawing)
+                self._terminal.enqueue(drawing)
                 try:
                     await trio.to_thread.run_sync(self._terminal.write_out, abandon_on_cancel=True)
                 except OSError:  # the terminal is gone
-                    self.take_signal(signal.SIGHUP)
+                    self.handle_signal(signal.SIGHUP)
                     return
                 await trio.sleep(FRAME_S)
 
@@ -178,12 +178,12 @@ class Console:
             nursery.start_soon(self._draw)
             nursery.start_soon(self._keyboard.read)
             async with session.open(self.show_event, self) as (call, typed):
-                self._begin_session(call, typed, session)
+                self._start_session(call, typed, session)
                 await typed.run()
                 nursery.cancel_scope.cancel()
                 self._settle(call, typed)
 
-    def _begin_session(self, call: Call, typed: TypedInput, session: Session) -> None:
+    def _start_session(self, call: Call, typed: TypedInput, session: Session) -> None:
         for line in earlier_lines(session.earlier):
             self.show(line)
         said = [entry.content for entry in session.earlier if isinstance(entry, UserEntry)]
@@ -209,13 +209,13 @@ class Console:
             self._is_leaving = True
             self._transcript.end()
             width = self._terminal.size()[0] - 1
-            last = self._painter.leave(self._transcript.take_rows(width))
+            last = self._painter.leave(self._transcript.pop_rows(width))
             self._terminal.write_last(last)
             self._terminal.give_back()
 
     def _write_rest(self) -> None:
         """Show what arrived while the call ended."""
-        rows = self._transcript.take_rows(self._terminal.size()[0] - 1)
+        rows = self._transcript.pop_rows(self._terminal.size()[0] - 1)
         self._terminal.write_last("".join(f"{row.text}\r\n" for row in rows))
 
     # --- keys -----------------------------------------------------------------------------------
@@ -249,10 +249,10 @@ class Console:
 
     # --- signals --------------------------------------------------------------------------------
 
-    def take_signal(self, number: int) -> None:
+    def handle_signal(self, number: int) -> None:
         """Handle a signal, or a key or a lost terminal that stands for one."""
         if number == signal.SIGINT:
-            self._take_ctrl_c()
+            self._handle_ctrl_c()
         elif number in (signal.SIGTERM, signal.SIGHUP):
             self.exit_code = 128 + number
             self.leave()
@@ -264,7 +264,7 @@ class Console:
             self._anew = True
         self.refresh()
 
-    def _take_ctrl_c(self) -> None:
+    def _handle_ctrl_c(self) -> None:
         self._keyboard.reset()  # also ends a paste that never finished
         before_s, self._interrupted_s = self._interrupted_s, trio.current_time()
         if self._interrupted_s - before_s <= AGAIN_S:

@@ -84,7 +84,7 @@ class KeyParser:
         self._buffer += data
         keys: list[Key] = []
         while self._buffer:
-            found = self._take_paste() if self._pasting else self._next_key()
+            found = self._parse_paste() if self._pasting else self._next_key()
             if found is None:
                 break
             keys += found
@@ -109,13 +109,13 @@ class KeyParser:
     def _next_key(self) -> list[Key] | None:
         """Remove and return one key; ``None`` while it is incomplete."""
         if self._buffer[0] == 0x1B:
-            return self._take_escape()
+            return self._parse_escape()
         if self._buffer[0] < 0x20 or self._buffer[0] == 0x7F:
             return [Key(_CONTROL.get(self._drop(1)[0], "unknown"))]
-        character = self._take_character()
+        character = self._parse_character()
         return None if character is None else [character]
 
-    def _take_escape(self) -> list[Key] | None:
+    def _parse_escape(self) -> list[Key] | None:
         buffer = self._buffer
         if len(buffer) == 1:
             return None
@@ -126,12 +126,12 @@ class KeyParser:
             if buffer[2] not in b"[O":
                 self._drop(1)
                 return [Key("esc")]
-            return self._take_sequence(1)
+            return self._parse_sequence(1)
         if buffer[1] in b"[O":
-            return self._take_sequence(0)
-        return self._take_alt()
+            return self._parse_sequence(0)
+        return self._parse_alt()
 
-    def _take_alt(self) -> list[Key] | None:
+    def _parse_alt(self) -> list[Key] | None:
         code = self._buffer[1]
         if code < 0x20 or code == 0x7F:
             self._drop(2)
@@ -142,7 +142,7 @@ class KeyParser:
         text = bytes(self._drop(1 + size)[1:]).decode("utf-8", "replace")
         return [Key(f"alt+{text}")]
 
-    def _take_sequence(self, start: int) -> list[Key] | None:
+    def _parse_sequence(self, start: int) -> list[Key] | None:
         """Parse CSI or SS3 (ECMA-48, 5.4), after ``start`` further Escs."""
         buffer, first = self._buffer, start + 2
         end = first
@@ -164,7 +164,7 @@ class KeyParser:
             return []
         return [_key_of(sequence[first:-1].decode("ascii"), chr(final), alt=bool(start))]
 
-    def _take_character(self) -> Key | None:
+    def _parse_character(self) -> Key | None:
         size = _utf8_size(self._buffer[0])
         if not size:
             self._drop(1)
@@ -180,7 +180,7 @@ class KeyParser:
         # C1 control characters are not text.
         return Key("unknown") if "\x80" <= text <= "\x9f" else Key("text", text)
 
-    def _take_paste(self) -> list[Key] | None:
+    def _parse_paste(self) -> list[Key] | None:
         end = self._buffer.find(_PASTE_ENDS)
         if end >= 0:
             pasted = self._drop(end)

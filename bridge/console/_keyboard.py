@@ -29,7 +29,7 @@ class KeyActions(Protocol):
         """Cancel the agent's work; False if there is none."""
         ...
 
-    def take_signal(self, number: int) -> None:
+    def handle_signal(self, number: int) -> None:
         """Handle a signal."""
         ...
 
@@ -76,7 +76,7 @@ class Keyboard:
             except OSError:  # the terminal is gone
                 data = b""
             if not data:
-                self._actions.take_signal(signal.SIGHUP)
+                self._actions.handle_signal(signal.SIGHUP)
                 return
             self._press(self._parser.feed(data))
 
@@ -93,7 +93,7 @@ class Keyboard:
                 case "enter":
                     self._actions.enter(self._editor.submit())
                 case "ctrl+c":
-                    self._actions.take_signal(signal.SIGINT)
+                    self._actions.handle_signal(signal.SIGINT)
                 case "ctrl+d" if not self._editor.text:
                     self._actions.leave()
                 case "ctrl+l":

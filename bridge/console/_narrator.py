@@ -83,7 +83,7 @@ class Narrator:
             case AgentResponse(content=content):
                 self._display.write(clean(content))
             case ToolCall() | ToolProgress() | ToolOutput() | ToolResult():
-                self._take_tool(event)
+                self._narrate_tool(event)
             case UserTranscriptionReceived(final=True, content=content) if self._voice:
                 self._display.show(Line(clean(content), "user", "> "))
             case _:
@@ -94,7 +94,7 @@ class Narrator:
                     self._display.show(line)
         self._display.refresh()
 
-    def _take_tool(self, event: ToolCall | ToolProgress | ToolOutput | ToolResult) -> None:
+    def _narrate_tool(self, event: ToolCall | ToolProgress | ToolOutput | ToolResult) -> None:
         if isinstance(event, ToolCall):
             arguments = one_line(arguments_text(event.arguments), ARGUMENT_COLUMNS)
             self.tools[event.id] = ToolAtWork(one_line(event.name, 40), arguments)

@@ -68,14 +68,14 @@ class PlainConsole:
         self._in_line = False
         self._asked = ""
         self._interrupted_s = -AGAIN_S
-        self._signals = Signals(self._take_signal, lambda: None)
+        self._signals = Signals(self._handle_signal, lambda: None)
 
     # --- what is shown --------------------------------------------------------------------------
 
     def show_event(self, message: Message) -> None:
         """Show an event that reached the caller."""
         if self._as_json:
-            self._put_json(message)
+            self._print_json(message)
         self._narrator.narrate(message.event)
         if self._typed is not None:
             self._typed.changed()
@@ -94,7 +94,7 @@ class PlainConsole:
                 self.show(line)
         self._asked = asked
 
-    def _put_json(self, message: Message) -> None:
+    def _print_json(self, message: Message) -> None:
         if not isinstance(message.event, Event):
             return
         head = {"at_s": round(message.at_s, 3), "source": message.source}
@@ -192,7 +192,7 @@ class PlainConsole:
             typed.enter(buffer.decode("utf-8", "replace"))
             typed.no_more()
 
-    def _take_signal(self, number: int) -> None:
+    def _handle_signal(self, number: int) -> None:
         if number == signal.SIGINT:
             before_s, self._interrupted_s = self._interrupted_s, trio.current_time()
             if self._interrupted_s - before_s <= AGAIN_S:

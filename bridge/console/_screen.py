@@ -85,7 +85,7 @@ class Transcript:
         self.lines.append(line)
         self.fresh.append(line)
 
-    def take_rows(self, width: int) -> list[Row]:
+    def pop_rows(self, width: int) -> list[Row]:
         """Return the rows that became permanent since the last call."""
         rows: list[Row] = []
         for line in self.fresh:

@@ -92,7 +92,7 @@ class Terminal:
         with suppress(termios.error):
             termios.tcsetattr(self.input, termios.TCSANOW, self._before)
 
-    def put(self, text: str) -> None:
+    def enqueue(self, text: str) -> None:
         """Queue a text for ``write_out()``."""
         self._waiting += text
 

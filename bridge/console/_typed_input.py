@@ -149,7 +149,7 @@ class TypedInput:
                 self._changed = trio.Event()
                 self._pump()
                 while self._receipts:
-                    nursery.start_soon(self._tell_settled, self._receipts.popleft())
+                    nursery.start_soon(self._show_settled, self._receipts.popleft())
                 if self._call.ended.is_set() or (self._no_more and self._is_quiet()):
                     self.leave()
                     break
@@ -223,7 +223,7 @@ class TypedInput:
             self._receipts.append(receipt)
         self.changed()
 
-    async def _tell_settled(self, receipt: Receipt) -> None:
+    async def _show_settled(self, receipt: Receipt) -> None:
         await receipt.settled
         running = frozenset(tool.id for tool in self._handle.snapshot().tools)
         line = (

@@ -81,7 +81,7 @@ class BackgroundTurn:
         """Return false: it is in the background already."""
         return False
 
-    def tell_background(self) -> None:
+    def notify_background(self) -> None:
         """Do nothing: it is in the background already."""
 
     def consequence(self, verb: Verb) -> str:

@@ -137,9 +137,9 @@ class Handle:
             TypeError: It is no string.
         """
         check_string("send_input", "text", text)
-        return self._run(lambda: self._take_input(text), lambda: False)
+        return self._run(lambda: self._accept_input(text), lambda: False)
 
-    def _take_input(self, text: str) -> bool:
+    def _accept_input(self, text: str) -> bool:
         call = self._call
         if is_blank(text) or call.control.is_closing or call.ended.is_set():
             return False

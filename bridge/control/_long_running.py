@@ -36,19 +36,19 @@ class LongRunningMarks:
 
     def watch(self, turn: Turn) -> None:
         """Mark a turn once it has been worked on for ``LONG_S``, as ``Turn.active_s()`` counts."""
-        self._look_in(turn, LONG_S)
+        self._check_in(turn, LONG_S)
 
     def end(self, turn: Turn) -> None:
         """Stop watching a turn that is over."""
         self._router.forget(turn)
 
-    def _look_in(self, turn: Turn, seconds: float) -> None:
+    def _check_in(self, turn: Turn, seconds: float) -> None:
         self._router.call_at(turn, trio.current_time() + seconds, partial(self._check, turn))
 
     def _check(self, turn: Turn) -> None:
         active_s = turn.active_s(trio.current_time())
         if active_s < LONG_S - _SLACK_S:
-            self._look_in(turn, max(LONG_S - active_s, LOOK_S if turn.stands_still else 0.0))
+            self._check_in(turn, max(LONG_S - active_s, LOOK_S if turn.stands_still else 0.0))
             return
         phase = turn.seen_phase
         event = LongRunning(turn=turn.number, elapsed_s=active_s, phase=phase)

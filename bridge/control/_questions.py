@@ -138,7 +138,7 @@ class Questions:
         self._user_speaks = False
         self._taken: tuple[int, str | None] = (0, None)
         self._phrases = ENGLISH
-        context.look_when(self._is_asking, self.update_clock)
+        context.call_while(self._is_asking, self.update_clock)
         context.router.observe(
             [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed],
             self._of_the_caller,
@@ -295,7 +295,7 @@ class Questions:
         question.words.clear()  # words said so far are already in the history
         said = UserTranscriptionReceived(content=text)
         self._router.publish_detached(said, "caller")
-        self._take_words(question)
+        self._answer_by_words(question)
         return True
 
     def interrupt(self, call_id: str, verb: Verb) -> None:
@@ -382,9 +382,9 @@ class Questions:
                 self._note(question)
                 question.words.append((message.id, text.strip()))
             case UserStoppedSpeaking():
-                self._take_words(question)
+                self._answer_by_words(question)
             case DTMFInput(button=button):
-                self._take_key(question, button)
+                self._add_key(question, button)
 
     def _note(self, question: _Question) -> None:
         """Write the question before the caller's words: models do not see what tools ask."""
@@ -393,7 +393,7 @@ class Questions:
             note = f"The tool {question.name} has asked the user: {question.text}"
             self._speaking.history.add_note(note)
 
-    def _take_words(self, question: _Question) -> None:
+    def _answer_by_words(self, question: _Question) -> None:
         if not question.words:
             return  # only a sound, or keys: keep waiting
         self._speaking.history.keep_said([id for id, _ in question.words])
@@ -404,7 +404,7 @@ class Questions:
         )
         self._close(question, Answer("withdrawn" if unwanted else "answered", text, choice))
 
-    def _take_key(self, question: _Question, button: str) -> None:
+    def _add_key(self, question: _Question, button: str) -> None:
         self._fall_silent(question)
         if 0 < len(question.choices) < 10:  # one key for each choice
             choice = match_choice(button, question.choices, self._phrases)
@@ -413,13 +413,13 @@ class Questions:
             return
         question.keys += "" if button == "#" else button
         if button == "#":
-            self._take_keys()
+            self._answer_by_keys()
         else:
             at_s = trio.current_time() + KEY_GAP_S
-            self._router.call_at(question, at_s, self._take_keys)
+            self._router.call_at(question, at_s, self._answer_by_keys)
             self.update_clock()
 
-    def _take_keys(self) -> None:
+    def _answer_by_keys(self) -> None:
         question = self._asked
         if question is not None and question.keys:
             choice = match_choice(question.keys, question.choices, self._phrases)

@@ -28,7 +28,7 @@ class Delivery:
         self._waiting: list[tuple[Telling, str]] = []
         self._telling: dict[int, tuple[Telling, str]] = {}
         # The list's own method, for speed: it runs at each change, some six times for a tool call.
-        context.look_when(self._waiting.__len__, self.deliver_next)
+        context.call_while(self._waiting.__len__, self.deliver_next)
 
     def __len__(self) -> int:
         return len(self._waiting)

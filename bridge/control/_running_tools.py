@@ -63,7 +63,7 @@ class Work(Protocol):
         """Continue it as a background job of the call, in the same task; false if it cannot."""
         ...
 
-    def tell_background(self) -> None:
+    def notify_background(self) -> None:
         """Tell it that its turn, and so the tool, continues in the background."""
 
     def consequence(self, verb: Verb) -> str:

@@ -144,7 +144,7 @@ class ActiveClock(Clock):
         self._since_s = None
         self._set_deadlines()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Continue to count."""
         self._since_s = trio.current_time()
         self._set_deadlines()
@@ -154,7 +154,7 @@ class ActiveClock(Clock):
         if self.run is not None:
             self.run.remove_clock(self)
             if self._since_s is None:
-                self.go_on()
+                self.resume()
 
     @contextmanager
     def limit(self, total_s: float) -> Iterator[trio.CancelScope]:
@@ -243,7 +243,7 @@ class Meter:
         """
         return Meter(caps or _NO_CAPS, self.turn, None, ActiveClock(self._run), parent=self)
 
-    def go_on_as_job(self, caps: Caps) -> None:
+    def continue_as_job(self, caps: Caps) -> None:
         """Count for a background job from now on, by its own limits, independent of the turn."""
         self.caps = caps
         self.clock.close()  # it no longer stands still with the turn that started it

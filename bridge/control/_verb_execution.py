@@ -226,13 +226,13 @@ class Control(Reach):
         if way is not None and way.verb == verb and self._same_target(way):
             receipt = way
             if verb == "redirect":
-                self._take_input(message.event.text)  # a further redirect: the new text counts too
+                self._accept_input(message.event.text)  # another redirect: its text counts too
         else:
             receipt = self._receipt(verb, self._why_not(verb), self.target())
             if receipt.accepted:
                 self._perform(receipt, message)
             elif verb == "redirect" and not self.is_closing:
-                self._take_input(message.event.text)  # no words of the user get lost
+                self._accept_input(message.event.text)  # no words of the user get lost
         if self._users:  # use() is waiting for it
             self._given[message.id] = receipt
         if receipt is not way:  # who presses Stop a hundred times fills no log
@@ -256,12 +256,12 @@ class Control(Reach):
         self._settle_state()  # the state may be unpublished within a publication
         before = self._under_way
         if before is not None and receipt.verb != "resume":
-            receipt.take_over(before)
+            receipt.supersede(before)
         self._performing = receipt
         if receipt.verb != "resume":
             self._under_way = receipt
             self._keep_unsettled(receipt)
-            self._take_over(before)
+            self._adopt_work(before)
         try:
             getattr(self, f"_do_{receipt.verb}")(receipt, message)
         finally:
@@ -280,7 +280,7 @@ class Control(Reach):
         self._unsettled = [one for one in self._unsettled if not one.settled]
         self._unsettled.append(receipt)
 
-    def _take_over(self, before: Receipt | None) -> None:
+    def _adopt_work(self, before: Receipt | None) -> None:
         """Take responsibility for unfinished work that a weaker verb cut."""
         cuts = self._is_cutting(before)
         self._runs = list(self._runs) if cuts else []
@@ -300,7 +300,7 @@ class Control(Reach):
     def _do_pause(self, receipt: Receipt, message: Message) -> None:
         self._paused = []
         self._context.pause(on=True)
-        self._hold_heard()
+        self._pause_heard()
         turn = self.target()
         self._speaking.hold("pause")
         if turn is not None:
@@ -318,13 +318,13 @@ class Control(Reach):
     def floor_moved(self) -> None:
         """Record that the floor has moved; during a pause, hold the new agent too."""
         self._speaking.floor_moved()
-        self._hold_heard()
+        self._pause_heard()
 
-    def _hold_heard(self) -> None:
+    def _pause_heard(self) -> None:
         for source in self._context.floor.heard:
             if self._paused is not None and source not in self._paused:
                 self._paused.append(source)
-                self._router.hold_all(source)
+                self._router.pause_all(source)
 
     def _do_resume(self, receipt: Receipt, message: Message) -> None:
         turn = self.target()
@@ -332,7 +332,7 @@ class Control(Reach):
         step = turn.step if turn is not None else 0
         self._speaking.history.add_resumed(step, message.event.text.strip())
         if turn is not None:
-            turn.go_on("pause", message.at_s)
+            turn.resume("pause", message.at_s)
         self._release()
         self._under_way = None
         receipt.settled.set()
@@ -343,7 +343,7 @@ class Control(Reach):
         self._context.pause(on=False)
         self._speaking.release("pause")
         for source in sources or ():
-            self._router.go_on(source)
+            self._router.resume_all(source)
 
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
         aside = self._turns_aside()
@@ -365,9 +365,9 @@ class Control(Reach):
 
     def _do_redirect(self, receipt: Receipt, message: Message) -> None:
         self._cut(receipt.verb, message)
-        self._take_input(message.event.text)
+        self._accept_input(message.event.text)
 
-    def _take_input(self, text: str) -> None:
+    def _accept_input(self, text: str) -> None:
         router = self._router
         router.publish_detached(UserTranscriptionReceived(content=text), "caller")
         router.publish_detached(UserStoppedSpeaking(), "caller")
@@ -394,7 +394,7 @@ class Control(Reach):
         works = self.works(turn)
         self._speaking.set_aside(turn)
         for work in works:
-            work.tell_background()
+            work.notify_background()
         self._release()
 
     def _do_shutdown(self, receipt: Receipt, message: Message) -> None:

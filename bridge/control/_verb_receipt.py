@@ -92,7 +92,7 @@ class Receipt:
         """Record the turn that it actually acted on."""
         self.turn = turn
 
-    def take_over(self, weaker: Receipt) -> None:
+    def supersede(self, weaker: Receipt) -> None:
         """Replace a weaker verb under way."""
         self.upgraded_from = weaker.verb
         if self.turn is None:

@@ -132,12 +132,12 @@ class SafeWriter:
             with CONTAINED:
                 self._conversation.write(index, entry)
         except Exception as error:  # noqa: BLE001 - foreign code: reported, and the call continues
-            self._begin_trouble(error)
+            self._start_trouble(error)
             return False
         self._kept.pop(index, None)
         return True
 
-    def _begin_trouble(self, error: Exception) -> None:
+    def _start_trouble(self, error: Exception) -> None:
         if self._trouble:
             return
         self._trouble = (

@@ -132,7 +132,7 @@ class SqliteConversation:
         if self.lock is None:
             self.lock = take_lock(self.id)
 
-    def take_in(self, rows: Sequence[ReadEntry], last: int) -> None:
+    def restore(self, rows: Sequence[ReadEntry], last: int) -> None:
         """Load the entries of the file.
 
         Args:

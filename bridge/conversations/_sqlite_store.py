@@ -146,7 +146,7 @@ class SqliteConversations:
             if entry is not None:
                 pieces = additions.get(number, [])
                 read.append(ReadEntry(number, with_additions(entry, pieces), len(pieces)))
-        conversation.take_in(read, last=max((number for number, _ in rows), default=-1))
+        conversation.restore(read, last=max((number for number, _ in rows), default=-1))
 
     async def _close(self, conversation: SqliteConversation) -> None:
         conversation.close()

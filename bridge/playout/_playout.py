@@ -175,7 +175,7 @@ class Playout:
         utterance.complete_text(trio.current_time())
         self.wake()
 
-    def look_by(self, at_s: float) -> None:
+    def check_by(self, at_s: float) -> None:
         """Check for heard words by a time, because more is known about them than at the forecast.
 
         Args:
@@ -184,13 +184,13 @@ class Playout:
         is_heard = bool(self._utterances) and self._utterances[0].started
         if is_heard and not self._is_woken and at_s < self._looks_at_s:
             self._looks_at_s = at_s
-            self._call_at(self, at_s, self._look_now)
+            self._call_at(self, at_s, self._check_now)
 
     def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
         looks = utterance.add_audio(audio) or not utterance.sent_ms
         utterance.await_voice(now_s)
-        utterance.waiting.put(audio.pcm, self._chunk_bytes)
+        utterance.waiting.append(audio.pcm, self._chunk_bytes)
         if looks or self._send_due(now_s) < self._looks_at_s:
             self._send_and_follow(now_s)
 
@@ -198,9 +198,9 @@ class Playout:
         """Check again in the next scheduler step, because something changed."""
         if not self.is_idle:
             self._is_woken = True
-            self._call_at(self, trio.current_time(), self._look_now)
+            self._call_at(self, trio.current_time(), self._check_now)
 
-    def _look_now(self) -> None:
+    def _check_now(self) -> None:
         self._send_and_follow(trio.current_time())
 
     def _send_and_follow(self, now_s: float) -> None:
@@ -215,7 +215,7 @@ class Playout:
         finally:
             self._looks_at_s = next_s
             if not self._is_woken:
-                self._call_at(self, next_s, self._look_now)
+                self._call_at(self, next_s, self._check_now)
 
     def hold(self) -> None:
         """Hold the audio at the very sample being heard; none of it is lost.
@@ -249,7 +249,7 @@ class Playout:
         for utterance in self._utterances:
             utterance.await_voice(now_s)
             if not given_again:
-                utterance.go_on(now_s)
+                utterance.resume(now_s)
         if self._holds_player is not None:
             self._holds_player(False)
         self._line_up(now_s)
@@ -434,12 +434,12 @@ class Playout:
             while utterance.waiting:
                 over_s = self._plays_until_s - now_s + CHUNK_S - LEAD_S
                 if over_s > CLOSE_S:
-                    self._tell_queued()
+                    self._report_queued()
                     return now_s + over_s
                 self._send_one(utterance, utterance.waiting.take(), now_s)
             if not utterance.audio_complete:
                 break  # its voice has not finished it, and nothing may overtake it
-        self._tell_queued()
+        self._report_queued()
         return math.inf
 
     def _send_one(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
@@ -452,7 +452,7 @@ class Playout:
         if not utterance.started:
             self._advance_one(utterance, now_s)
 
-    def _tell_queued(self) -> None:
+    def _report_queued(self) -> None:
         if not (self._utterances and self._utterances[0].audio_complete):
             return  # audio is sent in order
         for utterance in self.utterances:

@@ -25,14 +25,14 @@ class PlayoutBuffer:
         """How many bytes wait."""
         return sum(map(len, self._pieces))
 
-    def put(self, pcm: bytes, size: int) -> None:
+    def append(self, pcm: bytes, size: int) -> None:
         """Add audio, in pieces of at most `size` bytes."""
         if len(pcm) > size:
             self._pieces.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
         elif pcm:
             self._pieces.append(pcm)
 
-    def put_first(self, pieces: Iterable[bytes]) -> None:
+    def prepend(self, pieces: Iterable[bytes]) -> None:
         """Put audio in front of everything that waits."""
         self._pieces[:0] = pieces
 

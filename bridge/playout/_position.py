@@ -44,10 +44,10 @@ class PlayedPosition:
         """
         flows = self._anchor_s is not None and not self._stalled and plays_at_s > now_s
         if not flows:
-            self._begin_to_flow(now_s, plays_at_s)
+            self._start_flow(now_s, plays_at_s)
         self.sent_ms += duration_ms
 
-    def _begin_to_flow(self, now_s: float, plays_at_s: float) -> None:
+    def _start_flow(self, now_s: float, plays_at_s: float) -> None:
         """Record audio for a player that had run dry or was held."""
         if self._anchor_s is None or self.position_ms(now_s) >= self.sent_ms:
             self._anchor_s, self._anchor_ms = plays_at_s, self.sent_ms
@@ -61,7 +61,7 @@ class PlayedPosition:
             self._anchor_s, self._anchor_ms = now_s, self.position_ms(now_s)
             self._stalled = True
 
-    def go_on(self, now_s: float) -> None:
+    def resume(self, now_s: float) -> None:
         """Record that the player continues where it was held."""
         if self._anchor_s is not None:
             self._anchor_s = now_s

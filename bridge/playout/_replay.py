@@ -71,8 +71,8 @@ class GivenAudio:
             played_ms = utterance.known_position_ms(now_s, lost=lost)
             again_from_ms = utterance.again_from_ms(played_ms)
             utterance.kept.forget_all_but(self.kept_bytes)
-            begins, audio = utterance.kept.take_from(self._byte_of(again_from_ms))
-            utterance.waiting.put_first(audio)
+            begins, audio = utterance.kept.pop_from(self._byte_of(again_from_ms))
+            utterance.waiting.prepend(audio)
             from_ms = begins / self._bytes_per_ms
             utterance.give_again(new_number(), from_ms, played_ms, now_s)
         return True

@@ -65,7 +65,7 @@ class KeptAudio:
         """
         self.forget_before(self._ends_at - limit)
 
-    def take_from(self, position: int) -> tuple[int, list[bytes]]:
+    def pop_from(self, position: int) -> tuple[int, list[bytes]]:
         """Remove and return the audio from a position on.
 
         Args:

@@ -135,7 +135,7 @@ class Utterance(PlayedPosition):
         """
         self.runs.append(run)
         for kept in keeps:
-            kept.hold()
+            kept.keep()
             self.held.append(kept)
             if not self.interruptible:
                 kept.protect()

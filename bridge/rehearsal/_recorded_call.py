@@ -63,10 +63,10 @@ async def make_call(
                 nursery.start_soon(beside, caller, conversation)
             await conversation.run(script, answer_s)
             nursery.cancel_scope.cancel(reason="the call is over")
-    return look_back(caller, conversation, observer, start_s)
+    return measure_call(caller, conversation, observer, start_s)
 
 
-def look_back(
+def measure_call(
     caller: Caller, conversation: Conversation, observer: Observer, start_s: float
 ) -> tuple[Rehearsal, Notes]:
     """Measure a call that is over.

@@ -193,7 +193,7 @@ class NativeTransport:
         if self.ended is not None:
             return
         try:
-            self._outbox.put(encode(message))
+            self._outbox.enqueue(encode(message))
         except PydanticSerializationError:
             log.warning("event_not_serializable", message=message.__class__.__name__)
 
@@ -238,7 +238,7 @@ class NativeTransport:
             return
         self._newest = max(self._newest, utterance)
         self._metrics.frames_out += 1
-        self._outbox.put_audio(utterance, pcm)
+        self._outbox.enqueue_audio(utterance, pcm)
 
     def clear(self, utterance: int, reason: str) -> None:
         """Drop waiting audio up to and including an utterance, and tell the client to do so too.
@@ -256,7 +256,7 @@ class NativeTransport:
         self._metrics.barge_ins += 1
         self.cleared += 1
         message = Clear(utterance=utterance, request=self.cleared, reason=reason)
-        self._outbox.put_first(encode(message))
+        self._outbox.enqueue_first(encode(message))
 
     def hold(self, on: bool) -> None:
         """Hold the client's player at its next sample, or resume it there.
@@ -267,12 +267,12 @@ class NativeTransport:
             on: True holds, False resumes.
         """
         self._held = on
-        self.tell_hold()
+        self.send_hold()
 
-    def tell_hold(self) -> None:
+    def send_hold(self) -> None:
         """Tell the client's player whether it is held now, in front of all waiting messages."""
         if self.audio and self.ended is None:
-            self._outbox.put_first(encode(Hold(on=self._held)))
+            self._outbox.enqueue_first(encode(Hold(on=self._held)))
 
     def settle(self) -> None:
         """Tell the client that every verb it used has settled; for a closed call."""

@@ -122,12 +122,12 @@ class Operators:
         for call in self._calls.values():
             for question in call.permissions.pending:
                 if question.by == "operator":
-                    outbox.put(_told(call, question).model_dump_json())
+                    outbox.enqueue(_told(call, question).model_dump_json())
 
         def receive(data: Data) -> None:
             problem = self._handle(data)
             if problem:
-                outbox.put(OperatorError(message=problem).model_dump_json())
+                outbox.enqueue(OperatorError(message=problem).model_dump_json())
 
         self._outboxes.add(outbox)
         try:
@@ -151,7 +151,7 @@ class Operators:
     def _broadcast(self, message: Wire) -> None:
         text = message.model_dump_json()
         for outbox in tuple(self._outboxes):
-            outbox.put(text)
+            outbox.enqueue(text)
 
 
 def is_operators(event: object) -> bool:

@@ -70,7 +70,7 @@ class Outbox:
         """How many messages wait to be sent."""
         return len(self._urgent) + len(self._queue)
 
-    def put(self, data: Data) -> None:
+    def enqueue(self, data: Data) -> None:
         """Queue a message behind waiting ones; ``drop_audio()`` keeps it."""
         waiting_bytes = self._waiting_bytes + len(data)
         if self._is_broken or self.is_closed or waiting_bytes > self._max_bytes:
@@ -80,7 +80,7 @@ class Outbox:
         self._queue.append((None, data))
         self._on_news()
 
-    def put_audio(self, utterance: int, pcm: bytes) -> None:
+    def enqueue_audio(self, utterance: int, pcm: bytes) -> None:
         """Queue audio behind waiting messages.
 
         Its header is added when it is sent, so that the queue shares the bytes object with others.
@@ -93,7 +93,7 @@ class Outbox:
             self._queue.append((utterance, pcm))
             self._on_news()
 
-    def put_first(self, data: Data) -> None:
+    def enqueue_first(self, data: Data) -> None:
         """Queue a message in front of waiting ones, but behind earlier ones queued like this."""
         if self._admit(data):
             self._urgent.append(data)
@@ -123,7 +123,7 @@ class Outbox:
         """Make the connection look for something to send; called by the owner of ``spare``."""
         self._on_news()
 
-    def take_over(self, other: Outbox, before: Iterable[Entry] = ()) -> None:
+    def adopt(self, other: Outbox, before: Iterable[Entry] = ()) -> None:
         """Take over the waiting messages of another outbox, which breaks silently.
 
         Args:

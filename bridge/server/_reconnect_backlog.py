@@ -52,12 +52,12 @@ class Backlog:
     It has the methods of an ``Outbox`` to queue messages; between connections they wait.
 
     Attributes:
-        put: Queues a message behind waiting ones; see ``Outbox.put``.
+        put: Queues a message behind waiting ones; see ``Outbox.enqueue``.
     """
 
     __slots__ = (
         "_audio", "_audio_bytes", "_count", "_forgotten", "_greeting", "_kept_bytes",
-        "_open_outbox", "_outbox", "_places", "_text_bytes", "_texts", "_utterance", "put",
+        "_open_outbox", "_outbox", "_places", "_text_bytes", "_texts", "_utterance", "enqueue",
     )  # fmt: skip
 
     def __init__(self, open_outbox: Callable[[], Outbox]) -> None:
@@ -68,7 +68,7 @@ class Backlog:
         """
         self._open_outbox = open_outbox
         self._outbox = open_outbox()
-        self.put: Callable[[Data], None] = self._outbox.put
+        self.enqueue: Callable[[Data], None] = self._outbox.enqueue
         self._greeting: Data | None = None
         self._texts: list[_Sent] = []
         self._text_bytes = 0
@@ -101,13 +101,13 @@ class Backlog:
         """Messages that were never sent."""
         return self._outbox.dropped
 
-    def put_audio(self, utterance: int, pcm: bytes) -> None:
-        """Queue audio behind waiting messages; see ``Outbox.put_audio``."""
-        self._outbox.put_audio(utterance, pcm)
+    def enqueue_audio(self, utterance: int, pcm: bytes) -> None:
+        """Queue audio behind waiting messages; see ``Outbox.enqueue_audio``."""
+        self._outbox.enqueue_audio(utterance, pcm)
 
-    def put_first(self, data: Data) -> None:
-        """Queue a message in front of waiting ones; see ``Outbox.put_first``."""
-        self._outbox.put_first(data)
+    def enqueue_first(self, data: Data) -> None:
+        """Queue a message in front of waiting ones; see ``Outbox.enqueue_first``."""
+        self._outbox.enqueue_first(data)
 
     def drop_audio(self, fence: int) -> int:
         """Drop audio that waits, or was sent and may be lost; see ``Outbox.drop_audio``."""
@@ -132,7 +132,7 @@ class Backlog:
     def greet(self, text: Data) -> None:
         """Put the first message of a connection in front of all others; it is not counted."""
         self._greeting = text
-        self._outbox.put_first(text)
+        self._outbox.enqueue_first(text)
 
     def leave(self) -> None:
         """Wait for another connection, because this one is lost."""
@@ -151,8 +151,8 @@ class Backlog:
             greeting: The first message of the connection.
         """
         self._greeting = greeting
-        outbox.put_first(greeting)  # in front of urgent messages from the gap
-        self._go_on(outbox, asked)
+        outbox.enqueue_first(greeting)  # in front of urgent messages from the gap
+        self._resend(outbox, asked)
 
     def send_again(self, outbox: Outbox, received: int) -> None:
         """Continue on another connection: the missed messages still kept, then the waiting ones.
@@ -161,7 +161,7 @@ class Backlog:
             outbox: The outbox of that connection.
             received: How many JSON messages the other side has received.
         """
-        self._go_on(outbox, Resume(token="", received=received))
+        self._resend(outbox, Resume(token="", received=received))
 
     def note_received(self, count: int) -> None:
         """Forget the messages that the other side has received.
@@ -203,7 +203,7 @@ class Backlog:
         self._text_bytes -= len(oldest.data)
         self._forgotten = oldest.number
 
-    def _go_on(self, outbox: Outbox, asked: Resume) -> None:
+    def _resend(self, outbox: Outbox, asked: Resume) -> None:
         kept = heapq.merge(self._texts, self._audio, key=attrgetter("place"))
         missed = [again for sent in kept if (again := _missed(sent, asked)) is not None]
         self.forget()
@@ -213,11 +213,11 @@ class Backlog:
         self._move_to(outbox, missed)
 
     def _move_to(self, outbox: Outbox, missed: list[Entry] | None = None) -> None:
-        outbox.take_over(self._outbox, missed or ())
+        outbox.adopt(self._outbox, missed or ())
         outbox.on_next = self._keep
         outbox.spare = self._outbox.spare
         self._outbox = outbox
-        self.put = outbox.put
+        self.enqueue = outbox.enqueue
 
     # --- what was sent --------------------------------------------------------------------------
 

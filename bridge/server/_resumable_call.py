@@ -329,15 +329,15 @@ class Session:
             call.speaking.resend()
         if self._transport.ended is not None:
             self._backlog.close()
-        self._go_on(call)
-        self._transport.tell_hold()
+        self._continue_call(call)
+        self._transport.send_hold()
         await self._carry(line)
 
     async def _carry(self, line: Line) -> None:
         self._lines += 1
         self._heard_at_s = trio.current_time()
         try:
-            fate = await line.run(self._take_or_fail, self._opened, self._end_silent)
+            fate = await line.run(self._receive_or_fail, self._opened, self._end_silent)
             if fate == "said" and line is self._line:
                 self._forgotten.set()
             elif fate == "left":
@@ -384,7 +384,7 @@ class Session:
             await trio.sleep(self._limits.resume_s)
             self.end("disconnected")
 
-    def _go_on(self, call: Call) -> None:
+    def _continue_call(self, call: Call) -> None:
         self._stalled = False
         if not call.ended.is_set():
             call.release_speech(CONNECTION)
@@ -413,7 +413,7 @@ class Session:
 
     # --- what the client sends ------------------------------------------------------------------
 
-    def _take_or_fail(self, data: Data) -> None:
+    def _receive_or_fail(self, data: Data) -> None:
         try:
             self._receive(data)
         except BaseException as caught:  # noqa: ASYNC103 - see as_error()
@@ -428,7 +428,7 @@ class Session:
         self._heard_at_s = trio.current_time()
         self._tokens.confirm()
         if self._stalled:
-            self._go_on(call)
+            self._continue_call(call)
         self._intake.handle(data, call)
 
 

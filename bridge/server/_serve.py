@@ -219,10 +219,10 @@ class Server:
         session = Session(self._app, request, limits, self.metrics, token_hex(8), attend)
         self._sessions[session.call_id] = session
         self._addresses.reserve(request.peer, "calls")
-        self._calls.start_soon(self._hold, session, request.peer, name=f"call {session.call_id}")
+        self._calls.start_soon(self._run, session, request.peer, name=f"call {session.call_id}")
         return session
 
-    async def _hold(self, session: Session, peer: str) -> None:
+    async def _run(self, session: Session, peer: str) -> None:
         bind_contextvars(call_id=session.call_id)
         try:
             with CONTAINED:
@@ -272,7 +272,7 @@ class Server:
     async def _refuse(self, connection: Connection, code: ErrorCode, text: str) -> None:
         self.metrics.rejected[code] += 1
         last_words = Outbox()
-        last_words.put(encode(ErrorMessage(code=code, message=text)))
+        last_words.enqueue(encode(ErrorMessage(code=code, message=text)))
         last_words.close()
         connection.end_with(TRY_AGAIN_LATER if code != "resume_expired" else REFUSED, code)
         with trio.move_on_after(self._limits.close_s):

@@ -73,7 +73,7 @@ class Watcher:
     """
 
     __slots__ = (
-        "_began_s", "_call", "_is_on", "_is_sink", "_level", "_noted", "_unnoted", "_untold",
+        "_began_s", "_call", "_is_on", "_is_sink", "_level", "_noted", "_unnoted", "_unpublished",
         "_wake", "lost", "waiting",
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ class Watcher:
         self.waiting: list[_Event | _Decision] = []
         self._noted: list[int] = []
         self._unnoted: list[Message] = []
-        self._untold = 0
+        self._unpublished = 0
 
     def attached(self, call: Call) -> None:
         """Keep the call; its time starts now."""
@@ -107,7 +107,7 @@ class Watcher:
         self._is_on = message.on and self._level != "off" and call is not None
         if not self._is_on:
             self.waiting.clear()
-            self._untold = 0
+            self._unpublished = 0
         if call is not None:
             call.router.explain_to(self._decided if self._is_on else None)
             if self._is_on and not self._is_sink:
@@ -125,8 +125,8 @@ class Watcher:
         """Remove and return the oldest waiting entry; ``None`` for none."""
         if not self.waiting:
             return None
-        lost, self._untold = self._untold, 0
-        seen = self._put_into_words(self.waiting.pop(0))
+        lost, self._unpublished = self._unpublished, 0
+        seen = self._described(self.waiting.pop(0))
         return seen.model_copy(update={"lost": lost}) if lost else seen
 
     def last(self) -> Iterator[Seen]:
@@ -184,12 +184,12 @@ class Watcher:
 
     def _lose_one(self) -> None:
         self.waiting.pop(0)
-        self._untold += 1
+        self._unpublished += 1
         self.lost += 1
 
     # --- as it is sent --------------------------------------------------------------------------
 
-    def _put_into_words(self, what: _Event | _Decision) -> Seen:
+    def _described(self, what: _Event | _Decision) -> Seen:
         at_s = self._since_start(what.at_s)
         if isinstance(what, _Decision):
             return Seen(

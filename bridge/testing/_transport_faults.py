@@ -78,7 +78,7 @@ class _Faults:
         self.calls: list[TransportCall] = []
         self._fails_at = fails_at
 
-    def put_into(self, line: _Line) -> None:
+    def install_in(self, line: _Line) -> None:
         for name in METHODS:
             method = getattr(line, name, None)
             if method is not None:
@@ -153,7 +153,7 @@ def fail_everywhere(
         within_s=within_s, holds=holds,
     )  # fmt: skip
     untouched, steps, faults = Attempt(plan, SURVEY_S), Recorder(SURVEY_STEPS), _Faults()
-    untouched.prepare = faults.put_into
+    untouched.prepare = faults.install_in
     try_untouched(untouched, steps, "a fault")
     chosen = choose(faults.calls, limit, seed)
     runs = [_try(plan, call, untouched, most_steps(steps)) for call in chosen]
@@ -169,7 +169,7 @@ def _try(
         untouched.took_s + plan.within_s,
         untouched.ended,
         errors(untouched.logs) | EXPECTED,
-        faults.put_into,
+        faults.install_in,
     )
     attempt.run(Recorder(most), trio.testing.MockClock(autojump_threshold=0))
     on_track = call in faults.calls

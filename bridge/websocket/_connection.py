@@ -203,7 +203,7 @@ class Connection:
             The message; ``None`` if the peer is gone, or sends too many frames without one.
         """
         got: list[Data] = []
-        self._take_frames(got.append)
+        self._pass_frames(got.append)
         while not got and self.is_open and self._answer_bytes <= MAX_ANSWER_BYTES:
             try:
                 data = await self.stream.receive_some(READ_BYTES)
@@ -213,7 +213,7 @@ class Connection:
                 self._protocol.receive_eof()
                 return None
             self._protocol.receive_data(data)
-            self._take_frames(got.append)
+            self._pass_frames(got.append)
         self._early.extend(got[1:])
         return got[0] if got else None
 
@@ -334,7 +334,7 @@ class Connection:
                 is_first = False
                 for data in self._early:
                     take(data)
-                self._take_frames(take)  # some may have come with the handshake
+                self._pass_frames(take)  # some may have come with the handshake
             while self._answer_bytes > MAX_ANSWER_BYTES and self.lost_by is None:
                 self._answered = trio.Event()
                 await self._answered.wait()
@@ -349,9 +349,9 @@ class Connection:
             protocol.receive_data(block)
             room = READ_BYTES if len(block) == room else USUAL_READ_BYTES
             del block  # free it: the protocol has it, and the next one may take long
-            self._take_frames(take)
+            self._pass_frames(take)
 
-    def _take_frames(self, take: Callable[[Data], None]) -> None:
+    def _pass_frames(self, take: Callable[[Data], None]) -> None:
         protocol = self._protocol
         try:
             for frame in protocol.events_received():

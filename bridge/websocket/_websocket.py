@@ -51,7 +51,7 @@ class Outgoing:
         self.room = trio.Event()
         self._queue: deque[Data] = deque()
 
-    def put(self, data: Data) -> None:
+    def enqueue(self, data: Data) -> None:
         """Queue a message."""
         self._queue.append(data)
         self.waiting_bytes += len(data)
@@ -111,7 +111,7 @@ class WebSocket:
             await source.room.wait()
         if self._is_over or not self.connection.is_open:
             raise self._closed()
-        source.put(data)
+        source.enqueue(data)
         await trio.lowlevel.checkpoint_if_cancelled()
 
     async def receive(self) -> Data:

@@ -73,7 +73,7 @@ class OpenAITurns:
         if kind == "input_audio_buffer.speech_started":
             name = str(message["item_id"])
             if name not in self._items:  # else this is a repeat, or comes after its end
-                yield from self._begin_item(name)
+                yield from self._start_item(name)
                 self.spoken = name
         elif kind in ("input_audio_buffer.speech_stopped", "input_audio_buffer.committed"):
             yield from self._stop_item(str(message["item_id"]))
@@ -89,7 +89,7 @@ class OpenAITurns:
                 item.is_known = True
                 yield from self._end_turn()
 
-    def _begin_item(self, name: str) -> Iterable[EarFact]:
+    def _start_item(self, name: str) -> Iterable[EarFact]:
         if name not in self._items:
             yield WentOn() if self._items else VoiceBegan()
             self._items[name] = _Item(len(self._items))
@@ -100,13 +100,13 @@ class OpenAITurns:
             return  # the other of the two messages came first
         if self.spoken and name not in self._items:
             self._items[name] = self._items.pop(self.spoken)
-        yield from self._begin_item(name)
+        yield from self._start_item(name)
         self.spoken = ""
         yield PerhapsOver()
 
     def _add_words(self, name: str, words: str) -> Iterable[EarFact]:
         if name not in self._items:  # from a model that streams words and detects no speech
-            yield from self._begin_item(name)
+            yield from self._start_item(name)
             self.spoken = name
         item = self._items[name]
         item.words += words

@@ -113,7 +113,7 @@ class HttpChat:
         Raises:
             ChatModelExtraError: httpx2 is not installed (extra ``llm``).
         """
-        async with self._client.hold():
+        async with self._client.borrow():
             yield
 
     async def prewarm(self) -> None:

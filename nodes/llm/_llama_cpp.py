@@ -134,7 +134,7 @@ class LocalChat:
             ChatModelExtraError: The package xllamacpp is missing (extra ``local``).
             bargein.weights.WeightsError: The model store does not have it.
         """
-        async with self._pool.hold():
+        async with self._pool.borrow():
             yield
 
     async def prewarm(self, messages: Sequence[Mapping[str, Any]] = ()) -> None:

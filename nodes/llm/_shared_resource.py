@@ -50,23 +50,23 @@ class Shared(Generic[T]):
         self._opener = opener
         self._token: trio.lowlevel.TrioToken | None = None
         self._tenancy: _Tenancy[T] | None = None
-        self._holders = 0
+        self._borrowers = 0
         self._kept = False
 
     @asynccontextmanager
-    async def hold(self) -> AsyncIterator[T]:
+    async def borrow(self) -> AsyncIterator[T]:
         """Open the resource unless it is open, and keep it open for the block.
 
         Raises:
             Exception: What the opener raised.
         """
         self._enter_run()
-        self._holders += 1
+        self._borrowers += 1
         try:
             yield await self.get()
         finally:
-            self._holders -= 1
-            if not self._holders and not self._kept:
+            self._borrowers -= 1
+            if not self._borrowers and not self._kept:
                 with trio.move_on_after(_CLOSE_S, shield=True):
                     await self._close()
 
@@ -80,7 +80,7 @@ class Shared(Generic[T]):
             Exception: What the opener raised; the next call tries again.
         """
         self._enter_run()
-        self._kept = self._kept or not self._holders
+        self._kept = self._kept or not self._borrowers
         tenancy = self._tenancy
         if tenancy is None or tenancy.closed.is_set():
             tenancy = self._tenancy = _Tenancy[T]()
@@ -106,7 +106,7 @@ class Shared(Generic[T]):
         """Forget the state of an earlier run of trio."""
         token = trio.lowlevel.current_trio_token()
         if token is not self._token:
-            self._token, self._tenancy, self._holders, self._kept = token, None, 0, False
+            self._token, self._tenancy, self._borrowers, self._kept = token, None, 0, False
 
     async def _close(self) -> None:
         tenancy, self._tenancy = self._tenancy, None

@@ -126,7 +126,7 @@ class CallerAudio:
         if self._place == item:
             self._place = ""
 
-    def take_place(self) -> str:
+    def pop_place(self) -> str:
         """Return the place in the conversation for what was said before the caller spoke.
 
         Returns:

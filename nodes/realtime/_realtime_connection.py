@@ -346,7 +346,7 @@ class RealtimeLine:
         messages = question.messages
         first = 1 if messages and messages[0]["role"] == "system" else 0
         chat = self.memory.untold(messages[first : question.told])
-        for text in self._codec.add(chat, self.caller_audio.take_place()):
+        for text in self._codec.add(chat, self.caller_audio.pop_place()):
             self._post(text)
         for text in self._codec.add(self.memory.untold_steps(messages[question.told :])):
             self._post(text)

@@ -216,9 +216,9 @@ class RealtimeNode(ChatNode):
             newest = next(said, None)
             if newest is not None:
                 self._line.memory.mark_entry(newest)
-        audio.claim(self._tell_before)
+        audio.claim(self._send_before)
 
-    def _tell_before(self) -> None:
+    def _send_before(self) -> None:
         """Send what was said before the caller spoke, to place it before the caller's turn."""
         self._line.inform(self.messages(self.context.copy()))
 

@@ -115,7 +115,7 @@ class Response:
             case SpeechGiven() | TextGiven() | CallAsked() if self.is_over or not self.is_wanted:
                 pass  # a late message
             case SpeechGiven():
-                self._hold(SpeechDelta(fact.pcm, self._rate_hz, fact.item))
+                self._delay(SpeechDelta(fact.pcm, self._rate_hz, fact.item))
             case TextGiven() if fact.text:
                 item = "" if self._speaks else fact.item
                 self._pieces.append((item, TextDelta(fact.text)))
@@ -148,7 +148,7 @@ class Response:
         """End the response because its line was lost."""
         self.fail(LineLostError(vendor, "lost the connection in mid-answer"))
 
-    def _hold(self, delta: SpeechDelta) -> None:
+    def _delay(self, delta: SpeechDelta) -> None:
         self._held.append(delta)
         self._waiting_s += _lasts_s(delta)
         if self._has_text:

@@ -197,12 +197,12 @@ class Ear:
         self._failed_since_s: float | None = None  # when the detectors started failing
         self._failed_s = 0.0  # when they failed last
         bridge.on(UserAudio, source="caller").map(self.hear)
-        bridge.on(SpeechLasts, overlap="restart").interrupt_on(SpeechPaused).map(self._look_early)
+        bridge.on(SpeechLasts, overlap="restart").interrupt_on(SpeechPaused).map(self._hear_early)
         bridge.on(UserStartedSpeaking).map(self._stop_looking)
         bridge.on(SpeechPaused, overlap="restart").interrupt_on(SpeechResumed).map(self._understand)
         bridge.on(SpeechBegan, overlap="restart").map(self._guard)
         bridge.on(VoiceSettled).map(self._settle)
-        bridge.on(UserStoppedSpeaking).map(self._tell_decided)
+        bridge.on(UserStoppedSpeaking).map(self._measure_decision)
 
     def _windows(self, seconds: float) -> int:
         return round(seconds / self._window_s)
@@ -404,7 +404,7 @@ class Ear:
             if self._stt is not None:
                 nursery.start_soon(self._transcribe, self._stt, parts)
 
-    async def _look_early(self, message: Message) -> None:
+    async def _hear_early(self, message: Message) -> None:
         """Publish the words so far; a failure is reported with the final ones."""
         if self._stt is None:
             return
@@ -452,7 +452,7 @@ class Ear:
         if self._settles:
             self._drop()
 
-    def _tell_decided(self, _: Message) -> None:
+    def _measure_decision(self, _: Message) -> None:
         self._level.turn_ended()
         if self._last_voice_s:
             self._measure("listening.decided_s", trio.current_time() - self._last_voice_s)

@@ -104,8 +104,8 @@ class EchoReverberation:
         import numpy as np
 
         count = len(played)
-        _put_in_front(self._played, played)
-        _put_in_front(self._by_band, self._band_means(played))
+        _prepend(self._played, played)
+        _prepend(self._by_band, self._band_means(played))
         self._colour = self._learnt_colour()
         colour = self._colour.repeat(self._widths)
         found = np.empty_like(played)
@@ -127,7 +127,7 @@ class EchoReverberation:
             at = count - 1 - column
             played = self._by_band[at : at + REACH]
             if played.max() > SILENT:
-                self._take_in(power, played, most)
+                self._learn(power, played, most)
 
     def _band_means(self, power: NDArray[np.float32]) -> NDArray[np.float32]:
         import numpy as np
@@ -141,9 +141,7 @@ class EchoReverberation:
         heard, uncoloured = self._coloured + _DOUBT
         return np.asarray(np.clip(heard / uncoloured, 1 / COLOUR, COLOUR), np.float32)
 
-    def _take_in(
-        self, heard: NDArray[np.float32], played: NDArray[np.float32], most: float
-    ) -> None:
+    def _learn(self, heard: NDArray[np.float32], played: NDArray[np.float32], most: float) -> None:
         """Learn from one column of bands.
 
         Each moment explains a share of what is heard, as large as its share of the prediction; its
@@ -168,7 +166,7 @@ class EchoReverberation:
         self._coloured += np.stack([ratio * share, share / colour])
 
 
-def _put_in_front(history: NDArray[np.float32], new: NDArray[np.float32]) -> None:
+def _prepend(history: NDArray[np.float32], new: NDArray[np.float32]) -> None:
     """Put columns in front of a history, the newest first."""
     history[len(new) :] = history[: -len(new)]
     history[: len(new)] = new[::-1]

@@ -61,7 +61,7 @@ class EngineThreads:
         """
         work = _Work()
         with trio.move_on_after(GIVE_UP_S):
-            await self._take_turn(work)
+            await self._wait_for_room(work)
             self._start(work, function)
             await work.ended.wait()
         if work.result is None:
@@ -69,7 +69,7 @@ class EngineThreads:
         value: T = work.result.unwrap()
         return value
 
-    async def _take_turn(self, work: _Work) -> None:
+    async def _wait_for_room(self, work: _Work) -> None:
         """Wait for room; a late thread gives up its place."""
         while True:
             with trio.move_on_at(self._next_late_s()):

@@ -138,7 +138,7 @@ class StreamingEar:
         self._hears_again = False
         self._lost_s: float | None = None  # since when the ear is lost
         self._wait_s = AGAIN_S
-        bridge.on(UserAudio, source="caller").map(self._take_frame)
+        bridge.on(UserAudio, source="caller").map(self._enqueue_frame)
         bridge.on(StreamOpened).map(self._listen)
         bridge.on(TalkKeyChanged, down=False).map(self._end_stretch)
         bridge.on([VoiceStarted, VoiceStopped]).map(self._note_voice)
@@ -148,12 +148,12 @@ class StreamingEar:
         bridge.on(VoiceSettled).map(self._settle)
         bridge.publish_detached(StreamOpened())
 
-    def _take_frame(self, message: Message) -> None:
+    def _enqueue_frame(self, message: Message) -> None:
         if self._loudness is not None:
             self._mind_silence(self._loudness, message.event.pcm)
         if self._stopped_s is not None and self._words:
             self._mind_ear(self._stopped_s)
-        self._put(message.event.pcm)
+        self._enqueue(message.event.pcm)
 
     def _note_voice(self, message: Message) -> None:
         has_stopped = isinstance(message.event, VoiceStopped)
@@ -174,9 +174,9 @@ class StreamingEar:
 
     def end_turn(self) -> None:
         """Ask the ear for the end of the turn, after all audio so far; never waits."""
-        self._put(None)
+        self._enqueue(None)
 
-    def _put(self, pcm: bytes | None) -> None:
+    def _enqueue(self, pcm: bytes | None) -> None:
         """Queue audio for the ear, or None for the end of the turn."""
         try:
             self._send.send_nowait(pcm)
@@ -274,7 +274,7 @@ class StreamingEar:
                 self._hears_again = False
             case WordsHeard():
                 self._words[fact.segment] = fact
-                self._tell_words(fact, final=fact.final)
+                self._publish_words(fact, final=fact.final)
             case PerhapsOver():
                 self._settle_words()
                 self._stop_voice()
@@ -326,7 +326,7 @@ class StreamingEar:
         """Publish the words as final: no better ones come before the caller goes on."""
         for words in self._words.values():
             if not words.final:
-                self._tell_words(words, final=True)
+                self._publish_words(words, final=True)
 
     def _void_words(self) -> None:
         """Withdraw the words of a turn that the ear hears again."""
@@ -334,7 +334,7 @@ class StreamingEar:
             self._publish(VoiceWords(content="", segment=segment))
         self._forget()
 
-    def _tell_words(self, words: WordsHeard, *, final: bool) -> None:
+    def _publish_words(self, words: WordsHeard, *, final: bool) -> None:
         settled = self._settled.get(words.segment, 0)
         text = " ".join(words.text.split()[settled:]) if settled else words.text
         if self._settled and not text:

@@ -36,10 +36,10 @@ class TurnOfTools(Protocol):
         ...
 
     def stand(self, reason: str, now_s: float) -> None:
-        """Stop the turn's clock until ``go_on()`` is called for every reason."""
+        """Stop the turn's clock until ``resume()`` is called for every reason."""
         ...
 
-    def go_on(self, reason: str, now_s: float) -> None:
+    def resume(self, reason: str, now_s: float) -> None:
         """Withdraw a reason, and restart the turn's clock after the last one."""
         ...
 

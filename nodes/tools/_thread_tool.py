@@ -89,7 +89,7 @@ class _Thread:
             self.text = as_text(self._function(**self._arguments))
         finally:
             with contextlib.suppress(trio.RunFinishedError):
-                self._trio_token.run_sync_soon(self._tell_end)
+                self._trio_token.run_sync_soon(self._report_end)
 
     def withdraw(self) -> bool:
         """Prevent the function from starting; return False if it has already started."""
@@ -97,7 +97,7 @@ class _Thread:
             self._is_withdrawn = not self._begun
             return self._is_withdrawn
 
-    def _tell_end(self) -> None:
+    def _report_end(self) -> None:
         self.ended.set()
         if self._is_left:
             log.info("abandoned_thread_ended", tool=self._context.name, id=self._context.id)

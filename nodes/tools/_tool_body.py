@@ -110,7 +110,7 @@ class Body:
         """Continue without a run, and withdraw the request to finish."""
         self.run = None
         self.is_stopping = False
-        self.token.tell_background()
+        self.token.notify_background()
 
     def conclude(self, conclusion: Conclusion) -> None:
         """Fix what the result will say, however the tool ends from here on."""

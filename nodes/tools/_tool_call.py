@@ -154,11 +154,11 @@ class RunningTool:
         self._move()
         return True
 
-    def tell_background(self) -> None:
+    def notify_background(self) -> None:
         """Set its token to say that it continues in the background with its turn."""
         self._call.questions.interrupt(self.id, "background")
         if self._body is not None:
-            self._body.token.tell_background()
+            self._body.token.notify_background()
 
     def stop(self) -> None:
         """Stop the tool by its policy, as ``cancel`` would; cancel a detached job at once."""
@@ -287,7 +287,7 @@ class RunningTool:
         finally:
             self._is_asking = False
             if turn is not None:
-                turn.go_on(reason, trio.current_time())
+                turn.resume(reason, trio.current_time())
             others = [q for q in permissions.pending if self._call.turn_of(q.run) is turn]
             if turn is not None and turn.phase == "permission" and not others:
                 turn.show("tool", turn.label)
@@ -364,7 +364,7 @@ class RunningTool:
         self._call.work.remove(self, quietly=not self._has_moved)
         self.done.set()
         if self._has_moved:
-            self._call.router.notify(self.on_settled or _tell_finished, self, self.final)
+            self._call.router.notify(self.on_settled or _publish_finished, self, self.final)
         else:
             self._publish_result(self.final)
 
@@ -418,5 +418,5 @@ class RunningTool:
         return f"<RunningTool {self.name!r} {self.id!r} {self.outcome or 'running'}>"
 
 
-def _tell_finished(running: RunningTool, result: ToolResult) -> None:
+def _publish_finished(running: RunningTool, result: ToolResult) -> None:
     running.publish_finished(result)

@@ -85,7 +85,7 @@ class ToolRunner:
         tool = self.tools.get(request.name) or _Unknown(request.name, self.tools)
         if tool.permission == "operator":
             request = request.model_copy(update={"for_operator": True})
-        self._tell_call(request, run)
+        self._publish_call(request, run)
         arguments, refusal = self._check(tool, request, raw, run)
         if refusal is None and tool.on_duplicate != "run":
             tool, refusal = without_duplicate(tool, request, self._running)
@@ -99,7 +99,7 @@ class ToolRunner:
         self._call.nursery.start_soon(running.carry_out, arguments, name=f"guard of {tool.name}")
         return running
 
-    def _tell_call(self, request: ToolCall, run: Run | None) -> None:
+    def _publish_call(self, request: ToolCall, run: Run | None) -> None:
         router = self._call.router
         if run is None or run.is_stale:
             router.publish_detached(request, self._source)

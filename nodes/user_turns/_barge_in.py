@@ -106,7 +106,7 @@ def _for_now(verdict: Verdict, sound: Sound, settings: TurnSettings) -> Verdict:
         lasting = _duration(sound, settings)
         if lasting is not None:
             return lasting
-    return replace(verdict, look_in_s=_next_look_s(sound, settings))
+    return replace(verdict, ask_in_s=_next_look_s(sound, settings))
 
 
 def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -125,7 +125,7 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
             return None  # with the silence after it the recogniser may be surer
         if verdict is not None:
             later_s = _next_look_s(sound, settings)
-            return replace(verdict, decision="silence", final=False, look_in_s=later_s)
+            return replace(verdict, decision="silence", final=False, ask_in_s=later_s)
     return None
 
 

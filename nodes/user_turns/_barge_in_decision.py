@@ -21,14 +21,14 @@ def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:
     _mute(state, undecided)
     sound = _sound(state, undecided)
     if undecided.blocked:
-        _look_at_blocked(state, undecided, sound)
+        _decide_blocked(state, undecided, sound)
     elif state.view.is_idle:
-        _look_at_start(state, undecided, sound)
+        _decide_start(state, undecided, sound)
     else:
-        _look_at_barge_in(state, undecided, sound)
+        _decide_barge_in(state, undecided, sound)
     if state.undecided is undecided and not undecided.voice.is_on:
         # At the latest then nothing more is known of it.
-        state.look_at(undecided.voice.sign_s + state.settings.words_within_s)
+        state.ask_by(undecided.voice.sign_s + state.settings.words_within_s)
     if state.undecided is undecided:
         state.said_around(undecided)  # the agent may fall silent before the words are known
 
@@ -75,7 +75,7 @@ def _bound_voice(state: TurnTakingState, undecided: UndecidedSound) -> None:
     if state.now_s >= at_s - CLOSE_S:
         voice.lose(state.now_s)
     else:
-        state.look_at(at_s)
+        state.ask_by(at_s)
 
 
 # --- while nothing interrupts -----------------------------------------------------------------
@@ -112,7 +112,7 @@ def _mute(state: TurnTakingState, undecided: UndecidedSound) -> None:
         undecided.block("")
 
 
-def _look_at_blocked(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
+def _decide_blocked(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
     if not sound.is_over:
         return
     verdict = _judge(state, sound)
@@ -126,7 +126,7 @@ def _look_at_blocked(state: TurnTakingState, undecided: UndecidedSound, sound: S
 # --- while the agent is idle ------------------------------------------------------------------
 
 
-def _look_at_start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
+def _decide_start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
     if sound.is_over and undecided.agent_was_busy and not _is_answer(state, undecided, sound):
         return
     if sound.text and sound.is_over:
@@ -162,40 +162,40 @@ def _ask_start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) 
     if sound.is_over and not sound.text:
         drop(state, undecided, _judge(state, sound))
         return
-    after_s = state.ask("start", lambda: strategy.look_after_s, lambda: None)
+    after_s = state.ask("start", lambda: strategy.ask_after_s, lambda: None)
     if sound.is_voiced and after_s is not None and after_s > sound.voiced_s:
-        state.look_at(undecided.voice.began_s + after_s)
+        state.ask_by(undecided.voice.began_s + after_s)
 
 
 def _start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound, rule: str) -> None:
     values = {"voiced_s": round(sound.voiced_s, 3), "overlapped": undecided.agent_was_busy}
     state.decide("start", "turn", rule, values, sound.text)
-    state.begin_turn(undecided)
+    state.start_turn(undecided)
 
 
 # --- while the agent speaks or works ----------------------------------------------------------
 
 
-def _look_at_barge_in(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
+def _decide_barge_in(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
     verdict = _judge(state, sound)
     if verdict.decision == "acknowledgement" and verdict.final and state.view.awaits_caller:
         verdict = Verdict("interruption", "awaits_caller", {"state": state.view.state})
     if verdict.decision == "interruption":
         state.decide("barge_in", "interruption", verdict.rule, verdict.values, sound.text)
-        state.begin_turn(undecided)
+        state.start_turn(undecided)
     elif not _awaits_more(verdict) and (sound.is_over or verdict.final):
         conclude(state, undecided, sound, verdict)
     else:
-        _go_on(state, undecided, sound, verdict)
-        state.look_at(state.now_s + verdict.look_in_s)
+        _hold_or_let_go(state, undecided, sound, verdict)
+        state.ask_by(state.now_s + verdict.ask_in_s)
 
 
 def _awaits_more(verdict: Verdict) -> bool:
     """Whether a strategy waits for more of a sound even though its words so far are known."""
-    return verdict.decision == "undecided" and verdict.look_in_s < math.inf
+    return verdict.decision == "undecided" and verdict.ask_in_s < math.inf
 
 
-def _go_on(
+def _hold_or_let_go(
     state: TurnTakingState, undecided: UndecidedSound, sound: Sound, verdict: Verdict
 ) -> None:
     if verdict.decision != "undecided":

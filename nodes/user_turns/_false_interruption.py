@@ -16,7 +16,7 @@ def conclude(
     if is_assent and state.now_s < answer_s - CLOSE_S:
         if not undecided.let_go:
             let_go(state, undecided, verdict)
-        state.look_at(answer_s)  # if the agent is about to fall silent, it is an answer
+        state.ask_by(answer_s)  # if the agent is about to fall silent, it is an answer
         return
     if verdict.decision in ("acknowledgement", "echo", "noise") or not sound.text:
         drop(state, undecided, verdict)
@@ -27,7 +27,7 @@ def conclude(
 
 def let_go(state: TurnTakingState, undecided: UndecidedSound, verdict: Verdict) -> None:
     """Let the agent go on for now; the sound may still become an interruption."""
-    if undecided.let_agent_go_on(verdict.decision):
+    if undecided.let_agent_resume(verdict.decision):
         state.decide("barge_in", verdict.decision, verdict.rule, {**verdict.values, "final": False})
     state.release(undecided)
 

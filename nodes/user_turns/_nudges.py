@@ -29,12 +29,12 @@ class _Silence:
     """How often it was told."""
     count: int = 0
     """How often silences were told in a row."""
-    look_at_s: float = math.inf
+    ask_by_s: float = math.inf
     """When it is to be told next; infinite for never."""
 
     def follow(self, now_s: float, is_silent: bool, after_s: float | None, times: int) -> bool:
         """Update whether the silence lasts; return whether to announce it now."""
-        self.look_at_s = math.inf
+        self.ask_by_s = math.inf
         if not is_silent:
             self.since_s, self.told = None, 0
             return False
@@ -48,7 +48,7 @@ class _Silence:
             self.count += 1
         if self.count < times:
             # A silence that was due several times without a step is announced once.
-            self.look_at_s = max(self._due_s(after_s), now_s + after_s if due else now_s)
+            self.ask_by_s = max(self._due_s(after_s), now_s + after_s if due else now_s)
         return due
 
     def _due_s(self, after_s: float) -> float:
@@ -67,9 +67,9 @@ class Nudges:
         self._agent = _Silence()
 
     @property
-    def look_at_s(self) -> float:
+    def ask_by_s(self) -> float:
         """The latest time of the next step; infinity for never."""
-        return min(self._user.look_at_s, self._agent.look_at_s)
+        return min(self._user.ask_by_s, self._agent.ask_by_s)
 
     def user_is_there(self) -> None:
         """Record that the caller said or did something."""

@@ -232,7 +232,7 @@ def _check_strategy(name: str, value: object, protocol: type[Protocol]) -> None:
 
 _MEMBERS = {
     "barge_in": ("judge(sound, settings)",),
-    "start": ("begins(sound)", "look_after_s"),
+    "start": ("begins(sound)", "ask_after_s"),
     "endpointing": ("wait_s(pause)",),
 }
 

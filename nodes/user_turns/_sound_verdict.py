@@ -113,5 +113,5 @@ class Verdict:
     final: bool = True
     """Whether nothing can change it any more; otherwise the agent's speech goes on, and the
     strategy is asked again."""
-    look_in_s: float = math.inf
+    ask_in_s: float = math.inf
     """In how many seconds to ask again without news; infinity for never."""

@@ -53,7 +53,7 @@ def _bound_voice(state: TurnTakingState, turn: UserTurn) -> None:
         if state.now_s >= lost_at_s - CLOSE_S:
             turn.voice.lose(turn.voice.sign_s)
         else:
-            state.look_at(lost_at_s)
+            state.ask_by(lost_at_s)
 
 
 def _is_too_long(state: TurnTakingState, turn: UserTurn) -> bool:
@@ -61,7 +61,7 @@ def _is_too_long(state: TurnTakingState, turn: UserTurn) -> bool:
     if limit_s is None:
         return False
     if state.now_s < turn.began_s + limit_s - CLOSE_S:
-        state.look_at(turn.began_s + limit_s)
+        state.ask_by(turn.began_s + limit_s)
         return False
     _end(state, turn, "forced", "longest_turn_s", {"longest_turn_s": limit_s})
     if turn.voice.is_on:
@@ -76,7 +76,7 @@ def _is_forced_over(state: TurnTakingState, turn: UserTurn, forced_s: float) -> 
     until_s = forced_s + FORCED_WORDS_S
     is_known = turn.transcript.is_known or turn.is_over
     if not is_known and state.now_s < until_s - CLOSE_S:
-        state.look_at(until_s)
+        state.ask_by(until_s)
         return False
     _end(state, turn, "forced", "talk_key", {"waited_s": round(state.now_s - forced_s, 3)})
     return True
@@ -112,13 +112,13 @@ def _is_over(state: TurnTakingState, turn: UserTurn) -> bool:
     if not turn.transcript.is_known:
         waits_until_s = turn.voice.sign_s + settings.words_within_s
         if state.now_s < waits_until_s - CLOSE_S:
-            state.look_at(waits_until_s)
+            state.ask_by(waits_until_s)
             return False
         limit: Values = {"words_within_s": settings.words_within_s}
         _end(state, turn, "complete", "words_within_s", {"silent_s": round(silent_s, 3), **limit})
         return True
     if silent_s < wait_s - CLOSE_S:
-        state.look_at(turn.voice.since_s + wait_s)
+        state.ask_by(turn.voice.since_s + wait_s)
         return False
     values: dict[str, str | float | bool] = {
         "silent_s": round(silent_s, 3),

@@ -28,7 +28,7 @@ class TurnStart(Protocol):
         ...
 
     @property
-    def look_after_s(self) -> float | None:
+    def ask_after_s(self) -> float | None:
         """Seconds into a sound at which to ask again without news; ``None`` for never."""
         ...
 
@@ -46,7 +46,7 @@ class StartOnVoice:
         check_seconds("StartOnVoice(after_s=)", self.after_s)
 
     @property
-    def look_after_s(self) -> float | None:
+    def ask_after_s(self) -> float | None:
         """Seconds of voice after which a turn starts."""
         return self.after_s
 
@@ -71,7 +71,7 @@ class StartOnWords:
         check_count("StartOnWords(min_words=)", self.min_words)
 
     @property
-    def look_after_s(self) -> float | None:
+    def ask_after_s(self) -> float | None:
         """``None``: time alone decides nothing."""
         return None
 

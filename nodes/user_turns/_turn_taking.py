@@ -184,7 +184,7 @@ class _Taker:
                 self._bridge.publish_detached(event)
 
     def _wait(self) -> None:
-        at_s = min(self._core.look_at_s, self._nudges.look_at_s, self._lost_at_s())
+        at_s = min(self._core.ask_by_s, self._nudges.ask_by_s, self._lost_at_s())
         self._bridge.call_at(at_s, self._alarm)
 
     # --- the microphone ------------------------------------------------------------------------

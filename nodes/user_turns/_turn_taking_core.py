@@ -16,7 +16,7 @@ Rules:
    began.
 4. Words are never dropped, except for acknowledgements, echoes, and uncertain words from a noise:
    words that may not interrupt are kept, and become a turn of their own as soon as they may.
-5. ``look_at_s`` names every time that matters.
+5. ``ask_by_s`` names every time that matters.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class TurnCore:
         self._state = TurnTakingState()
 
     @property
-    def look_at_s(self) -> float:
+    def ask_by_s(self) -> float:
         """The latest time to call ``decide(Look(), ...)``; infinity for never."""
-        return self._state.look_at_s
+        return self._state.ask_by_s
 
     @property
     def is_voiced(self) -> bool:
@@ -120,7 +120,7 @@ class TurnCore:
             settings: The settings at that moment.
         """
         state = self._state
-        state.begin_step(now_s, view, settings)
+        state.start_step(now_s, view, settings)
         match fact:
             case VoiceStarted():
                 self._voice_started()
@@ -162,7 +162,7 @@ class TurnCore:
         state = self._state
         if not state.view.is_idle and (state.kept_until_idle or blocking_rule(state)):
             return
-        count, text = len(state.kept), state.take_kept()
+        count, text = len(state.kept), state.pop_kept()
         state.decide("start", "kept_words", state.kept_rule, {"parts": count}, text)
         state.publish(UserStartedSpeaking())
         state.publish(UserTranscriptionReceived(content=text))
@@ -197,18 +197,18 @@ class TurnCore:
         elif is_late:
             part.voice.start_late(state.now_s)
         elif isinstance(part, UserTurn):
-            self._go_on(part)
+            self._resume_turn(part)
         else:
             voiced_s = part.voice.voiced_s(state.now_s)
             rule, new_after_s = timeout(part.hint, voiced_s, state.settings)
             if rule == "false_interruption_timeout_s":
                 new_after_s = min(new_after_s, BURST_S)  # coughs follow each other this closely
-            part.go_on(state.now_s, new_after_s)
+            part.resume(state.now_s, new_after_s)
 
-    def _go_on(self, turn: UserTurn) -> None:
+    def _resume_turn(self, turn: UserTurn) -> None:
         if turn.told_likely:
             self._state.publish(TurnWentOn())
-        pause_s = turn.go_on(self._state.now_s)
+        pause_s = turn.resume(self._state.now_s)
         if pause_s is not None:
             self._state.add_pause(pause_s)
 
@@ -225,7 +225,7 @@ class TurnCore:
     def _hint(self, hint: VoiceHint) -> None:
         undecided = self._state.undecided
         if undecided is not None:
-            undecided.take_hint(Hint(hint.kind, hint.probability), self._state.now_s)
+            undecided.add_hint(Hint(hint.kind, hint.probability), self._state.now_s)
 
     # --- words ---------------------------------------------------------------------------------
 

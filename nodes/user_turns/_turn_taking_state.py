@@ -74,12 +74,12 @@ class TurnTakingState:
     """Whether the caller holds the push-to-talk key."""
     pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=PAUSES_KEPT))
     """This caller's silences that did not end a turn, in seconds."""
-    look_at_s: float = math.inf
+    ask_by_s: float = math.inf
     """When the next step is due without a fact."""
     acts: list[Act] = field(default_factory=list)
     """The actions of this step, in order."""
 
-    def begin_step(self, now_s: float, view: AgentView, settings: TurnSettings) -> None:
+    def start_step(self, now_s: float, view: AgentView, settings: TurnSettings) -> None:
         """Start a step, with the agent and the settings of that time."""
         self.now_s, self.view, self.settings, self.acts = now_s, view, settings, []
         if not view.is_idle:
@@ -89,11 +89,11 @@ class TurnTakingState:
 
     def forget_times(self) -> None:
         """Forget the next due time before it is computed again."""
-        self.look_at_s = math.inf
+        self.ask_by_s = math.inf
 
-    def look_at(self, at_s: float) -> None:
+    def ask_by(self, at_s: float) -> None:
         """Have another step at a time, at the latest."""
-        self.look_at_s = min(self.look_at_s, at_s)
+        self.ask_by_s = min(self.ask_by_s, at_s)
 
     def publish(self, event: Event) -> None:
         """Have an event published."""
@@ -187,7 +187,7 @@ class TurnTakingState:
             undecided.note_agent(self.view.saying)
         return undecided.saying
 
-    def begin_turn(self, undecided: UndecidedSound) -> None:
+    def start_turn(self, undecided: UndecidedSound) -> None:
         """Make a sound a turn, which interrupts the agent."""
         pause_s = undecided.voice.began_s - self.last_silence_s
         goes_on = 0 < pause_s <= PAUSE_AFTER_END_S
@@ -195,7 +195,7 @@ class TurnTakingState:
             goes_on = False
         if goes_on:
             self.pauses_s.append(pause_s)
-        before = self.take_kept()
+        before = self.pop_kept()
         self.undecided = None
         self.turn = UserTurn(
             self.now_s,
@@ -228,7 +228,7 @@ class TurnTakingState:
         self.kept_until_idle = self.kept_until_idle or until_idle
         self.drop(undecided)
 
-    def take_kept(self) -> str:
+    def pop_kept(self) -> str:
         """Remove the kept words and return them."""
         text, self.kept = " ".join(self.kept), []
         self.kept_until_idle = False

@@ -57,14 +57,14 @@ class UndecidedSound:
         self.forced_s = now_s
         await_words(self.voice, self.transcript)
 
-    def take_hint(self, hint: Hint, now_s: float) -> None:
+    def add_hint(self, hint: Hint, now_s: float) -> None:
         """Record a hint about the sound."""
         self.hint, self.hinted_s = hint, now_s
         self.voice.notice(now_s)
         if hint.kind == "speech" and self.let_go == "acknowledgement":
             self.let_go = ""  # the earlier hint was wrong, or about another sound
 
-    def go_on(self, now_s: float, new_after_s: float) -> None:
+    def resume(self, now_s: float, new_after_s: float) -> None:
         """Continue after a break; after a long one it is a new sound to decide.
 
         Args:
@@ -75,7 +75,7 @@ class UndecidedSound:
         if self.voice.was_started:
             self.transcript.sound_began()
         if self.voice.silent_s(now_s) >= new_after_s - CLOSE_S:
-            self.voice.begin_stretch(now_s)
+            self.voice.start_stretch(now_s)
             self.blocked = ""
             if self.hint is None or self.hint.kind != "acknowledgement":
                 self.hint, self.let_go = None, ""  # else it goes on: "uh-huh", "okay, right"
@@ -95,7 +95,7 @@ class UndecidedSound:
         self.held_at_s = None
         return was_held
 
-    def let_agent_go_on(self, why: str) -> bool:
+    def let_agent_resume(self, why: str) -> bool:
         """Record why the agent's speech goes on for now; return whether that is new."""
         is_new = self.let_go != why
         self.let_go = why

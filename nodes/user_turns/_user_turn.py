@@ -39,7 +39,7 @@ class UserTurn:
         self.forced_s, self.is_over = now_s, False
         await_words(self.voice, self.transcript)
 
-    def go_on(self, now_s: float) -> float | None:
+    def resume(self, now_s: float) -> float | None:
         """Continue after a pause.
 
         Returns:

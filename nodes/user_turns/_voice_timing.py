@@ -37,7 +37,7 @@ class Voice:
         if not self.was_heard:
             self.since_s = now_s
 
-    def begin_stretch(self, now_s: float) -> None:
+    def start_stretch(self, now_s: float) -> None:
         """Start a new stretch of voice after a long break."""
         self.before_s += self.voiced_s(now_s)
         self.began_s = now_s

@@ -339,10 +339,10 @@ class VendorVoiceContext:
             await self._push()
         except trio.Cancelled:
             if self._sent <= number:
-                self._take_back()
+                self._withdraw_request()
             raise
 
-    def _take_back(self) -> None:
+    def _withdraw_request(self) -> None:
         what, _ = self._asked.pop()
         if what == "flush" and self._flushes:
             self._flushes.pop()
@@ -440,7 +440,7 @@ class VendorVoiceContext:
         self._pieces.append(piece)
         self._news.set()
 
-    async def begin_again(self) -> None:
+    async def restart(self) -> None:
         """Send everything again on another line, if no audio has come yet."""
         await self._push()
 

@@ -275,7 +275,7 @@ class _Socket:
         if context is None:
             return False
         if isinstance(data, Reopened):
-            await context.go_on()
+            await context.send_waiting()
             return True
         if isinstance(data, bytes):
             context.hear(data)
@@ -290,7 +290,7 @@ class _Socket:
             kind = type(error).__name__
             log.warning("vendor_message_unreadable", vendor=self.address.vendor, error=kind)
         if is_answer:
-            await context.go_on()
+            await context.send_waiting()
         return is_answer
 
 
@@ -375,7 +375,7 @@ class SocketVoiceContext:
             with trio.move_on_at(min(self._late_at_s(), self._flush_at_s)):
                 await self._news.wait()
             if trio.current_time() >= self._flush_at_s:
-                await self.go_on()
+                await self.send_waiting()
             if trio.current_time() >= self._late_at_s():
                 self.fail(VendorError(self._vendor, f"no audio for {self._answer_s:g} s"))
         piece = self._pieces.popleft()
@@ -393,7 +393,7 @@ class SocketVoiceContext:
 
     # --- for the socket -------------------------------------------------------------------------
 
-    async def go_on(self) -> None:
+    async def send_waiting(self) -> None:
         """Send what waited for an answer or for another line."""
         with suppress(VendorError):  # receive() raises it
             await self._push()

@@ -61,7 +61,7 @@ class LineContext(Protocol):
         """Handle a message from the vendor."""
         ...
 
-    async def begin_again(self) -> None:
+    async def restart(self) -> None:
         """Send everything again on another line, if no audio has come yet."""
         ...
 
@@ -178,7 +178,7 @@ class VoiceLine:
             if isinstance(data, Reopened):
                 self._cut.clear()
                 for context in (*self._contexts.values(),):
-                    await context.begin_again()
+                    await context.restart()
             elif isinstance(data, str):
                 self._route(data)
 

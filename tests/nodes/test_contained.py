@@ -170,7 +170,7 @@ async def test_a_speech_engine(autojump_clock: None, bad: str, kind: type[BaseEx
 class Strategy:
     """An object with all turn-taking strategies, each of which raises."""
 
-    look_after_s = 0.1
+    ask_after_s = 0.1
 
     def __init__(self, error: type[BaseException]) -> None:
         self.error = error

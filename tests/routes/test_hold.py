@@ -49,10 +49,10 @@ async def test_held_runs_go_on_with_the_next_value(autojump_clock):
         got = chunks_of(router)
         router.publish(Go())
         await trio.sleep(1.5)
-        router.hold_all("a")
+        router.pause_all("a")
         await trio.sleep(10)
         assert got == [(0, 0), (1, 1)]
-        router.go_on("a")
+        router.resume_all("a")
         await trio.sleep(10)
         assert got == [(0, 0), (1, 1), (11.5, 2), (12.5, 3), (13.5, 4)]
 
@@ -62,7 +62,7 @@ async def test_only_the_source_that_is_meant_is_held(autojump_clock):
     async with open_router() as router:
         router.on(Go, name="b").stream(every_second).broadcast()
         got = chunks_of(router)
-        router.hold_all("a")
+        router.pause_all("a")
         router.publish(Go())
         await trio.sleep(10)
         assert len(got) == 5
@@ -73,11 +73,11 @@ async def test_triggers_wait_while_everything_is_held(autojump_clock):
     async with open_router() as router:
         for overlap in ("queue", "restart", "drop", "concurrent"):
             router.on(Go, name="a", overlap=overlap).stream(every_second)
-        router.hold_all("a")
+        router.pause_all("a")
         router.publish(Go())
         await trio.sleep(10)
         assert not any(runtime.runs for runtime in router.routes)
-        router.go_on("a")
+        router.resume_all("a")
         await trio.sleep(0.5)
         assert [len(runtime.runs) for runtime in router.routes] == [1, 1, 1, 1]
 
@@ -89,8 +89,8 @@ async def test_no_rule_reaches_what_is_held(autojump_clock):
         route = route.stream(every_second)
         router.publish(Go())
         await trio.sleep(0.5)
-        router.hold_all("a")
-        router.hold_all("a")
+        router.pause_all("a")
+        router.pause_all("a")
         (run,) = router.runtime(route).runs
         for event in (Stop(), Free(), Hold()):
             router.publish(event)
@@ -98,7 +98,7 @@ async def test_no_rule_reaches_what_is_held(autojump_clock):
         assert run.is_paused
         verdicts = [d.verdict for d in router.runtime(route).decisions]
         assert verdicts == ["matched", "gated", "gated", "gated"]
-        router.go_on("a")
+        router.resume_all("a")
         router.publish(Stop())
         assert run.is_cut
 
@@ -110,8 +110,8 @@ async def test_a_run_that_was_paused_before_stays_paused(autojump_clock):
         router.publish(Go())
         await trio.sleep(0.5)
         router.publish(Hold())
-        router.hold_all("a")
-        router.go_on("a")
+        router.pause_all("a")
+        router.resume_all("a")
         (run,) = router.runtime(route).runs
         assert run.is_paused
 
@@ -122,10 +122,10 @@ async def test_what_is_held_can_be_cut(autojump_clock):
         route = router.on(Go, name="a").stream(every_second)
         router.publish(Go())
         await trio.sleep(0.5)
-        router.hold_all("a")
+        router.pause_all("a")
         router.publish(Go())
         assert router.cut_all("enough", "a") == 1
-        router.go_on("a")
+        router.resume_all("a")
         await trio.sleep(1)
         assert not router.runtime(route).runs
 
@@ -184,10 +184,10 @@ async def test_a_node_may_ask_whether_to_go_on(autojump_clock):
     async with open_router() as router:
         route = router.on(Go, name="a").interrupt_on(Stop).stream(costly)
         router.publish(Go())
-        router.hold_all("a")
+        router.pause_all("a")
         await trio.sleep(5)
         assert answers == []
-        router.go_on("a")
+        router.resume_all("a")
         await trio.sleep(5)
         router.publish(Go())
         await trio.sleep(0.5)

@@ -178,7 +178,7 @@ async def test_a_held_run_that_is_cut_after_closing_is_harmless():
     """Whoever still holds a run of a closed router may cut and release it."""
     told = []
     async with open_router() as router:
-        router.listen(run_ended=lambda run: run.hold())
+        router.listen(run_ended=lambda run: run.keep())
         route = router.on(Go).interrupt_on(Stop, handler=lambda: told.append(1)).stream([1])
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
@@ -351,7 +351,7 @@ async def test_a_removed_chain_with_a_held_run_is_forgotten_when_released(autoju
     """A held run of a chain that left stays interruptible until it is released or cut."""
     async with open_router() as router:
         for how in ("release", "cut"):
-            router.listen(run_ended=lambda run: run.hold())
+            router.listen(run_ended=lambda run: run.keep())
             route = router.on(Go, name=how).interrupt_on(Stop).stream([1])
             router.publish(Go())
             await trio.sleep(1)

@@ -175,7 +175,7 @@ async def test_a_held_run_stays_interruptible(autojump_clock):
     """A run that has finished can be cut while somebody holds it, and its handler is called."""
     told = []
     async with open_router() as router:
-        router.listen(run_ended=lambda run: run.hold())
+        router.listen(run_ended=lambda run: run.keep())
         route = router.on(Go).interrupt_on(Stop, handler=lambda m, i: told.append(i)).stream(count)
         router.publish(Go())
         await trio.sleep(6)
@@ -198,7 +198,7 @@ async def test_a_released_run_is_settled(autojump_clock):
     """Once nobody holds a finished run, nothing of it can be cut."""
     async with open_router() as router:
         route = router.on(Go).interrupt_on(Stop).stream(lambda m: [1])
-        router.listen(run_ended=lambda run: (run.hold(), run.hold()))
+        router.listen(run_ended=lambda run: (run.keep(), run.keep()))
         router.publish(Go())
         await trio.sleep(1)
         (run,) = router.runtime(route).runs
@@ -211,7 +211,7 @@ async def test_a_released_run_is_settled(autojump_clock):
         router.publish(Stop())
         assert run.outcome == "completed"
         assert router.runtime(route).decisions[-1].verdict == "idle"
-        run.hold()  # output that turned up late makes it interruptible again
+        run.keep()  # output that turned up late makes it interruptible again
         router.publish(Stop())
         assert run.outcome == "interrupted"
 
@@ -275,9 +275,9 @@ async def test_a_run_knows_that_nothing_would_cut_it(autojump_clock):
         run.protect()
         assert not run.may_be_cut_by(Stop)
         run.unprotect()
-        router.hold_all("agent")
+        router.pause_all("agent")
         assert not run.may_be_cut_by(Stop)
-        router.go_on("agent")
+        router.resume_all("agent")
         assert run.may_be_cut_by(Stop)
         run.set_aside()
         assert not run.may_be_cut_by(Stop)

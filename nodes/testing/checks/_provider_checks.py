@@ -261,12 +261,12 @@ class ProviderChecks(Generic[P, R]):
             self._trials.attempt(Fault("backwards", at, None), "sane")
 
     def _slow_reader(self) -> None:
-        self._hold_memory(Fault("flood", "middle", None), self._use.read_nothing)
+        self._check_memory(Fault("flood", "middle", None), self._use.read_nothing)
 
     def _deaf(self) -> None:
-        self._hold_memory(Fault("deaf", times=None), self._use.feed)
+        self._check_memory(Fault("deaf", times=None), self._use.feed)
 
-    def _hold_memory(self, fault: Fault, act: Callable[[P, float], Awaitable[None]]) -> None:
+    def _check_memory(self, fault: Fault, act: Callable[[P, float], Awaitable[None]]) -> None:
         peak = 0
 
         async def main(provider: P, trial: Trial) -> None:

@@ -47,7 +47,7 @@ def load(settings: dict[str, Any]) -> Functions:
     os.dup2(settings["stdout"], 1)
     os.close(settings["stdout"])
     os.close(settings["stderr"])  # now descriptor 2
-    _take_terminal(settings["tty"])
+    _acquire_terminal(settings["tty"])
     sys.path[:] = settings["path"]
     if settings["main"] is not None:
         sys.modules["__main__"] = _Main(*settings["main"])
@@ -187,7 +187,7 @@ def _describe(error: BaseException, skipped: int = 0) -> bytes:
     return json.dumps({"error": [type(error).__name__, text, lines]}).encode()
 
 
-def _take_terminal(descriptor: int) -> None:
+def _acquire_terminal(descriptor: int) -> None:
     """Make a terminal our controlling terminal; keep it open, or the parent would read its end."""
     import fcntl  # imported here because the parent also imports this file, on any platform
     import termios

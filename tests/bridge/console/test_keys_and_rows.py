@@ -413,14 +413,14 @@ def test_text_that_grows_stands_once_it_is_whole():
     """A row of the text that is generated stands once no more text can change it."""
     transcript = Transcript()
     transcript.write("one two ")
-    assert transcript.take_rows(8) == []
+    assert transcript.pop_rows(8) == []
     transcript.write("three fo")
-    assert transcript.take_rows(8) == [Row("one two")]
+    assert transcript.pop_rows(8) == [Row("one two")]
     assert transcript.growing_line(8) == [Line("three fo")]
     transcript.write("ur\nlast")
-    assert transcript.take_rows(8) == [Row("three"), Row("four")]
+    assert transcript.pop_rows(8) == [Row("three"), Row("four")]
     transcript.show(Line("tool", "dim", "→ "))
-    assert transcript.take_rows(8) == [Row("last"), Row("→ tool", "dim")]
+    assert transcript.pop_rows(8) == [Row("last"), Row("→ tool", "dim")]
     rows = transcript.all_rows(20, 3)
     assert [row.text for row in rows] == ["one two three four", "last", "→ tool"]
 
@@ -487,7 +487,7 @@ def test_the_window_is_what_was_said(emulator, steps):
                 terminal.resize(*value)
                 anew = True
             case "leave":
-                terminal.feed(painter.leave(transcript.take_rows(terminal.columns - 1)))
+                terminal.feed(painter.leave(transcript.pop_rows(terminal.columns - 1)))
         width = terminal.columns - 1
         now = Live([*transcript.growing_line(width), *live.lines], live.entry, live.cursor,
                    live.status)  # fmt: skip
@@ -497,7 +497,7 @@ def test_the_window_is_what_was_said(emulator, steps):
             rows = transcript.all_rows(width, terminal.rows - len(frame.rows))
             terminal.feed(painter.paint_all(rows, frame))
         else:
-            terminal.feed(painter.paint(transcript.take_rows(width), frame))
+            terminal.feed(painter.paint(transcript.pop_rows(width), frame))
         said = transcript.all_rows(width, 100)
         wanted = [row.text.rstrip() for row in (*said, *frame.rows)][-terminal.rows :]
         while wanted and not wanted[-1]:

@@ -74,7 +74,7 @@ class FakeRun:
 
 
 def playout_of(deck: Deck, nursery: trio.Nursery) -> Playout:
-    return Playout(deck, deck, Alarms(nursery, lambda fn: fn()).put)
+    return Playout(deck, deck, Alarms(nursery, lambda fn: fn()).set)
 
 
 @pytest.fixture

@@ -227,7 +227,7 @@ async def test_words_of_a_text_that_grows_are_told_soon(autojump_clock, deck, pl
             say(playout, utterance, "", 20, last=False)
         if number == 61:
             utterance.generated = "one two three four five six seven"
-            playout.look_by(trio.current_time() + TICK_S)
+            playout.check_by(trio.current_time() + TICK_S)
         await trio.sleep(0.02)
     told = {text.split()[-1]: at_ms for at_ms, _, _, text in deck.told("heard")}
     assert 1220 <= told["four"] <= 1220 + 200 + (22 if goes_on else 42)
@@ -253,7 +253,7 @@ async def test_what_follows_a_failure_of_the_transport_is_played(autojump_clock,
             failures.append(failure)
 
     deck = BrokenDeck()
-    playout = Playout(deck, deck, Alarms(nursery, notify).put)
+    playout = Playout(deck, deck, Alarms(nursery, notify).set)
     utterance = add(playout, 1, "one two three four", 2000)
     await trio.sleep(5)
     assert failures

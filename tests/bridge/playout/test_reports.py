@@ -60,7 +60,7 @@ async def test_a_player_that_is_where_it_was_foreseen_costs_no_look(
 
     def call_at(key: object, at_s: float, fn: Callable[[], None]) -> None:
         planned.append(at_s)
-        alarms.put(key, at_s, fn)
+        alarms.set(key, at_s, fn)
 
     playout = Playout(deck, deck, call_at)
     utterance = add(playout, 1, "one two three", 3000)
@@ -301,7 +301,7 @@ def utterance(ms: int = 1000, *, sent: bool = True, run: object = None) -> Utter
     if sent:
         made.sent(ms, 0.0, 0.0)
     else:
-        made.waiting.put(bytes(2 * ms), 2 * ms)
+        made.waiting.append(bytes(2 * ms), 2 * ms)
     made.text_complete = made.audio_complete = True
     return made
 

@@ -173,7 +173,7 @@ def jumps(samples: list[int]) -> list[tuple[int, int]]:
 
 def playout_of(phone: Phone, nursery: trio.Nursery) -> Playout:
     alarms = Alarms(nursery, lambda fn: fn())
-    return Playout(phone, phone, alarms.put)  # type: ignore[arg-type]  # it sends no events
+    return Playout(phone, phone, alarms.set)  # type: ignore[arg-type]  # it sends no events
 
 
 async def talk(script: Script, acts: list[Any], delay_s: float | None) -> tuple[Phone, Utterance]:
@@ -361,16 +361,16 @@ def test_what_was_added_is_given_back_from_a_position_on():
     kept = KeptAudio()
     for piece in (b"0123", b"4567", b"89"):
         kept.add(piece, 100)
-    assert kept.take_from(6) == (6, [b"67", b"89"])
-    assert kept.take_from(0) == (0, [b"0123", b"45"])
-    assert kept.take_from(0) == (0, [])
+    assert kept.pop_from(6) == (6, [b"67", b"89"])
+    assert kept.pop_from(0) == (0, [b"0123", b"45"])
+    assert kept.pop_from(0) == (0, [])
 
 
 def test_nothing_behind_its_end_is_given_back():
     """From a position that nothing was added behind, nothing comes, and the end is told."""
     kept = KeptAudio()
     kept.add(b"0123", 100)
-    assert kept.take_from(9) == (4, [])
+    assert kept.pop_from(9) == (4, [])
 
 
 def test_what_is_forgotten_is_not_given_back():
@@ -380,7 +380,7 @@ def test_what_is_forgotten_is_not_given_back():
         kept.add(piece, 100)
     kept.forget_all_but(6)
     assert kept.starts_at == 4
-    assert kept.take_from(1) == (4, [b"4567", b"89"])
+    assert kept.pop_from(1) == (4, [b"4567", b"89"])
 
 
 def test_a_cleared_one_counts_on():
@@ -389,7 +389,7 @@ def test_a_cleared_one_counts_on():
     kept.add(b"0123", 100)
     kept.clear()
     kept.add(b"4567", 100)
-    assert kept.take_from(0) == (4, [b"4567"])
+    assert kept.pop_from(0) == (4, [b"4567"])
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=80), st.integers(1, 30))
@@ -410,7 +410,7 @@ def test_the_limit_holds_for_what_is_sent_again():
     kept = KeptAudio()
     for _ in range(300):
         kept.add(b"1", 200)
-    kept.take_from(0)
+    kept.pop_from(0)
     for _ in range(300):
         kept.add(bytes(9), 200)
         assert kept.size < 200 + (SPARE_PIECES + 1) * 9
@@ -425,7 +425,7 @@ def test_what_is_needed_no_more_is_forgotten():
     assert (kept.starts_at, kept.size) == (0, 10)
     kept.forget_before(6)
     assert (kept.starts_at, kept.size) == (4, 6)
-    assert kept.take_from(0) == (4, [b"4567", b"89"])
+    assert kept.pop_from(0) == (4, [b"4567", b"89"])
     kept.forget_before(100)
     assert (kept.starts_at, kept.size) == (4, 0)
 

@@ -304,16 +304,16 @@ async def test_what_was_missed_comes_again_in_the_order_of_the_wire(nursery, car
     bench = Bench(nursery, carry)
     await bench.first()
     backlog = bench.backlog
-    backlog.put("1")
-    backlog.put_audio(1, b"aabbcc")
-    backlog.put("2")
-    backlog.put_audio(1, b"dd")
-    backlog.put_audio(2, b"ee")
-    backlog.put("3")
+    backlog.enqueue("1")
+    backlog.enqueue_audio(1, b"aabbcc")
+    backlog.enqueue("2")
+    backlog.enqueue_audio(1, b"dd")
+    backlog.enqueue_audio(2, b"ee")
+    backlog.enqueue("3")
     await trio.testing.wait_all_tasks_blocked()
     backlog.leave()
-    backlog.put("4")
-    backlog.put_audio(2, b"ff")
+    backlog.enqueue("4")
+    backlog.enqueue_audio(2, b"ff")
     wire = await bench.again(asks(1, utterance=1, audio_bytes=4))
     assert wire.got == [
         "the greeting",
@@ -332,8 +332,8 @@ async def test_it_can_drop_again_and_again(nursery, carry):
     bench = Bench(nursery, carry)
     await bench.first()
     for n in range(1, 6):
-        bench.backlog.put(str(n))
-        bench.backlog.put_audio(1, b"%d%d" % (n, n))
+        bench.backlog.enqueue(str(n))
+        bench.backlog.enqueue_audio(1, b"%d%d" % (n, n))
     await trio.testing.wait_all_tasks_blocked()
     for got in range(1, 5):
         bench.backlog.leave()
@@ -349,8 +349,8 @@ async def test_a_message_that_was_torn_comes_again(nursery, carry):
     """What was handed to a connection that never got rid of it is not lost."""
     bench = Bench(nursery, carry)
     await bench.first(stuck=True)
-    bench.backlog.put("1")
-    bench.backlog.put("2")
+    bench.backlog.enqueue("1")
+    bench.backlog.enqueue("2")
     await trio.testing.wait_all_tasks_blocked()
     bench.backlog.leave()
     wire = await bench.again(asks(0))
@@ -362,8 +362,8 @@ async def test_the_greeting_is_first_also_before_what_is_urgent(nursery, carry):
     bench = Bench(nursery, carry)
     await bench.first()
     bench.backlog.leave()
-    bench.backlog.put("1")
-    bench.backlog.put_first("clear")
+    bench.backlog.enqueue("1")
+    bench.backlog.enqueue_first("clear")
     wire = await bench.again(asks(0))
     assert wire.got == ["the greeting", "clear", "1"]
 
@@ -372,11 +372,11 @@ async def test_audio_that_was_cut_does_not_come_again(nursery, carry):
     """A fence takes away what waits and what was sent."""
     bench = Bench(nursery, carry)
     await bench.first()
-    bench.backlog.put_audio(1, b"aa")
-    bench.backlog.put_audio(2, b"bb")
+    bench.backlog.enqueue_audio(1, b"aa")
+    bench.backlog.enqueue_audio(2, b"bb")
     await trio.testing.wait_all_tasks_blocked()
     bench.backlog.leave()
-    bench.backlog.put_audio(1, b"cc")
+    bench.backlog.enqueue_audio(1, b"cc")
     assert bench.backlog.drop_audio(1) == 1
     wire = await bench.again(asks(0))
     assert wire.got == ["the greeting", audio(2, b"bb")]
@@ -387,7 +387,7 @@ async def test_a_greeting_does_not_count(nursery, carry):
     bench = Bench(nursery, carry)
     await bench.first()
     bench.backlog.greet("hello")
-    bench.backlog.put("1")
+    bench.backlog.enqueue("1")
     await trio.testing.wait_all_tasks_blocked()
     bench.backlog.leave()
     assert not bench.backlog.can_resume(asks(2))  # more than was ever sent
@@ -400,7 +400,7 @@ async def test_what_is_kept_is_bounded(nursery, carry):
     bench = Bench(nursery, carry)
     await bench.first()
     for n in range(8):
-        bench.backlog.put(str(n) * (KEPT_BYTES // 6))
+        bench.backlog.enqueue(str(n) * (KEPT_BYTES // 6))
         await trio.testing.wait_all_tasks_blocked()
     bench.backlog.leave()
     assert not bench.backlog.can_resume(asks(1))
@@ -415,7 +415,7 @@ async def test_what_waits_in_a_gap_is_bounded(nursery, carry):
     await bench.first()
     bench.backlog.leave()
     for _ in range(3):
-        bench.backlog.put("x" * 900)
+        bench.backlog.enqueue("x" * 900)
     assert bench.overflowed == ["overflow"]
 
 
@@ -423,8 +423,8 @@ async def test_a_microphone_is_not_kept(nursery, carry):
     """Late audio of a caller is worth nothing: only JSON is sent again."""
     bench = Bench(nursery, carry)
     await bench.first()
-    bench.backlog.put(b"frame")
-    bench.backlog.put("1")
+    bench.backlog.enqueue(b"frame")
+    bench.backlog.enqueue("1")
     await trio.testing.wait_all_tasks_blocked()
     bench.backlog.leave()
     wire = await bench.run(Wire(), lambda outbox: bench.backlog.send_again(outbox, 0))
@@ -435,11 +435,11 @@ async def test_what_is_forgotten_is_gone(nursery, carry):
     """What would end the next connection, too, is not sent again."""
     bench = Bench(nursery, carry)
     await bench.first()
-    bench.backlog.put("too big")
+    bench.backlog.enqueue("too big")
     await trio.testing.wait_all_tasks_blocked()
     bench.backlog.leave()
     bench.backlog.forget()
-    bench.backlog.put("next")
+    bench.backlog.enqueue("next")
     wire = await bench.run(Wire(), lambda outbox: bench.backlog.send_again(outbox, 0))
     assert wire.got == ["next"]
 
@@ -448,7 +448,7 @@ async def test_what_the_client_has_is_not_kept(nursery, carry):
     """Messages that it has told of, and audio that it has played, are sent to nobody again."""
     bench = Bench(nursery, carry)
     await bench.first()
-    put, play = bench.backlog.put, bench.backlog.put_audio
+    put, play = bench.backlog.put, bench.backlog.enqueue_audio
     for n in range(1, 6):
         put(str(n))
         play(n, bytes(4800))
@@ -471,7 +471,7 @@ async def test_audio_is_kept_without_a_copy(nursery, carry):
     tracemalloc.start()
     try:
         for piece in pieces:
-            bench.backlog.put_audio(1, piece)
+            bench.backlog.enqueue_audio(1, piece)
         await trio.testing.wait_all_tasks_blocked()
         wire.got.clear()
         taken, _ = tracemalloc.get_traced_memory()
@@ -488,7 +488,7 @@ async def test_a_client_cannot_have_more_than_was_sent(nursery, carry, count):
     """Who tells of more messages than there were is not believed."""
     bench = Bench(nursery, carry)
     await bench.first()
-    bench.backlog.put("1")
+    bench.backlog.enqueue("1")
     await trio.testing.wait_all_tasks_blocked()
     bench.backlog.note_received(count)
     assert bench.backlog.can_resume(asks(0))

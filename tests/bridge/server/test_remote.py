@@ -72,7 +72,7 @@ class Chore:
     def to_background(self):
         return False
 
-    def tell_background(self):
+    def notify_background(self):
         pass
 
     def consequence(self, verb):

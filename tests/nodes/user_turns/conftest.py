@@ -89,10 +89,10 @@ class Bench:
         """Let time pass, and the core look whenever it wants to."""
         until_s = self.now_s + seconds
         looks = 0
-        while self.core.look_at_s <= until_s:
-            assert self.core.look_at_s > self.now_s or looks == 0, "it asks for the past"
-            looks = 0 if self.core.look_at_s > self.now_s else 1
-            self.now_s = max(self.now_s, self.core.look_at_s)
+        while self.core.ask_by_s <= until_s:
+            assert self.core.ask_by_s > self.now_s or looks == 0, "it asks for the past"
+            looks = 0 if self.core.ask_by_s > self.now_s else 1
+            self.now_s = max(self.now_s, self.core.ask_by_s)
             self.take(Look())
         self.now_s = until_s
         return self
@@ -101,8 +101,8 @@ class Bench:
         """Let time pass until nothing is undecided; fails after ten minutes."""
         until_s = self.now_s + 600
         while not self.core.is_quiet:
-            assert self.core.look_at_s < until_s, "it waits for nothing, or for ever"
-            self.wait(max(0.0, self.core.look_at_s - self.now_s))
+            assert self.core.ask_by_s < until_s, "it waits for nothing, or for ever"
+            self.wait(max(0.0, self.core.ask_by_s - self.now_s))
         return self
 
     @property

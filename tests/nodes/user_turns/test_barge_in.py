@@ -115,7 +115,7 @@ def test_a_long_timeout_is_no_shorter_for_speech():
     patient = TurnSettings(false_interruption_timeout_s=1.0)
     stopped = {"is_voiced": False, "held_s": 1.5, "hint": Hint("speech", 0.95)}
     assert judged(patient, silent_s=0.5, **stopped).decision == "undecided"
-    assert judged(patient, silent_s=0.5, **stopped).look_in_s == pytest.approx(0.5)
+    assert judged(patient, silent_s=0.5, **stopped).ask_in_s == pytest.approx(0.5)
     assert judged(patient, silent_s=1.0, **stopped).rule == "false_interruption_timeout_s"
 
 
@@ -131,7 +131,7 @@ def test_a_voice_that_lasts_interrupts(known, limit_s, rule):
     """A laugh lasts for half a second, too; the rule names the setting that counted."""
     before = judged(TurnSettings(), voiced_s=limit_s - 0.01, **known)
     assert before.decision != "interruption"
-    assert before.look_in_s == pytest.approx(0.01)
+    assert before.ask_in_s == pytest.approx(0.01)
     verdict = judged(TurnSettings(), voiced_s=limit_s, **known)
     assert (verdict.decision, verdict.rule) == ("interruption", rule)
     assert verdict.values == {"voiced_s": limit_s, rule: limit_s}
@@ -206,7 +206,7 @@ def test_too_few_words():
 
 
 @pytest.mark.parametrize(
-    ("known", "look_in_s"),
+    ("known", "ask_in_s"),
     [
         ({"voiced_s": 0.2}, 0.3),
         ({"voiced_s": 0.4, "held_s": 0.4, "hint": Hint("acknowledgement", 0.9)}, 0.5),
@@ -216,9 +216,9 @@ def test_too_few_words():
         ({"voiced_s": 0.2, "hint": Hint("noise", 0.9), "held_s": 0.3}, math.inf),
     ],
 )
-def test_it_says_when_to_ask_again(known, look_in_s):
+def test_it_says_when_to_ask_again(known, ask_in_s):
     """What is undecided names the next time that matters."""
-    assert judged(**known).look_in_s == pytest.approx(look_in_s)
+    assert judged(**known).ask_in_s == pytest.approx(ask_in_s)
 
 
 def test_the_warm_up_moves_the_time_that_matters():
@@ -226,9 +226,9 @@ def test_the_warm_up_moves_the_time_that_matters():
     early = AgentView(is_audible=True, is_at_work=True, first_sound_s=9.5)
     verdict = judged(agent=early, voiced_s=0.6, held_s=0.1)
     assert verdict.decision == "undecided"
-    assert verdict.look_in_s == pytest.approx(0.15), "a hold is a short one meanwhile"
+    assert verdict.ask_in_s == pytest.approx(0.15), "a hold is a short one meanwhile"
     assert judged(agent=early, voiced_s=0.6, held_s=0.4).rule == "longest_hold_s"
-    assert judged(agent=early, voiced_s=0.6, held_s=0.4).look_in_s == pytest.approx(0.5)
+    assert judged(agent=early, voiced_s=0.6, held_s=0.4).ask_in_s == pytest.approx(0.5)
     none = AgentView(is_at_work=True)
     assert judged(agent=none, voiced_s=0.6).decision == "interruption", "nothing was heard yet"
 
@@ -317,7 +317,7 @@ def test_a_sure_word_that_breaks_off_may_go_on(text):
     """ "Well ..., I": the agent is held for a breath, unless the sound seems a sneeze."""
     known = {"is_voiced": False, "words_known": True, "confidence": 0.8, "voiced_s": 0.3}
     waiting = judged(text=text, silent_s=0.3, **known)
-    assert (waiting.decision, waiting.look_in_s) == ("undecided", pytest.approx(0.3))
+    assert (waiting.decision, waiting.ask_in_s) == ("undecided", pytest.approx(0.3))
     assert judged(text=text, silent_s=0.6, **known).rule == "noises"
     sneeze = Hint("noise", 0.5)
     assert judged(text=text, silent_s=0.3, hint=sneeze, **known).decision == "noise"
@@ -388,7 +388,7 @@ def test_unsure_words_let_the_agent_go_on_for_now():
     assert judged(text="mocha", confidence=0.3, voiced_s=0.5).decision == "noise"
     verdict = judged(text="mocha", confidence=0.4, voiced_s=0.3)
     assert verdict.decision == "undecided", "it stops soon, or interrupts by lasting"
-    assert verdict.look_in_s == pytest.approx(0.2)
+    assert verdict.ask_in_s == pytest.approx(0.2)
     assert judged(text="mocha", confidence=0.4, voiced_s=0.5).rule == "min_duration_s"
 
 
@@ -409,7 +409,7 @@ def test_words_in_a_gap_tell_whether_more_is_awaited(text, confidence, decision,
     verdict = judged(is_voiced=False, silent_s=0.1, **known)
     assert (verdict.decision, verdict.rule, verdict.final) == (decision, rule, False)
     if text == "stop":
-        assert verdict.look_in_s == pytest.approx(0.5)
+        assert verdict.ask_in_s == pytest.approx(0.5)
     going_on = judged(**known)
     assert (going_on.decision, going_on.rule) == ("undecided", ""), "it was a gap"
 

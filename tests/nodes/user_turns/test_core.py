@@ -427,7 +427,7 @@ def test_a_voice_that_has_to_last_to_be_a_turn(bench):
 class Broken:
     """Fails whatever it is asked."""
 
-    look_after_s = None
+    ask_after_s = None
 
     def begins(self, sound: Sound) -> bool:
         raise RuntimeError("oops")

@@ -82,7 +82,7 @@ def test_the_same_phrases_are_made_once():
         ({"endpointing": 0.7}, r"endpointing=\) is an object with wait_s\(pause\), not 0.7"),
         ({"endpointing": FixedEndpointing}, "is an object with"),
         ({"barge_in": print}, r"judge\(sound, settings\)"),
-        ({"start": object()}, r"begins\(sound\), look_after_s"),
+        ({"start": object()}, r"begins\(sound\), ask_after_s"),
     ],
 )
 def test_wrong_values_fail_when_made(changes, error):
@@ -211,8 +211,8 @@ SLOW = TurnSettings(agent_idle_after_s=4.0, agent_idle_times=2)
 def looks(nudges, until_s, view, settings, start_s=0.0, user_speaks=False):
     """Look whenever it wants to; return what came, with its time."""
     found = [(start_s, e) for e in nudges.due(start_s, view, settings, user_speaks=user_speaks)]
-    while nudges.look_at_s <= until_s:
-        at_s = nudges.look_at_s
+    while nudges.ask_by_s <= until_s:
+        at_s = nudges.ask_by_s
         found += [(at_s, e) for e in nudges.due(at_s, view, settings, user_speaks=user_speaks)]
     return [(at_s, event) for at_s, event in found if not isinstance(event, TurnDecided)]
 
@@ -221,7 +221,7 @@ def test_nobody_is_told_anything_by_default():
     """Nudges are off unless they are asked for."""
     nudges = Nudges()
     assert looks(nudges, 1e6, IDLE, TurnSettings()) == []
-    assert nudges.look_at_s == math.inf
+    assert nudges.ask_by_s == math.inf
 
 
 def test_a_caller_who_says_nothing():
@@ -286,7 +286,7 @@ def test_a_late_look_tells_once():
     nudges.due(0.0, IDLE, AWAY, user_speaks=False)
     told = nudges.due(60.0, IDLE, AWAY, user_speaks=False)
     assert [e for e in told if isinstance(e, UserAway)] == [UserAway(away_s=60.0, count=1)]
-    assert nudges.look_at_s == 65.0
+    assert nudges.ask_by_s == 65.0
 
 
 def test_each_nudge_is_a_decision():

@@ -18,7 +18,7 @@ def test_a_voice_may_have_to_last():
     assert not start.begins(Sound(0.0, voiced_s=0.2))
     assert start.begins(Sound(0.0, voiced_s=0.3))
     assert start.begins(Sound(0.0, voiced_s=0.1, text="tea"))
-    assert start.look_after_s == 0.3
+    assert start.ask_after_s == 0.3
 
 
 def test_words_begin_a_turn():
@@ -27,7 +27,7 @@ def test_words_begin_a_turn():
     assert StartOnWords().begins(Sound(0.0, text="tea"))
     assert not StartOnWords(2).begins(Sound(0.0, text="tea"))
     assert StartOnWords(2).begins(Sound(0.0, text="紅茶"))
-    assert StartOnWords().look_after_s is None
+    assert StartOnWords().ask_after_s is None
 
 
 def test_wrong_numbers_fail_when_made():
