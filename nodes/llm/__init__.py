@@ -13,6 +13,7 @@ from ._errors import AnswerBrokenOffError as AnswerBrokenOffError
 from ._errors import ChatModelError as ChatModelError
 from ._errors import ChatModelExtraError as ChatModelExtraError
 from ._errors import ChatModelTimeoutError as ChatModelTimeoutError
+from ._http_chat import HttpLimits as HttpLimits
 from ._llama_cpp import LocalChat as LocalChat
 from ._openai_chat import OpenAIChat as OpenAIChat
 from ._protocol import AnswerPiece as AnswerPiece
@@ -33,6 +34,7 @@ __all__ = [
     "ChatModelError",
     "ChatModelExtraError",
     "ChatModelTimeoutError",
+    "HttpLimits",
     "LocalChat",
     "OpenAIChat",
     "SpeechDelta",

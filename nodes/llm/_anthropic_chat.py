@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-from bargein.nodes.vendors import Backoff
 
 from ._anthropic_wire import MessageReading, request_of
 from ._http_chat import HttpChat, HttpLimits
@@ -43,13 +40,7 @@ class AnthropicChat(HttpChat):
         cached: bool = True,
         options: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-        connect_timeout_s: float | None = 5.0,
-        first_token_timeout_s: float | None = 20.0,
-        between_tokens_timeout_s: float | None = 15.0,
-        attempts: int = 3,
-        first_wait_s: float = 0.25,
-        max_wait_s: float = 8.0,
-        random: Callable[[], float] = random.random,
+        limits: HttpLimits | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         """Configure the endpoint; nothing connects yet.
@@ -65,14 +56,7 @@ class AnthropicChat(HttpChat):
             options: Further fields of each request (``{"temperature": 0.3}``), which override ours;
                 ``None`` as a value removes a field.
             headers: Further headers of each request.
-            connect_timeout_s: Limit for connecting, TLS included; ``None`` sets none.
-            first_token_timeout_s: Limit from sending a request to the first token; ``None`` sets
-                none.
-            between_tokens_timeout_s: Limit between two events of an answer; ``None`` sets none.
-            attempts: The largest number of attempts for a request, from 1.
-            first_wait_s: Longest wait before the second attempt; doubled for each further one.
-            max_wait_s: The longest wait; if a server asks for more, there is no further attempt.
-            random: Returns numbers from 0 to 1, for the jitter.
+            limits: The limits of a request; ``None`` for the defaults.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
 
@@ -98,12 +82,7 @@ class AnthropicChat(HttpChat):
             api_key=api_key,
             options=options,
             headers=headers,
-            limits=HttpLimits(
-                connect_timeout_s=connect_timeout_s,
-                first_token_timeout_s=first_token_timeout_s,
-                between_tokens_timeout_s=between_tokens_timeout_s,
-                backoff=Backoff(attempts, first_wait_s, max_wait_s, random),
-            ),
+            limits=limits,
             transport=transport,
         )
         self._max_tokens = max_tokens

@@ -6,7 +6,8 @@ Subclasses write the request and read the answer: see `OpenAIChat` and `Anthropi
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,12 +35,32 @@ _MAX_CONNECTIONS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpLimits:
-    """How long an endpoint may take, and how many attempts it gets."""
+    """How long an endpoint may take, and how many attempts a request gets."""
 
-    connect_timeout_s: float | None
-    first_token_timeout_s: float | None
-    between_tokens_timeout_s: float | None
-    backoff: Backoff
+    connect_timeout_s: float | None = 5.0
+    """Limit for connecting, TLS included; ``None`` sets none."""
+    first_token_timeout_s: float | None = 20.0
+    """Limit from sending a request to the first token; ``None`` sets none.  Keep-alive comments do
+    not count as tokens."""
+    between_tokens_timeout_s: float | None = 15.0
+    """Limit between two pieces of an answer; ``None`` sets none."""
+    attempts: int = 3
+    """The largest number of attempts for a request, from 1."""
+    first_wait_s: float = 0.25
+    """Longest wait before the second attempt; doubled for each further one."""
+    max_wait_s: float = 8.0
+    """The longest wait; if a server asks for more, there is no further attempt."""
+    random: Callable[[], float] = random.random
+    """Returns numbers from 0 to 1, for the jitter of the waits."""
+
+    def __post_init__(self) -> None:
+        """Check the number of attempts.
+
+        Raises:
+            ValueError: `attempts` is less than 1.
+        """
+        if self.attempts < 1:
+            raise ValueError(f"attempts is {self.attempts!r}; it must be 1 or more")
 
 
 class HttpChat:
@@ -62,26 +83,24 @@ class HttpChat:
         api_key: str,
         options: Mapping[str, Any] | None,
         headers: Mapping[str, str] | None,
-        limits: HttpLimits,
+        limits: HttpLimits | None,
         transport: httpx2.AsyncBaseTransport | None,
     ) -> None:
         """Configure the endpoint; nothing connects yet.
 
         Raises:
             TypeError: `options` or `headers` is no mapping.
-            ValueError: `attempts` is less than 1, or a request cannot carry something.
+            ValueError: A request cannot carry something.
         """
-        if limits.backoff.attempts < 1:
-            raise ValueError(f"attempts is {limits.backoff.attempts!r}; it must be 1 or more")
         self.model = model
         self.base_url = checked_base_url(base_url)
         self._key = Credential(type(self).__name__, api_key, self._variable) if api_key else None
         self._options = checked_options(options)
         self._headers = checked_headers(headers)
-        self.connect_timeout_s = limits.connect_timeout_s
-        self.first_token_timeout_s = limits.first_token_timeout_s
-        self.between_tokens_timeout_s = limits.between_tokens_timeout_s
-        self._backoff = limits.backoff
+        self.limits = limits = limits or HttpLimits()
+        self._backoff = Backoff(
+            limits.attempts, limits.first_wait_s, limits.max_wait_s, limits.random
+        )
         self._transport = transport
         self._client: Shared[httpx2.AsyncClient] = Shared(self._open_client)
 
@@ -124,10 +143,10 @@ class HttpChat:
         never raises, and can be cancelled safely.
         """
         client = await self._client.get()
-        limit_s = 5.0 if self.connect_timeout_s is None else self.connect_timeout_s
+        limit_s = 5.0 if self.limits.connect_timeout_s is None else self.limits.connect_timeout_s
         with trio.move_on_after(limit_s):
             try:
-                with translated(self.model, self.connect_timeout_s):
+                with translated(self.model, self.limits.connect_timeout_s):
                     await client.head(f"{self.base_url}/models")
             except ChatModelError as error:
                 _log.debug("llm_prewarm_failed", model=self.model, error=type(error).__name__)
@@ -193,9 +212,9 @@ class HttpChat:
 
     async def _attempt(self, client: httpx2.AsyncClient, body: Mapping[str, Any]) -> Reply:
         """Send the request once and wait for the first token."""
-        limit_s = self.first_token_timeout_s
+        limit_s = self.limits.first_token_timeout_s
         request = client.build_request("POST", f"{self.base_url}{self._path}", json=body)
-        reply = Reply(self.model, self.connect_timeout_s, self._reading())
+        reply = Reply(self.model, self.limits.connect_timeout_s, self._reading())
         try:
             with trio.fail_after(math.inf if limit_s is None else limit_s):
                 await reply.send(client, request)
@@ -209,7 +228,7 @@ class HttpChat:
 
     async def _more(self, reply: Reply) -> list[AnswerPiece] | None:
         """Return the next pieces, or None at the end."""
-        limit_s = self.between_tokens_timeout_s
+        limit_s = self.limits.between_tokens_timeout_s
         try:
             with trio.fail_after(math.inf if limit_s is None else limit_s):
                 return await reply.more()
@@ -223,7 +242,7 @@ class HttpChat:
         headers = {"accept-encoding": "identity", **self._headers, **self._key_headers()}
         async with httpx2.AsyncClient(
             headers=headers,
-            timeout=httpx2.Timeout(None, connect=self.connect_timeout_s),
+            timeout=httpx2.Timeout(None, connect=self.limits.connect_timeout_s),
             limits=httpx2.Limits(
                 max_connections=_MAX_CONNECTIONS, keepalive_expiry=_IDLE_CONNECTION_S
             ),

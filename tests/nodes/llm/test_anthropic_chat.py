@@ -14,6 +14,7 @@ from bargein.llm import (
     AnthropicChat,
     ChatModel,
     ChatModelError,
+    HttpLimits,
     TextDelta,
     ToolCallRequest,
     Usage,
@@ -26,7 +27,8 @@ LIMIT_S = 5.0
 
 def chat(server: Any, **options: Any) -> AnthropicChat:
     """Return a model at the test's server."""
-    return AnthropicChat("claude", base_url=server.url, api_key="k", first_wait_s=0.01, **options)
+    limits = HttpLimits(first_wait_s=0.01)
+    return AnthropicChat("claude", base_url=server.url, api_key="k", limits=limits, **options)
 
 
 async def collect(answer: Any) -> list[Any]:
@@ -253,7 +255,6 @@ async def test_an_agent_uses_a_tool_with_it(server):
         ({"model": None}, "ANTHROPIC_MODEL"),
         ({"api_key": None}, "ANTHROPIC_API_KEY"),
         ({"max_tokens": 0}, "max_tokens is 0"),
-        ({"attempts": 0}, "attempts is 0"),
     ],
 )
 def test_what_is_missing_is_told_when_it_is_made(monkeypatch, options, problem):

@@ -7,7 +7,15 @@ import json
 import pytest
 import trio
 
-from bargein.llm import AnswerProgress, ChatModel, OpenAIChat, TextDelta, ToolCallRequest, Usage
+from bargein.llm import (
+    AnswerProgress,
+    ChatModel,
+    HttpLimits,
+    OpenAIChat,
+    TextDelta,
+    ToolCallRequest,
+    Usage,
+)
 
 from .asking import ASK, LIMIT_S, chat, collect, text_of
 
@@ -221,4 +229,4 @@ def test_settings_that_miss_something(monkeypatch) -> None:
     with pytest.raises(ValueError, match="OPENAI_API_KEY"):
         OpenAIChat("m")
     with pytest.raises(ValueError, match="attempts is 0"):
-        OpenAIChat("m", base_url="http://x", attempts=0)
+        HttpLimits(attempts=0)

@@ -8,7 +8,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bargein.llm import ChatModelError, OpenAIChat, TextDelta
+from bargein.llm import ChatModelError, HttpLimits, OpenAIChat, TextDelta
 
 from .asking import ASK
 
@@ -39,7 +39,8 @@ def read(*chunks: bytes) -> tuple[list[str], str]:
 
     async def ask() -> str:
         network = Chunks(list(chunks))
-        model = OpenAIChat("m", base_url="http://model.test/v1", transport=network, attempts=1)
+        limits = HttpLimits(attempts=1)
+        model = OpenAIChat("m", base_url="http://model.test/v1", transport=network, limits=limits)
         try:
             async for piece in model.stream(ASK):
                 if isinstance(piece, TextDelta):

@@ -7,7 +7,7 @@ import pytest
 import structlog
 import trio
 
-from bargein.llm import AnswerProgress, ChatModelError, OpenAIChat, TextDelta
+from bargein.llm import AnswerProgress, ChatModelError, HttpLimits, OpenAIChat, TextDelta
 
 from .asking import ASK, chat, collect, text_of
 
@@ -163,7 +163,8 @@ async def test_no_server() -> None:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listeners[0].socket.getsockname()[1]
     await listeners[0].aclose()
-    model = OpenAIChat("m", base_url=f"http://127.0.0.1:{port}", attempts=2, first_wait_s=0.01)
+    limits = HttpLimits(attempts=2, first_wait_s=0.01)
+    model = OpenAIChat("m", base_url=f"http://127.0.0.1:{port}", limits=limits)
     with structlog.testing.capture_logs() as logs:
         with pytest.raises(ChatModelError, match="cannot connect") as caught:
             await collect(model.stream(ASK))

@@ -10,7 +10,7 @@ import trio
 
 from bargein.llm import ChatModelError, ChatModelTimeoutError, OpenAIChat, TextDelta
 
-from .asking import ASK, text_of
+from .asking import ASK, limited, text_of
 
 
 class Script(httpx2.AsyncBaseTransport):
@@ -64,8 +64,8 @@ PING = b": ping\n\n"
 
 def timed_chat(script: Script, **kwargs) -> OpenAIChat:
     """A model with the script as its network and a jitter of none."""
-    kwargs = {"random": lambda: 1.0, **kwargs}
-    return OpenAIChat("m", base_url="http://model.test/v1", transport=script, **kwargs)
+    arguments = limited({"random": lambda: 1.0, **kwargs})
+    return OpenAIChat("m", base_url="http://model.test/v1", transport=script, **arguments)
 
 
 async def test_first_token_limit(autojump_clock) -> None:
