@@ -67,18 +67,19 @@ class RuleActions:
         if runs.all_paused is not None and (runs.live() or queue.waiting):
             self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
             return
+        waits = bool(queue.waiting)
+        if waits and not ((live := runs.live()) and all(run._protected for run in live)):
+            queue.drop_all(rule.written)  # first: it is explained before the cuts are
         has_cut = has_spared = False
         for run in (*runs.active, *runs.delivered):
             if run._protected:
                 has_spared = has_spared or not run.is_cut
             elif run.cut_unreported(message, rule):
                 has_cut = True
-        if queue.waiting and (has_cut or not has_spared):
-            queue.drop_all(rule.written)
-        elif not has_cut and has_spared:
+        if has_spared and not has_cut:
             why = f"{rule.written}: what is being said is not interruptible"
             self._decisions.add(message, "gated", why)
-        elif not has_cut:
+        elif not (has_cut or waits):
             self._decisions.add(message, "idle", f"{rule.written}: nothing was running")
 
     def _is_met(self, rule: Interrupt, message: Message) -> bool:

@@ -171,9 +171,11 @@ class Watcher:
 
     def _note(self, message: Message) -> None:
         assert self._call is not None  # attached() comes first
+        turn = self._call.turn_of(message.run)  # may report cuts, and so note their cause first
+        if message.id in self._noted:
+            return
         self._noted.append(message.id)
         del self._noted[:-NOTED_KEPT]
-        turn = self._call.turn_of(message.run)
         self._queue(_Event(message.at_s, message, None if turn is None else turn.number))
 
     def _queue(self, what: _Event | _Decision) -> None:

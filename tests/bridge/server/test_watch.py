@@ -11,6 +11,7 @@ from bargein.events import (
     ControlRequested,
     LogMetric,
     ToolCall,
+    ToolResult,
     TurnDecided,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -109,6 +110,31 @@ async def test_a_cut_is_explained(serving, autojump_clock):
         assert cut.data["event"] == "user.started_speaking"
         assert "on(UserStoppedSpeaking)" in cut.data["route"]
         assert all(told.index(one) > causes[one.id] for one in asked)
+
+
+async def test_what_two_chains_made_of_an_event_is_told_after_it(serving, autojump_clock):
+    """One chain is cut and the other one is idle: both are explained after the event."""
+
+    async def answer(call: Call) -> None:
+        agent = call.bridge(name="clerk")
+        for event in (UserStoppedSpeaking, ToolResult):
+            agent.on(event).interrupt_on(UserStartedSpeaking).stream(talks).broadcast()
+
+    async def talks(message):
+        yield AgentResponse(content="Well, ")
+        await trio.sleep_forever()
+
+    async with serving(answer) as place, place.call(mode="text") as caller:
+        await watch(caller)
+        caller.write("tell")
+        await trio.sleep(0.5)
+        caller.write("stop")
+        await trio.sleep(0.1)
+        told = [one for one in seen(caller) if one.data.get("event") != "user.stopped_speaking"]
+        cause = [one for one in told if one.name == "user.started_speaking"][-1]
+        names = [one.name for one in told if one.id == cause.id]
+        assert sorted(names[1:]) == ["route.cut", "route.idle"]
+        assert names[0] == "user.started_speaking"
 
 
 async def test_no_words_unless_the_server_allows_them(serving, autojump_clock):
