@@ -1,5 +1,6 @@
 """Conversations that outlive their call and their process."""
 
+from ..history._entries import Entry as Entry
 from ..history._repair import repair as repair
 from ._entry_records import from_record as from_record
 from ._entry_records import to_record as to_record
@@ -17,6 +18,7 @@ __all__ = [
     "ConversationError",
     "ConversationInfo",
     "Conversations",
+    "Entry",
     "from_record",
     "repair",
     "to_record",

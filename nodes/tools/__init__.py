@@ -25,6 +25,8 @@ from ._tool_decorator import tool as tool
 from ._tool_runner import ToolRunner as ToolRunner
 from .processes import CommandError as CommandError
 from .processes import CommandTool as CommandTool
+from .processes import Ladder as Ladder
+from .processes import OutputLimits as OutputLimits
 from .processes import WorkerError as WorkerError
 from .processes import command_tool as command_tool
 
@@ -36,12 +38,14 @@ __all__ = [
     "CommandTool",
     "CommitOverrunError",
     "FunctionTool",
+    "Ladder",
     "McpError",
     "McpExtraError",
     "McpServer",
     "McpServerError",
     "McpTool",
     "McpToolError",
+    "OutputLimits",
     "Policy",
     "RunningTool",
     "Tool",

@@ -19,8 +19,7 @@ from time import perf_counter_ns
 import trio
 
 from bargein import History
-from bargein.bridge.history import Entry
-from bargein.conversations import SqliteConversations, to_record
+from bargein.conversations import Entry, SqliteConversations, to_record
 from bargein.events import ToolCall, ToolResult
 
 from ._measure import Row, Size, quantile, row_of

@@ -16,10 +16,10 @@ import structlog
 import trio
 
 from bargein import AgentEntry, History, InterruptionRecord, JobEntry, UserEntry
-from bargein.bridge.history import Entry
 from bargein.conversations import (
     ConversationBusyError,
     ConversationError,
+    Entry,
     SqliteConversations,
     repair,
 )

@@ -9,11 +9,11 @@ import pytest
 from pydantic import Field
 
 from bargein.events import ToolOutput
-from bargein.nodes.processes import Ladder
 from bargein.tools import (
     BadArgumentsError,
     CommandError,
     CommandTool,
+    Ladder,
     ToolContext,
     ToolDefinitionError,
     command_tool,

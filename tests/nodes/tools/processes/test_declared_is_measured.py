@@ -16,8 +16,7 @@ import trio
 from bargein import ChatNode, open_agent
 from bargein.events import ToolOutput
 from bargein.llm import ToolCallRequest, Usage
-from bargein.nodes.processes import Ladder
-from bargein.tools import CommandTool, finish, shield
+from bargein.tools import CommandTool, Ladder, finish, shield
 
 pytestmark = pytest.mark.proof
 

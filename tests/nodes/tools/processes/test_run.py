@@ -13,9 +13,8 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bargein.nodes.processes import Ladder
-from bargein.nodes.tools.processes import CommandResult, OutputLimits, run_command
-from bargein.tools import CommandError
+from bargein.nodes.tools.processes import CommandResult, run_command
+from bargein.tools import CommandError, Ladder, OutputLimits
 
 pytestmark = pytest.mark.proof
 

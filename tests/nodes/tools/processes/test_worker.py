@@ -18,7 +18,6 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bargein.nodes.processes import Ladder
 from bargein.nodes.tools.processes import (
     PythonWorker,
     WorkerCall,
@@ -26,7 +25,7 @@ from bargein.nodes.tools.processes import (
     WorkerDiedError,
     WorkerStartError,
 )
-from bargein.tools import WorkerError
+from bargein.tools import Ladder, WorkerError
 
 FAST = Ladder(int_s=0.4, term_s=0.3, kill_s=2.0)
 PATIENT = Ladder(int_s=20, term_s=5, kill_s=2)
