@@ -222,7 +222,7 @@ async def test_holds_and_protections_are_counted(autojump_clock):
         route = router.on(Go).stream(forever)
         router.publish(Go())
         (run,) = router.runtime(route).runs
-        with pytest.raises(RuntimeError, match=r"is not held; call hold\(\) before release\(\)"):
+        with pytest.raises(RuntimeError, match=r"is not kept; call keep\(\) before release\(\)"):
             run.release()
         with pytest.raises(RuntimeError, match="is not protected"):
             run.unprotect()

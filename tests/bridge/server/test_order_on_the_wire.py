@@ -448,7 +448,7 @@ async def test_what_the_client_has_is_not_kept(nursery, carry):
     """Messages that it has told of, and audio that it has played, are sent to nobody again."""
     bench = Bench(nursery, carry)
     await bench.first()
-    put, play = bench.backlog.put, bench.backlog.enqueue_audio
+    put, play = bench.backlog.enqueue, bench.backlog.enqueue_audio
     for n in range(1, 6):
         put(str(n))
         play(n, bytes(4800))
