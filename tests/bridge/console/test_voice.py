@@ -172,7 +172,7 @@ def talk(machine: Path, environment: dict[str, str]) -> Iterator[Talk]:
     """A conversation in which the microphone has brought something."""
     with contextlib.ExitStack() as stack:
         opened = Talk(machine, {**os.environ, **environment})
-        stack.callback(opened.process.wait)
+        stack.enter_context(opened.process)
         stack.callback(opened.process.kill)
         opened.until(lambda: len(opened.sound()) > 10)
         yield opened
@@ -181,7 +181,7 @@ def talk(machine: Path, environment: dict[str, str]) -> Iterator[Talk]:
 def test_a_call_by_voice(talk: Talk):
     """The microphone reaches the call, the voice the loudspeaker, and a cancel silences it."""
     talk.enter("hello")
-    talk.until(lambda: "loud" in talk.sound())
+    talk.until(lambda: "loud" in talk.sound() and talk.events("agent.response"))
     assert "[640]" in talk.events("agent.response")[0]["content"]
     talk.until(lambda: talk.events("agent.speech_sent"))
     talk.enter("/cancel")
