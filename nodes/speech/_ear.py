@@ -6,7 +6,8 @@ Rules:
 2. Shortly after, its sound is classified (`Looks`): a backchannel, a burst of noise, or speech.
 3. A voice over the agent goes to the recogniser repeatedly before it is over: a laugh becomes "ha
    ha", a sentence its first words. When the voice stops, perhaps for a gap, the words show whether
-   more is to come.
+   more is to come; the recogniser starts one window before, and its work is discarded if that
+   window was weak by chance.
 4. The first longer silence starts the recogniser and the end-of-turn model together, on all audio
    that is not settled; if the caller goes on, their work is discarded. `VoiceSettled` settles the
    audio, but only after its words were published, so a slow recogniser loses no word.
@@ -49,7 +50,7 @@ from bargein.routes.error_containment import CONTAINED, as_error
 from ._background_level import BackgroundLevel
 from ._classifier_schedule import Looks
 from ._distant_voices import CallerLevel
-from ._early_recognition import Recording
+from ._early_recognition import Recording, words_of
 from ._listening_settings import ListeningSettings
 from ._noise_filter import Filtered
 from ._probability_checks import no_probability
@@ -59,7 +60,6 @@ from ._protocols import (
     NoiseFilter,
     SoundOfVoice,
     SpeechToText,
-    Transcript,
     VoiceActivity,
 )
 
@@ -112,7 +112,7 @@ class SpeechLasts:
 
     parts: tuple[bytes, ...]
     stopped: bool = False
-    """Whether the caller has just stopped, perhaps for a gap."""
+    """Whether the caller seems to have stopped, perhaps for a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,8 @@ class Ear:
         self._failed_since_s: float | None = None  # when the detectors started failing
         self._failed_s = 0.0  # when they failed last
         bridge.on(UserAudio, source="caller").map(self.hear)
-        bridge.on(SpeechLasts, overlap="restart").interrupt_on(SpeechPaused).map(self._hear_early)
+        looks = bridge.on(SpeechLasts, overlap="restart")
+        looks.interrupt_on([SpeechPaused, SpeechResumed]).map(self._hear_early)
         bridge.on(UserStartedSpeaking).map(self._stop_looking)
         bridge.on(SpeechPaused, overlap="restart").interrupt_on(SpeechResumed).map(self._understand)
         bridge.on(SpeechBegan, overlap="restart").map(self._guard)
@@ -304,6 +305,8 @@ class Ear:
     def _hear_voice(self) -> None:
         self._voiced += 1
         if self._on:
+            if self._silent and self._recording is not None and self._recording.gap_closes():
+                self._publish(SpeechResumed())
             self._silent = 0
             self._last_voice_s = trio.current_time()
             self._ask_early()
@@ -339,6 +342,8 @@ class Ear:
         if not self._on:
             self._voiced = 0
         self._silent += 1
+        if self._on and self._silent >= self._settings.stop_windows - 1:
+            self._ask_in_gap()
         if self._on and self._silent >= self._settings.stop_windows:
             self._stop()
         silent_s = self._silent * self._window_s
@@ -355,6 +360,9 @@ class Ear:
         self._on = False
         voiced_s, self._voiced = self._voiced * self._window_s, 0
         self._publish(VoiceStopped(voiced_s=round(voiced_s, 3)))
+
+    def _ask_in_gap(self) -> None:
+        """Have the recogniser hear a voice over the agent that seems to stop."""
         heard = self._recording
         if self._over_agent and heard is not None and heard.is_due_in_gap():
             self._publish(SpeechLasts(heard.all_parts(), stopped=True))
@@ -415,7 +423,7 @@ class Ear:
             log.info("early_look_failed", call_id=self._bridge.call_id, exc_info=True)
             return
         if heard.text.strip():
-            words = _words_of([heard])
+            words = words_of([heard])
             update = {"final": False, "tentative": message.event.stopped}
             self._publish(words.model_copy(update=update))
 
@@ -438,7 +446,7 @@ class Ear:
         try:
             with trio.fail_after(RECOGNISER_LOST_S), CONTAINED:
                 heard = [await stt.transcribe(part) for part in parts]
-            words = _words_of([part for part in heard if part.text.strip()])
+            words = words_of([part for part in heard if part.text.strip()])
         except Exception as error:
             # The caller is waiting, so the failure has to be published.
             self._give_words(VoiceWords(content="", error=type(error).__name__))
@@ -463,21 +471,6 @@ class Ear:
     def _publish(self, event: object) -> None:
         # The caller's actions are not the output of a run, so no interruption may drop them.
         self._bridge.publish_detached(event)
-
-
-def _words_of(heard: Sequence[Transcript]) -> VoiceWords:
-    text = " ".join(part.text.strip() for part in heard)
-    sure = min((part.confidence for part in heard), default=None)
-    unhinted = [part.unhinted_confidence for part in heard]
-    known = [confidence for confidence in unhinted if confidence is not None]
-    least = min(known, default=None) if len(known) == len(heard) else None
-    longest = max(heard, key=lambda part: len(part.text), default=Transcript(""))
-    return VoiceWords(
-        content=text,
-        confidence=sure,
-        unhinted_confidence=least,
-        language=longest.language,
-    )
 
 
 def _peak(window: bytes) -> int:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from bargein.bridge.events import VoiceWords
+
+from ._protocols import Transcript
 
 BYTES_PER_S = 32_000
 
@@ -35,6 +40,10 @@ class Recording:
     parts: list[bytes] = field(default_factory=list)
     _looked: int | None = None
     """How many windows there were when the recogniser last heard it; None if it has not."""
+    _looked_before: int | None = None
+    """The same at the beginning of a gap that may be none."""
+    _in_gap: bool = False
+    """Whether it has been heard since the voice became silent."""
     _next_s: float = FIRST_LOOK_S
     """When the next look at a continuing voice is due, in seconds."""
 
@@ -63,9 +72,33 @@ class Recording:
         return True
 
     def is_due_in_gap(self) -> bool:
-        """Return whether to hear a voice that has just stopped; if true, it counts as heard."""
+        """Return whether to hear a voice that seems to stop; if true, it counts as heard."""
         looked = self._looked
         if looked is not None and (self.windows - looked) * self.window_s < LOOKS_APART_S:
+            self._in_gap = False  # the gap has lasted, or belongs to an earlier one
             return False
-        self._looked = self.windows
+        self._looked_before, self._looked, self._in_gap = looked, self.windows, True
         return True
+
+    def gap_closes(self) -> bool:
+        """Return whether the voice was heard as one that stops, and goes on; it is due again."""
+        if not self._in_gap:
+            return False
+        self._looked, self._in_gap = self._looked_before, False
+        return True
+
+
+def words_of(heard: Sequence[Transcript]) -> VoiceWords:
+    """Return the transcripts of all parts of a recording as one."""
+    text = " ".join(part.text.strip() for part in heard)
+    sure = min((part.confidence for part in heard), default=None)
+    unhinted = [part.unhinted_confidence for part in heard]
+    known = [confidence for confidence in unhinted if confidence is not None]
+    least = min(known, default=None) if len(known) == len(heard) else None
+    longest = max(heard, key=lambda part: len(part.text), default=Transcript(""))
+    return VoiceWords(
+        content=text,
+        confidence=sure,
+        unhinted_confidence=least,
+        language=longest.language,
+    )
