@@ -26,6 +26,10 @@ the caller has moved away from the microphone, or uses another telephone."""
 LONGEST_TURN = 1_000
 """How many windows of a turn are kept: the last 32 s."""
 
+NEAR_LIMIT_DB = 20.0
+"""A voice that is nowhere so far above the limit goes below it in its soft consonants and closures.
+Callers at the usual level are 35 dB above it."""
+
 
 class CallerLevel:
     """The level of one caller, learned from their turns."""
@@ -83,6 +87,42 @@ class CallerLevel:
     def settled(self) -> None:
         """Forget the current turn: it was decided."""
         self._turn.clear()
+
+
+SURE = 0.9
+"""From this probability on, the voice detector is sure that a voice goes on: it stays so through
+the closures of speech, and not behind the end of a throat sound."""
+
+
+class FaintSound:
+    """The limit below which a sound is no voice, however much it resembles one."""
+
+    def __init__(self, quietest: float) -> None:
+        """Start without a voice.
+
+        Args:
+            quietest: The lowest peak of a window of voice.
+        """
+        self._quietest = quietest
+        self._near = quietest * 10 ** (NEAR_LIMIT_DB / 20)
+        self._most = 0  # the highest peak of the voice that goes on
+
+    def is_too_faint(self, peak: int, loudest: int, voiced: float, in_voice: bool) -> bool:
+        """Whether a window is too faint to be voice.
+
+        A loud voice that falls below the limit is over, sooner than the detector knows. In a weak
+        one that may be a closure, if the detector is sure of the voice, so a whole syllable has to
+        be below it.
+
+        Args:
+            peak: The highest sample of the window.
+            loudest: The same of it and of the windows before it that make a syllable.
+            voiced: The probability that it is voice.
+            in_voice: Whether a voice continues.
+        """
+        self._most = max(loudest, self._most) if in_voice else 0
+        may_close = in_voice and self._most < self._near and voiced >= SURE
+        return (loudest if may_close else peak) < self._quietest
 
 
 def _share(peaks: Iterable[int]) -> float:

@@ -49,7 +49,7 @@ from bargein.routes.error_containment import CONTAINED, as_error
 
 from ._background_level import BackgroundLevel
 from ._classifier_schedule import Looks
-from ._distant_voices import CallerLevel
+from ._distant_voices import CallerLevel, FaintSound
 from ._early_recognition import Recording, words_of
 from ._listening_settings import ListeningSettings
 from ._noise_filter import Filtered
@@ -175,6 +175,7 @@ class Ear:
             else Filtered(noise_filter, bridge.call_id, bridge.report_error)
         )
         self._quietest = 32768 * 10 ** (settings.quietest_peak_dbfs / 20)
+        self._faint = FaintSound(self._quietest)
         self._level = CallerLevel(settings.below_caller_db)
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
@@ -263,7 +264,8 @@ class Ear:
         weak = self._level.is_somebody_else(loudest, self._on)
         if weak and probability >= self._settings.speech_above and echo < ECHO_ABOVE:
             self._level.hear_weak()
-        if self._is_background(loudest, echo) or peak < self._quietest or weak:
+        faint = self._faint.is_too_faint(peak, loudest, probability, self._on)
+        if self._is_background(loudest, echo) or faint or weak:
             probability = 0.0
         speechlike = probability >= self._settings.speech_above
         is_new = not self._on and echo < ECHO_ABOVE

@@ -16,7 +16,8 @@ class ListeningSettings:
     quietest_peak_dbfs: float = -45.0
     """A window whose highest sample is lower is not voice, in dBFS. It corresponds to speech of -57
     dBFS, 35 dB below what callers usually send: echoes and people in the next room are that
-    soft."""
+    soft. Within a voice whose peaks are less than 20 dB above it, closures of up to 0.13 s may be
+    lower, if the detector is sure that it goes on."""
     below_caller_db: float | None = 12.0
     """A voice this many dB below the caller is somebody else's, once a turn has shown how loud the
     caller is: it neither holds nor interrupts the agent, and begins no turn. The voice of a

@@ -38,6 +38,19 @@ async def test_what_is_very_faint_is_no_voice(autojump_clock):
         assert len(times(caller, VoiceStarted)) == 1
 
 
+async def test_a_weak_voice_goes_on_through_its_closures(autojump_clock):
+    """The "k" of a weak microphone's "okay" is fainter than any voice, and yet within one; a loud
+    voice that falls as low has stopped."""
+    from_afar = b"\x01\x02" * 512  # peaks at -36 dBFS, 9 dB above the limit
+    for voice, stops in ((from_afar, 1), (VOICE, 2)):
+        async with listening(Engines()) as caller:
+            await send(caller, voice, 0.32)
+            await send(caller, FAINT, 0.096)
+            await send(caller, voice, 0.32)
+            await send(caller, FAINT, 0.32)
+            assert len(times(caller, VoiceStopped)) == stops
+
+
 SOFTER, WEAK, WEAKER = b"\x01\x05" * 512, b"\x01\x03" * 512, b"\x01\x02" * 512
 """10, 14.5 and 18 dB below `VOICE`."""
 BURST = b"\x01\x0a" * 512
