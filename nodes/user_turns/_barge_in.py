@@ -44,7 +44,7 @@ from ._hallucinations import (
     unsure_words,
     words_a_second,
 )
-from ._noises import SURE_OF_WORDS, may_go_on, no_words, written_as_noise
+from ._noises import SURE_OF_WORDS, breaks_off, may_go_on, no_words, written_as_noise
 from ._phrases import words_of
 from ._sound_verdict import CLOSE_S, Hint, Sound, Verdict
 
@@ -121,6 +121,7 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
         if verdict is not None and verdict.decision == "interruption":
             return None
         unsure = verdict is not None and verdict.rule == "min_confidence"
+        unsure = unsure or breaks_off(sound, settings)
         if unsure and (sound.confidence or 0.0) >= settings.min_confidence:
             return None  # with the silence after it the recogniser may be surer
         if verdict is not None:
@@ -276,11 +277,16 @@ def _nobody_spoke(sound: Sound, settings: TurnSettings) -> bool:
 def _unsure(sound: Sound, settings: TurnSettings) -> Verdict | None:
     """Return noise for uncertain words, once the voice has stopped or nobody spoke.
 
-    A continuing voice is held for longer: either it stops, or it interrupts by lasting.
+    A continuing voice is held for longer: either it stops, or it interrupts by lasting. So is one
+    that stopped after those words, if it is not known that nobody spoke: its silence decides.
     """
     verdict = unsure_words(sound, settings)
-    goes_on = sound.is_voiced and duration_that_counts(sound, settings) is not None
-    return UNDECIDED if verdict is not None and goes_on else verdict
+    if sound.is_voiced:
+        waits = duration_that_counts(sound, settings) is not None
+    else:
+        more = not (sound.words_known or sound.words_tentative or _nobody_spoke(sound, settings))
+        waits = more and sound.silent_s < _timeout(sound, settings)[1] - CLOSE_S
+    return UNDECIDED if verdict is not None and waits else verdict
 
 
 def _has_words(sound: Sound, settings: TurnSettings) -> bool:

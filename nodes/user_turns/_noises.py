@@ -47,14 +47,19 @@ def written_as_noise(sound: Sound, settings: NoiseSettings) -> Verdict | None:
     """
     if not sound.text or may_go_on(sound, settings):
         return None
-    if not settings.phrases.is_noise(sound.text) and not _breaks_off(sound, settings):
+    if not settings.phrases.is_noise(sound.text) and not breaks_off(sound, settings):
         return None
     values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
     return Verdict("noise", "noises", values, final=sound.is_over)
 
 
-def _breaks_off(sound: Sound, settings: NoiseSettings) -> bool:
-    """Whether one word that breaks off is all: so Whisper writes a sneeze ("But...")."""
+def breaks_off(sound: Sound, settings: NoiseSettings) -> bool:
+    """Whether one word that breaks off is all: so Whisper writes a sneeze ("But...").
+
+    Args:
+        sound: What was heard so far.
+        settings: As they are at this moment.
+    """
     if sound.lasts(settings.acknowledgement_lasts_s) or not is_one_word(sound, settings):
         return False
     return sound.text.rstrip().endswith(("...", "\u2026"))

@@ -400,6 +400,8 @@ def test_unsure_words_let_the_agent_go_on_for_now():
         ("mocha", 0.49, "silence", "min_confidence"),
         ("mocha", 0.64, "undecided", ""),
         ("mocha", 0.65, "undecided", ""),
+        ("But...", 0.49, "silence", "min_confidence"),
+        ("But...", 0.7, "undecided", ""),
         ("stop", 0.9, "undecided", ""),
     ],
 )

@@ -90,6 +90,26 @@ def test_a_noise_in_a_gap_lets_go_at_once_and_what_follows_holds_again(bench, sp
     assert b.decisions == ["held: voice", "silence: noises", "held: voice"]
 
 
+def test_a_word_that_breaks_off_in_a_gap_is_no_sneeze_yet(bench, speaking):
+    """With the silence behind it the recogniser may be surer that it is the "But" of a sentence."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.1)
+    b.take(VoiceWords(content="But...", confidence=0.75, final=False, tentative=True)).wait(0.2)
+    assert b.is_held
+    b.take(VoiceWords(content="But", confidence=0.8))
+    assert b.turns == ["start"]
+    assert b.at(Release) == 0.5
+
+
+@pytest.mark.parametrize(("confidence", "resumes_s"), [(0.45, 1.05), (0.3, 0.4)])
+def test_unsure_words_before_a_gap_do_not_end_the_hold(bench, speaking, confidence, resumes_s):
+    """Of half a sentence in noise the recogniser is unsure: the silence behind it decides, unless
+    it seems that nobody spoke."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.4)
+    b.take(VoiceWords(content="But she", confidence=confidence, final=False)).wait(0.05)
+    b.take(VoiceStopped()).wait(0.7)
+    assert b.at(Release) == pytest.approx(resumes_s)
+
+
 def test_words_in_a_gap_count_if_no_others_come(bench, speaking):
     """A recogniser that fails on the whole sound must not cost the words that it told early."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.1)
