@@ -2,7 +2,8 @@
 
 A voice detector takes the babble of a café for speech, so a caller's turn would never end. But
 people pause: a few seconds of one voice contain moments of silence, and babble contains none. So a
-sound that stays close to the quietest moments of the last seconds is background.
+sound that stays close to the quietest moments of the last seconds is background. A line that is
+loud from the first moment of the call on, and evenly so, shows that sooner.
 """
 
 from __future__ import annotations
@@ -18,8 +19,20 @@ KNOWN_AFTER_S = 2.0
 """How long the background must have been heard to count, in seconds, so that a caller who speaks
 from the start is not taken for it."""
 
+EVEN_AFTER_S = 0.25
+"""The same for a line that has been loud and even since the call began, in seconds. Babble is there
+when the call begins, and callers seldom speak before it does."""
+
+EVEN_DB = 12.0
+"""How much louder the loud windows of an even sound are at most than its quiet ones. After a
+second, that held for 37 of 40 babbles of eight people, and for 3 of 72 readers who already spoke,
+on a quiet line, when the call began."""
+
 QUIET = 0.1
 """The quantile of the last seconds that counts as the background's level."""
+
+LOUD = 0.9
+"""The quantile of the loud windows of an even sound."""
 
 FADES_DB = 5.0
 """A continuing voice is taken for background only if it is this much weaker than its loud moments:
@@ -41,28 +54,35 @@ on a quiet line they are 50 dB below."""
 class BackgroundLevel:
     """The level of the background in one call."""
 
-    def __init__(self, above_db: float | None, window_s: float) -> None:
+    def __init__(self, above_db: float | None, window_s: float, quietest: float) -> None:
         """Start without a background.
 
         Args:
             above_db: How much louder than its quietest moments the background can be; ``None``
                 takes nothing for background.
             window_s: Length of a window, in seconds.
+            quietest: A line with a lower peak is quiet.
         """
+        self._quietest = quietest
         self._above_db = above_db
         self._recent: deque[int] = deque()
         self._ordered: list[int] = []
         self._most = round(REMEMBERED_S / window_s)
         self._least = round(KNOWN_AFTER_S / window_s)
+        self._least_if_even = round(EVEN_AFTER_S / window_s)
+        self._beginning: list[int] = []  # the peaks of the first windows, ordered
 
-    def add(self, peak: int) -> None:
+    def add(self, peak: int, loudest: int) -> None:
         """Add the newest window.
 
         Args:
-            peak: The highest sample of it and of the few windows before it.
+            peak: Its highest sample.
+            loudest: The same of it and of the few windows before it.
         """
-        self._recent.append(peak)
-        insort(self._ordered, peak)
+        if len(self._recent) < self._least:
+            insort(self._beginning, peak)
+        self._recent.append(loudest)
+        insort(self._ordered, loudest)
         if len(self._recent) > self._most:
             del self._ordered[bisect_left(self._ordered, self._recent.popleft())]
 
@@ -74,7 +94,7 @@ class BackgroundLevel:
             loud: The peak of the loud moments of this turn's voice; None if there is none.
             silent_s: How long the voice has been silent, in seconds; 0 while it continues.
         """
-        if self._above_db is None or len(self._ordered) < self._least:
+        if self._above_db is None or not self._is_known():
             return False
         quietest = self._ordered[int(QUIET * len(self._ordered))]
         if loud is None:
@@ -83,6 +103,15 @@ class BackgroundLevel:
         if is_beside and silent_s >= RETURNS_AFTER_S:
             return peak < loud * _ratio(-RETURNS_DB)
         return peak < min(quietest * _ratio(self._above_db), loud * _ratio(-FADES_DB))
+
+    def _is_known(self) -> bool:
+        heard = len(self._ordered)
+        if heard >= self._least:
+            return True
+        if heard < self._least_if_even or self._ordered[0] < self._quietest:
+            return False
+        quiet, loud = (self._beginning[int(q * (heard - 1))] for q in (QUIET, LOUD))
+        return loud <= quiet * _ratio(EVEN_DB)
 
 
 def _ratio(db: float) -> float:

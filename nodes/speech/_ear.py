@@ -169,17 +169,17 @@ class Ear:
         self._end_of_turn = end_of_turn
         self._settings = settings
         self._echo = echo
-        self._filter = (
-            None
-            if noise_filter is None
-            else Filtered(noise_filter, bridge.call_id, bridge.report_error)
-        )
+        self._filter = None
+        if noise_filter is not None:
+            self._filter = Filtered(noise_filter, bridge.call_id, bridge.report_error)
         self._quietest = 32768 * 10 ** (settings.quietest_peak_dbfs / 20)
         self._faint = FaintSound(self._quietest)
         self._level = CallerLevel(settings.below_caller_db)
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
-        self._background = BackgroundLevel(settings.above_background_db, self._window_s)
+        self._background = BackgroundLevel(
+            settings.above_background_db, self._window_s, self._quietest
+        )
         self._syllable: deque[int] = deque(maxlen=self._windows(CLOSURE_S))
         self._waiting = bytearray()
         self._peaks: deque[int] = deque(maxlen=self._windows(FLOOR_OVER_S))
@@ -265,7 +265,7 @@ class Ear:
         if weak and probability >= self._settings.speech_above and echo < ECHO_ABOVE:
             self._level.hear_weak()
         faint = self._faint.is_too_faint(peak, loudest, probability, self._on)
-        if self._is_background(loudest, echo) or faint or weak:
+        if self._is_background(peak, loudest, echo) or faint or weak:
             probability = 0.0
         speechlike = probability >= self._settings.speech_above
         is_new = not self._on and echo < ECHO_ABOVE
@@ -289,10 +289,10 @@ class Ear:
         elif probability < self._settings.silence_below or self._silent or not self._on:
             self._hear_silence()
 
-    def _is_background(self, loudest: int, echo: float) -> bool:
+    def _is_background(self, peak: int, loudest: int, echo: float) -> bool:
         if echo >= ECHO_ABOVE:
             return False
-        self._background.add(loudest)
+        self._background.add(peak, loudest)
         silent_s = 0.0 if self._on else self._silent * self._window_s
         return self._background.covers(loudest, self._level.loud(), silent_s)
 

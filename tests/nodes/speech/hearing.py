@@ -71,8 +71,11 @@ async def listening(
     echo=None,
     noise_filter=None,
     expect_errors=False,
+    first=SILENCE,
     **settings,
 ):
+    """Open a call with an ear; ``first`` is the first window of its microphone."""
+
     async def answer(call):
         Ear(
             call.bridge(name="ears", is_agent=False),
@@ -87,6 +90,7 @@ async def listening(
 
     async with open_call(answer, expect_errors=expect_errors) as caller:
         await trio.testing.wait_all_tasks_blocked()
+        caller.publish(UserAudio(pcm=first))
         yield caller
 
 

@@ -176,6 +176,28 @@ async def test_a_caller_is_heard_in_babble(autojump_clock):
         assert len(times(caller, VoiceStarted)) == 2
 
 
+async def test_babble_from_the_first_moment_of_a_call_is_no_caller(autojump_clock):
+    """What is evenly loud since the call began is known after a quarter second; a louder caller is
+    heard over it."""
+    async with listening(Engines(), first=SOFTER) as caller:
+        await send(caller, SOFTER, 0.32)
+        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 1
+        await send(caller, SOFTER, 0.96)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, VOICE, 0.32)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_who_already_speaks_when_the_call_begins_is_heard(autojump_clock):
+    """The syllables of a single voice are not even."""
+    async with listening(Engines(), first=VOICE) as caller:
+        for _ in range(7):
+            await send(caller, VOICE, 0.128)
+            await send(caller, WEAKER, 0.096)
+        assert len(times(caller, VoiceStarted)) == 1
+        assert not times(caller, VoiceStopped)
+
+
 async def test_who_speaks_without_a_pause_is_no_background(autojump_clock):
     """A voice that goes on for long is close to its own loud moments."""
     async with listening(Engines()) as caller:
