@@ -145,6 +145,9 @@ def last_asked_of(call: AnsweredCall) -> LastAsked:
 
 def with_last_word(context: ConversationContext) -> ConversationContext:
     """Return a snapshot that does not end with an agent's words; append a note if it would."""
+    last = context.entries[-1] if context.entries else None
+    if isinstance(last, UserEntry) and last.content.strip() and not last.is_returned:
+        return context  # the usual case: rendering a long call to see this would take milliseconds
     chat = context.as_chat()
     if not chat or chat[-1]["role"] != "assistant":
         return context

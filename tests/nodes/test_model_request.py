@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import trio
 
@@ -294,3 +296,32 @@ async def test_a_model_goes_on_behind_what_its_node_has_said_first(autojump_cloc
     [request] = model.requests
     assert [message["role"] for message in request.messages] == ["user", "assistant", "user"]
     assert caller.heard == "One moment. It is paid."
+
+
+class Brief(ChatNode):
+    """Sends its model nothing of the conversation."""
+
+    def messages(self, context):
+        return [{"role": "user", "content": "And now?"}]
+
+
+async def test_a_turn_in_a_long_call_costs_the_same_but_for_rendering(autojump_clock):
+    """A node that sends its model only the last words pays nothing for all that came before."""
+    counts = []
+
+    def count(frame, event, argument):
+        counts[-1] += event == "call"
+
+    async def answer(call):
+        call.converse(Brief(ScriptedModel(then="Yes.")))
+
+    async with open_call(answer, audio=False) as caller:
+        for _ in range(60):
+            counts.append(0)
+            sys.setprofile(count)
+            try:
+                say(caller, "And now?")
+                await caller.quiet()
+            finally:
+                sys.setprofile(None)
+    assert max(counts[50:]) < 1.1 * max(counts[10:20])
