@@ -94,7 +94,9 @@ class BackgroundLevel:
             loud: The peak of the loud moments of this turn's voice; None if there is none.
             silent_s: How long the voice has been silent, in seconds; 0 while it continues.
         """
-        if self._above_db is None or not self._is_known():
+        if self._above_db is None:
+            return False
+        if len(self._ordered) < self._least and not self._is_even():
             return False
         quietest = self._ordered[int(QUIET * len(self._ordered))]
         if loud is None:
@@ -104,10 +106,9 @@ class BackgroundLevel:
             return peak < loud * _ratio(-RETURNS_DB)
         return peak < min(quietest * _ratio(self._above_db), loud * _ratio(-FADES_DB))
 
-    def _is_known(self) -> bool:
+    def _is_even(self) -> bool:
+        """Whether the line has been loud and even since the call began."""
         heard = len(self._ordered)
-        if heard >= self._least:
-            return True
         if heard < self._least_if_even or self._ordered[0] < self._quietest:
             return False
         quiet, loud = (self._beginning[int(q * (heard - 1))] for q in (QUIET, LOUD))

@@ -94,21 +94,21 @@ SURE = 0.9
 the closures of speech, and not behind the end of a throat sound."""
 
 
-class FaintSound:
-    """The limit below which a sound is no voice, however much it resembles one."""
+class FaintestVoice:
+    """The level below which one sound of a voice is over."""
 
     def __init__(self, quietest: float) -> None:
-        """Start without a voice.
+        """Start with a voice that begins.
 
         Args:
             quietest: The lowest peak of a window of voice.
         """
         self._quietest = quietest
         self._near = quietest * 10 ** (NEAR_LIMIT_DB / 20)
-        self._most = 0  # the highest peak of the voice that goes on
+        self._most = 0  # the highest peak of the voice
 
-    def is_too_faint(self, peak: int, loudest: int, voiced: float, in_voice: bool) -> bool:
-        """Whether a window is too faint to be voice.
+    def is_below(self, peak: int, loudest: int, voiced: float) -> bool:
+        """Return whether a window of a voice that continues is too faint to be voice.
 
         A loud voice that falls below the limit is over, sooner than the detector knows. In a weak
         one that may be a closure, if the detector is sure of the voice, so a whole syllable has to
@@ -118,10 +118,9 @@ class FaintSound:
             peak: The highest sample of the window.
             loudest: The same of it and of the windows before it that make a syllable.
             voiced: The probability that it is voice.
-            in_voice: Whether a voice continues.
         """
-        self._most = max(loudest, self._most) if in_voice else 0
-        may_close = in_voice and self._most < self._near and voiced >= SURE
+        self._most = max(loudest, self._most)
+        may_close = self._most < self._near and voiced >= SURE
         return (loudest if may_close else peak) < self._quietest
 
 

@@ -49,7 +49,7 @@ from bargein.routes.error_containment import CONTAINED, as_error
 
 from ._background_level import BackgroundLevel
 from ._classifier_schedule import Looks
-from ._distant_voices import CallerLevel, FaintSound
+from ._distant_voices import CallerLevel, FaintestVoice
 from ._early_recognition import Recording, words_of
 from ._listening_settings import ListeningSettings
 from ._noise_filter import Filtered
@@ -173,7 +173,7 @@ class Ear:
         if noise_filter is not None:
             self._filter = Filtered(noise_filter, bridge.call_id, bridge.report_error)
         self._quietest = 32768 * 10 ** (settings.quietest_peak_dbfs / 20)
-        self._faint = FaintSound(self._quietest)
+        self._faintest = FaintestVoice(self._quietest)
         self._level = CallerLevel(settings.below_caller_db)
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
@@ -264,7 +264,9 @@ class Ear:
         weak = self._level.is_somebody_else(loudest, self._on)
         if weak and probability >= self._settings.speech_above and echo < ECHO_ABOVE:
             self._level.hear_weak()
-        faint = self._faint.is_too_faint(peak, loudest, probability, self._on)
+        faint = peak < self._quietest
+        if self._on:
+            faint = self._faintest.is_below(peak, loudest, probability)
         if self._is_background(peak, loudest, echo) or faint or weak:
             probability = 0.0
         speechlike = probability >= self._settings.speech_above
@@ -317,6 +319,7 @@ class Ear:
 
     def _start_voice(self) -> None:
         self._on, self._silent = True, 0
+        self._faintest = FaintestVoice(self._quietest)
         self._last_voice_s = trio.current_time()
         if self._recording is None:
             before = bytearray(b"".join(self._recent))
