@@ -19,6 +19,7 @@ from bargein.llm import AnswerPiece, TextDelta, ToolCallRequest
 from bargein.tools import tool
 
 from ._measure import Row, Size, row_of
+from ._process import logs_to_nowhere
 
 TURNS = 1_000
 COMPARED = 100
@@ -102,7 +103,8 @@ async def _talk(turns: int) -> list[float]:
 def rows(size: Size) -> list[Row]:
     """Run the load."""
     turns = TURNS if size.publish_rounds > 2 else 4 * COMPARED  # tiny only checks that it runs
-    rounds = [trio.run(_talk, turns) for _ in range(max(1, size.publish_rounds // 5))]
+    with logs_to_nowhere():
+        rounds = [trio.run(_talk, turns) for _ in range(max(1, size.publish_rounds // 5))]
     first = [samples[START : START + COMPARED] for samples in rounds]
     last = [samples[-COMPARED:] for samples in rounds]
     name = f"a turn, the {turns}th to the first"
