@@ -39,6 +39,11 @@ SURE_DESPITE_NOISE = 0.8
 """The confidence that few words of such a sound need: of sneezes Whisper makes "Catch!" with 0.7,
 and of people's words that it gets right one in two has 0.8."""
 
+CERTAINLY_NOISE = 0.97
+"""From this probability on a hint outweighs few words however sure they are: of sneezes Whisper
+makes "Thank you." with 0.89.  Of 540 sounds of people who spoke, two reached it, each with a whole
+sentence."""
+
 
 def heard_by_hint_alone(sound: Sound, settings: NoiseSettings) -> Verdict | None:
     """``hint_words``: a recogniser reads words of its hint into a cough.
@@ -75,7 +80,8 @@ def unsure_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
     if least and sound.since_noise_s < AGAIN_S and is_one_word(sound, settings):
         least = max(least, SURE_DESPITE_NOISE)
     if least and _is_likely_noise(sound, settings):
-        least = max(least, SURE_DESPITE_NOISE)
+        certainly = sound.seems("noise", CERTAINLY_NOISE)
+        least = max(least, 1.0 if certainly else SURE_DESPITE_NOISE)
     if not sound.text or confidence is None or confidence >= least:
         return None
     times = 1 if confidence >= NOBODY_SPOKE else 2

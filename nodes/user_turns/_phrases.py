@@ -32,12 +32,21 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 _MARKS_KEPT = "\u3099\u309a"
 """The voicing marks of kana, which are not accents: without them these are other sounds."""
 
-_NO_WORD = re.compile(r"[^\W\d]*([^\W\d])\1\1[^\W\d]*|([^\W\d]{2,3})\2\2+[^\W\d]?")
-"""A letter or a syllable three times in a row: "ssss", "ehhh", "hahaha"; no language we know has
-such words."""
+_NO_WORD = re.compile(
+    r"[^\W\d]*([^\W\d])\1\1[^\W\d]*"
+    r"|([^\W\d]{2,3})\2\2+[^\W\d]?"
+    r"|[aeiou]?(h[aeiou]+){2,}h?"
+)
+"""A letter or a syllable three times in a row, or laughter: "ssss", "ehhh", "blablabla", "ehehe".
+No language that we know has such words."""
 
-_STUTTER = re.compile(r"[^\W\d](?:-[^\W\d])*(?:-|\.\.\.|\u2026)", re.IGNORECASE)
-"""Letters that break off, as Whisper writes a cough: "C-", "T-T-T-"."""
+_STUTTER = re.compile(
+    r"[^\W\d](?:-[^\W\d])*(?:-|\.\.\.|\u2026)"
+    r"|([^\W\d])\1*(?:[-\s]+\1+){2,}[.!?]?",
+    re.IGNORECASE,
+)
+"""Letters that break off, or one letter again and again, as Whisper writes a cough or a throat that
+is cleared: "C-", "T-T-T-", "Ee-e-e"."""
 
 _BREAKS_OFF = ("...", "\u2026", "-", "\u2013", "\u2014", ",", "\u3001", "\uff0c")
 """How recognisers end a sentence that breaks off: three dots, dashes, commas."""

@@ -188,6 +188,16 @@ def test_few_words_of_what_sounds_like_a_cough_have_to_be_sure(
     assert (lasting.rule == "min_duration_s") is (probability < 0.7 and decision == "noise")
 
 
+@pytest.mark.parametrize(
+    ("text", "decision"),
+    [("Thank you.", "noise"), ("Two.", "interruption"), ("I want a tea.", "interruption")],
+)
+def test_few_words_of_what_is_certainly_a_sneeze_are_none(text, decision):
+    """However sure the recogniser is; numbers and sentences interrupt."""
+    hint = Hint("noise", 0.97)
+    assert over(text, hint=hint, voiced_s=0.5, confidence=0.95).decision == decision
+
+
 @pytest.mark.parametrize(("probability", "decision"), [(0.69, "interruption"), (0.7, "noise")])
 def test_several_words_have_to_be_sure_only_if_the_sound_is_surely_none(probability, decision):
     """Of a sound that only seems a cough, "but it's" is enough words."""

@@ -126,12 +126,14 @@ def test_no_phrase_is_both(pack):
     [
         ("Ha, ha, ha,", True), ("Hahahahahaha", True), ("EH EH EHH", True), ("AHH! AHH!", True),
         ("T-T-T-t-t-T-", True), ("S...", True), ("pfft", True), ("Oh. Ugh.", True),
+        ("Ehehe", True), ("Ee-e-e", True), ("Ee Ee E E E E", True), ("Euh", True), ("ooh", True),
+        ("E E", False), ("E", False), ("2 2 2", False), ("he", False), ("eau", False),
         ("Oh.", False), ("B", False), ("T.", False), ("Haha, stop", False), ("a mocha", False),
         ("banana", False), ("777", False), ("two two two", False), ("", False),
     ],
 )  # fmt: skip
 def test_noises_are_no_words(text, is_noise):
-    """Laughs, coughs and letters that break off; letters and numbers that were said are words."""
+    """Laughs, coughs, groans and letters that break off; letters and numbers are words."""
     assert phrases("en").is_noise(text) is is_noise
 
 
