@@ -13,19 +13,19 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     accept active address after and annotation anthropic argument as assemblyai attempt audio base
-    batched body bpe cancellation canvas captured cartesia chinese click clock closeup color
+    batched binding body bpe cancellation canvas captured cartesia chinese click clock closeup color
     connect connection content core deadline decision decorator deepgram default demo detector
     download duplicate editor elevenlabs english error espeak eval everywhere execution failure
-    field file french function generator german guard hearing hello http ignored input japanese
-    json keyboard label late latency launch layout library listener listening local lock long main
-    measure merge microphone missing multi name number observer open openai option order output
-    packed parser partial pausable per picture piper plain player plugin position probability
-    process publication python reconnecting recorded recorder recording refusal rehearse remote
-    repeated reply report resample resource result resumable row runner running safe say schema
-    scope screen script scripted serve server service session setting shared signal signature
-    signed similarity simulated single slash socket source spanish spoken sqlite start status
-    stdio store table target task terminal testing time traceback transfer type typed usage
-    validation value view warning whole wire writer
+    field file french function generator german guard hearing hello http ignored input japanese json
+    label late latency launch layout library listener listening local lock long main measure merge
+    microphone missing multi name number observer open openai option order output packed parser
+    partial pausable per picture piper plain player plugin position probability process publication
+    python reconnecting recorded recorder recording refusal rehearse remote repeated reply report
+    resample resource result resumable row runner running safe say schema scope screen script
+    scripted serve server service session setting shared signal signature signed similarity
+    simulated single slash socket source spanish spoken sqlite start status stdio store table target
+    task terminal testing time traceback transfer type typed usage validation value view warning
+    whole wire writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

@@ -17,7 +17,7 @@ from ..history._entries import UserEntry
 from ._captured_output import stray_output
 from ._console_call import Session, earlier_lines
 from ._editor import LineEditor
-from ._keyboard import Keyboard
+from ._key_bindings import Keyboard
 from ._lines import Line
 from ._narrator import Narrator
 from ._screen import Live, Painter, Transcript, frame_of

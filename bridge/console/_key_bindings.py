@@ -1,4 +1,4 @@
-"""Reads the keys of a terminal: Esc interrupts the agent, Enter sends, others edit the line."""
+"""Binds the keys of a terminal: Esc interrupts the agent, Enter sends, others edit the line."""
 
 from __future__ import annotations
 
