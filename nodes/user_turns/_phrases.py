@@ -35,14 +35,14 @@ _MARKS_KEPT = "\u3099\u309a"
 _NO_WORD = re.compile(
     r"[^\W\d]*([^\W\d])\1\1[^\W\d]*"
     r"|([^\W\d]{2,3})\2\2+[^\W\d]?"
-    r"|[aeiou]?(h[aeiou]+){2,}h?"
+    r"|[aeiou]?(h[aeiou]+)\3+h?"
 )
 """A letter or a syllable three times in a row, or laughter: "ssss", "ehhh", "blablabla", "ehehe".
 No language that we know has such words."""
 
 _STUTTER = re.compile(
     r"[^\W\d](?:-[^\W\d])*(?:-|\.\.\.|\u2026)"
-    r"|([^\W\d])\1*(?:[-\s]+\1+){2,}[.!?]?",
+    r"|([a-z])\1*(?:[-\s]+\1+){2,}[.!?]?",  # only Latin: one letter of Chinese is a word
     re.IGNORECASE,
 )
 """Letters that break off, or one letter again and again, as Whisper writes a cough or a throat that

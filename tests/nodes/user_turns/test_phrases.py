@@ -128,6 +128,7 @@ def test_no_phrase_is_both(pack):
         ("T-T-T-t-t-T-", True), ("S...", True), ("pfft", True), ("Oh. Ugh.", True),
         ("Ehehe", True), ("Ee-e-e", True), ("Ee Ee E E E E", True), ("Euh", True), ("ooh", True),
         ("E E", False), ("E", False), ("2 2 2", False), ("he", False), ("eau", False),
+        ("Höhe", False), ("\u4e0d \u4e0d \u4e0d", False),
         ("Oh.", False), ("B", False), ("T.", False), ("Haha, stop", False), ("a mocha", False),
         ("banana", False), ("777", False), ("two two two", False), ("", False),
     ],
