@@ -16,7 +16,7 @@ from bargein.nodes.speech._backchannel import LOOKED_AT
 from bargein.speech import SileroModel
 
 from .assent import EARLIER, HINT_WINDOWS, LATER, PEOPLE, WINDOW
-from .throat_sounds import SOURCES, SPEECH, as_heard, at_our_rate, speaker_of, stretches
+from .throat_sounds import SPEECH, as_heard, recordings, speaker_of, stretches
 
 TIMES = {"reader": 3, "word": 1}
 """How often each recording is heard, each time in another way."""
@@ -27,20 +27,11 @@ MOST = 8
 
 def make_sounds(checkouts: Path, folder: Path) -> None:
     """Keep what is heard around the beginnings of speech in all recordings."""
-    import soundfile  # type: ignore[import-not-found, unused-ignore]
-
     model = SileroModel()
     sounds, who = [], []
     for kind in SPEECH:
-        repository, pattern = SOURCES[kind]
-        for path in sorted((checkouts / repository).glob(pattern)):
-            try:
-                samples, rate = soundfile.read(str(path), dtype="int16", always_2d=True)
-            except soundfile.LibsndfileError as error:
-                print(path, error)
-                continue
+        for path, recording in recordings(checkouts, kind):
             rng = random.Random(zlib.crc32(f"assent{kind}{path.name}".encode()))
-            recording = at_our_rate(samples.mean(1), rate)
             for _ in range(TIMES[kind]):
                 heard = as_heard(recording, rng)
                 for onset, end in stretches(heard, model)[:MOST]:

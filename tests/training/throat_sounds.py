@@ -66,20 +66,12 @@ def speaker_of(kind: str, path: Path) -> str:
 
 def make_sounds(checkouts: Path, folder: Path) -> None:
     """Keep what is heard around the onsets of all recordings."""
-    import soundfile  # type: ignore[import-not-found, unused-ignore]
-
     folder.mkdir(parents=True, exist_ok=True)
     model = SileroModel()
-    for kind, (repository, pattern) in SOURCES.items():
+    for kind in SOURCES:
         kept: dict[str, list[Any]] = {"kinds": [], "who": [], "sounds": [], "voiced": []}
-        for path in sorted((checkouts / repository).glob(pattern)):
-            try:
-                samples, rate = soundfile.read(str(path), dtype="int16", always_2d=True)
-            except soundfile.LibsndfileError as error:
-                print(path, error)
-                continue
+        for path, sound in recordings(checkouts, kind):
             rng = random.Random(zlib.crc32(f"{kind}{path.name}".encode()))
-            sound = at_our_rate(samples.mean(1), rate)
             for _ in range(TIMES[kind]):
                 for piece, voiced_s in beginnings(as_heard(sound, rng), model, MOST[kind]):
                     kept["kinds"].append(kind)
@@ -88,6 +80,20 @@ def make_sounds(checkouts: Path, folder: Path) -> None:
                     kept["voiced"].append(voiced_s)
         np.savez(folder / f"{kind}.npz", **{name: np.array(part) for name, part in kept.items()})
         print(kind, len(kept["kinds"]), flush=True)
+
+
+def recordings(checkouts: Path, kind: str) -> Iterator[tuple[Path, np.ndarray]]:
+    """Yield the path and the samples, at our rate, of each recording of a kind that can be read."""
+    import soundfile  # type: ignore[import-not-found, unused-ignore]
+
+    repository, pattern = SOURCES[kind]
+    for path in sorted((checkouts / repository).glob(pattern)):
+        try:
+            samples, rate = soundfile.read(str(path), dtype="int16", always_2d=True)
+        except soundfile.LibsndfileError as error:
+            print(path, error)
+            continue
+        yield path, at_our_rate(samples.mean(1), rate)
 
 
 def at_our_rate(samples: np.ndarray, rate: int) -> np.ndarray:
