@@ -128,7 +128,7 @@ class Aftermath:
                     self.listeners.notify(self.listeners.run_cut, run)  # it silences the voice
                 else:
                     self._as_published(self.listeners.notify, self.listeners.run_cut, run)
-                run._chain.note_cut(run)
+                run.chain.note_cut(run)
 
     def _as_published(self, fn: Callable[..., None], *args: Any) -> None:
         """Call a function as if within the publication: what it gives ``call_after()`` waits."""
@@ -184,7 +184,7 @@ class Aftermath:
         unwatched, self._unwatched = self._unwatched, []
         calls, self._calls = self._calls, []
         for run in unwatched:
-            run._chain.watch_unwinding(run)
+            run.chain.watch_unwinding(run)
         for fn in calls:
             self.listeners.notify(fn)
 

@@ -62,7 +62,7 @@ class ChainRuns:
         if run not in self.active:
             return False
         del self.active[run]
-        if run._keeps and not run.is_cut:
+        if run.times_kept and not run.is_cut:
             self.delivered[run] = None
         return True
 

@@ -23,7 +23,7 @@ from ._route import Route
 from ._rule_actions import RuleActions
 from ._rules import Interrupt
 from ._run import Run
-from ._run_context import _current
+from ._run_context import CURRENT_RUN
 from ._run_stages import NOT_YET, carry_out, causes
 from ._run_task import RunTask
 from ._trigger_queue import TriggerQueue
@@ -228,14 +228,14 @@ class RouteRuntime:
         self._statistics.started += 1
         self._decisions.add(message, "matched", f"run {run.id}")
         if self.route.trigger.linked:
-            run._link_to_ancestors()
+            run.link_to_ancestors()
         self._listeners.notify(self._listeners.run_started, run, self.route)
         return run
 
     def _run_inline(self, message: Message) -> None:
         """Execute a run that never waits: without a task or a scheduler step."""
         run = self._new_run(message)
-        token = _current.set(run)
+        token = CURRENT_RUN.set(run)
         error: Exception | None = None
         pending: Pending | Passed | None = None
         try:
@@ -243,7 +243,7 @@ class RouteRuntime:
         except StageError as failure:
             error = failure
         finally:
-            _current.reset(token)
+            CURRENT_RUN.reset(token)
         if type(pending) is Pending:
             if self._router.closing is None:
                 self._start_task(run, NOT_YET, pending)
@@ -255,12 +255,12 @@ class RouteRuntime:
     # --- a run in a task ----------------------------------------------------------------------
 
     async def _task(self, run: Run, value: Any, pending: Pending | None) -> None:
-        _current.set(run)
+        CURRENT_RUN.set(run)
         error: Exception | None = None
         reached_end = False
         try:
             with run.scope:
-                if not (run.is_cut or run._stop):
+                if not (run.is_cut or run.is_stopping):
                     work = carry_out(self.pipeline, run, value, pending)
                     if self.pipeline.needs_nursery:
                         await work  # other tasks clean up as well, so this one alone says nothing
@@ -297,7 +297,7 @@ class RouteRuntime:
             elif error is not None:
                 run.finish("failed")
                 self._statistics.failed += 1
-            elif reached_end or run._stop:
+            elif reached_end or run.is_stopping:
                 run.finish("completed")
                 if self.failures.known is not None:
                     self.failures.all_work(self.pipeline.watches)
@@ -308,8 +308,6 @@ class RouteRuntime:
             if not (run.is_cut and isinstance(cause, Interrupted)):
                 self.failed(run, stage, cause)
         if first:
-            if run._finished is not None:
-                run._finished.set()
             self._listeners.notify(self._listeners.run_ended, run)
             run.let_go()
         return first
@@ -438,8 +436,8 @@ class RouteRuntime:
     def note_cut(self, run: Run) -> None:
         """Count a cut, and record it if a rule made it."""
         self._statistics.cut += 1
-        assert run._cut_by is not None
-        cause, rule, why, was_running, _ = run._cut_by
+        assert run.cut_by is not None
+        cause, rule, why, was_running, _ = run.cut_by
         if rule is not None and cause is not None:
             self._decisions.add(cause, "cut", why, run.id)
         if not was_running:
@@ -447,7 +445,7 @@ class RouteRuntime:
 
     def watch_unwinding(self, run: Run) -> None:
         """Wait no longer for a run that was cut than it may take to unwind."""
-        if run.outcome is None and run.cut_at_s is not None and not run._stages_over:
+        if run.outcome is None and run.cut_at_s is not None and not run.stages_are_over:
             until_s = run.cut_at_s + self._router.unwind_s
             self._router.call_at(run, until_s, partial(self.abandon, run, "unwinding"))
 

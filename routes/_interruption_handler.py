@@ -10,7 +10,7 @@ import trio
 
 from ._chain_router import ChainRouter
 from ._run import Run
-from ._run_context import _current
+from ._run_context import CURRENT_RUN
 from ._stage_results import Shape, shape_of
 from ._user_errors import contain
 
@@ -43,7 +43,7 @@ async def call_handler(
         failed: Called with the run, the rule and the error when the handler fails.
         abandon: Called when the handler does not end in time.
     """
-    _current.set(None)  # what a handler publishes is no output of the cut run
+    CURRENT_RUN.set(None)  # what a handler publishes is no output of the cut run
     rule, interruption = run.rule, run.interruption
     assert rule is not None
     assert rule.handler is not None

@@ -34,8 +34,8 @@ async def open_router(
                 yield router
             finally:
                 router.close("shutdown")
-                router._alarms.close()
+                router.alarms.close()
                 nursery.cancel_scope.cancel(reason="the router is closing")
     finally:
         if router is not None:
-            router._seal()
+            router.seal()

@@ -290,9 +290,9 @@ async def _mapped(stage: Map | Stream, upstream: Any, run: Run) -> AsyncGenerato
                     if gave:
                         yield item
                     else:
-                        await _breathe(run)
+                        await _let_others_run(run)
             if not gave:
-                await _breathe(run)
+                await _let_others_run(run)
 
 
 async def _filtered(stage: Filter, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
@@ -304,7 +304,7 @@ async def _filtered(stage: Filter, upstream: Any, run: Run) -> AsyncGenerator[An
             if verdict:
                 yield value
             else:
-                await _breathe(run)
+                await _let_others_run(run)
 
 
 async def _led_through(stage: Through, upstream: Any) -> AsyncGenerator[Any, None]:
@@ -313,20 +313,20 @@ async def _led_through(stage: Through, upstream: Any) -> AsyncGenerator[Any, Non
             yield item
 
 
-async def _breathe(run: Run) -> None:
+async def _let_others_run(run: Run) -> None:
     """Yield to other tasks if this one has not waited since the last call.
 
     The run does this for each value that reaches it; stages that swallow values do it themselves.
     """
     task = trio.lowlevel.current_task()
     if task.custom_sleep_data is UNMOVED:
-        await run._breathe()
+        await run.let_others_run()
     else:
         task.custom_sleep_data = UNMOVED
 
 
 async def _timed(route: str, stage: Timeout, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
-    with run._deadline() as deadline:  # before the first step: scopes must nest
+    with run.open_deadline() as deadline:  # before the first step: scopes must nest
         async with aclosing(upstream):
             while True:
                 deadline.arm(stage.limit_s)
@@ -344,8 +344,8 @@ async def _timed(route: str, stage: Timeout, upstream: Any, run: Run) -> AsyncGe
 async def _published(pipeline: Pipeline, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
     async with aclosing(upstream):
         async for value in upstream:
-            if not await run._at_gate():
+            if not await run.wait_while_paused():
                 return
             pipeline.tail.publish(value, run)
-            await run._room()
+            await run.wait_for_room()
             yield value

@@ -52,7 +52,7 @@ from ._outcome import Outcome, RouterStatistics
 from ._route import Route, new_route
 from ._rules import Interrupt
 from ._run import Run
-from ._run_context import _current
+from ._run_context import CURRENT_RUN
 from ._signatures import needs_function, needs_plain_function
 from ._sinks import SINK_LIMIT, FailingTakers, QueuedSink, queued_sink
 from ._user_errors import as_error
@@ -75,6 +75,7 @@ class Router(Aftermath):
             nothing; set by ``withhold()``.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
+        alarms: What calls functions at set times, until it is closed.
         call_at: Calls a plain function at a time; takes a key, the time in seconds of trio's clock,
             and the function.  A second alarm with the same key replaces the first; errors of the
             function are logged.
@@ -82,9 +83,9 @@ class Router(Aftermath):
     """
 
     __slots__ = (
-        "_alarms", "_before", "_chains", "_failing", "_first", "_messages",
+        "_before", "_chains", "_failing", "_first", "_messages",
         "_now_s", "_plans", "_runs", "_sinks", "_stale", "_unpublished",
-        "call_at", "closed", "closing", "forget", "handler_s", "unwind_s", "withholds",
+        "alarms", "call_at", "closed", "closing", "forget", "handler_s", "unwind_s", "withholds",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
@@ -104,9 +105,9 @@ class Router(Aftermath):
         self._unpublished = self._stale = 0
         self._runs = 0
         self._now_s = trio.lowlevel.current_clock().current_time  # two calls fewer for each message
-        self._alarms = Alarms(nursery, self._call_alarm)
-        self.call_at = self._alarms.set  # bound directly: each cut sets an alarm
-        self.forget = self._alarms.cancel
+        self.alarms = Alarms(nursery, self._call_alarm)
+        self.call_at = self.alarms.set  # bound directly: each cut sets an alarm
+        self.forget = self.alarms.cancel
 
     # --- declaring ----------------------------------------------------------------------------
 
@@ -235,7 +236,7 @@ class Router(Aftermath):
                 stage, which then fails.
         """
         self._messages += 1
-        message = Message(event, source, self._messages, self._now_s(), run or _current.get())
+        message = Message(event, source, self._messages, self._now_s(), run or CURRENT_RUN.get())
         self._dispatch(message)
         return message
 
@@ -489,6 +490,7 @@ class Router(Aftermath):
         for runtime in self._chains.all:
             runtime.close(self.closing)
 
-    def _seal(self) -> None:
+    def seal(self) -> None:
+        """Trigger nothing any more: all its tasks have ended."""
         self.closed = True
         self._plans.clear()

@@ -68,11 +68,11 @@ class RuleActions:
             self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
             return
         waits = bool(queue.waiting)
-        if waits and not ((live := runs.live()) and all(run._protected for run in live)):
+        if waits and not ((live := runs.live()) and all(run.times_protected for run in live)):
             queue.drop_all(rule.written)  # first: it is explained before the cuts are
         has_cut = has_spared = False
         for run in (*runs.active, *runs.delivered):
-            if run._protected:
+            if run.times_protected:
                 has_spared = has_spared or not run.is_cut
             elif run.cut_unreported(message, rule):
                 has_cut = True

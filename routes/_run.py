@@ -33,11 +33,11 @@ class Run:
     """
 
     __slots__ = (
-        "_blocked", "_chain", "_children", "_clocks", "_cut_by", "_finished", "_gate",
-        "_interruption", "_keeps", "_nursery", "_protected", "_stages_over", "_stands", "_stop",
-        "_task", "_token", "_waits",
-        "id", "is_aside", "is_cut", "outcome", "parent", "scope", "started_at_s",
-        "trigger",
+        "_children", "_clocks", "_finished", "_interruption", "_nursery", "_stands", "_task",
+        "_token", "_waits",
+        "blocked_on", "chain", "cut_by", "id", "is_aside", "is_cut", "is_stopping", "outcome",
+        "parent", "paused_until", "scope", "stages_are_over", "started_at_s", "times_kept",
+        "times_protected", "trigger",
     )  # fmt: skip
 
     def __init__(
@@ -48,7 +48,7 @@ class Run:
         if parent is not None:
             parent.parent = _unsettled(parent.parent)
         self.id = run_id
-        self._chain = chain
+        self.chain = chain
         self.trigger: Message | None = trigger
         self.parent: Run | None = parent
         self.outcome: Outcome | None = None
@@ -56,19 +56,19 @@ class Run:
         self.scope = trio.CancelScope()
         self.is_cut = False
         self.is_aside = False
-        self._cut_by: tuple[Message | None, CutRule | None, str, bool, float] | None = None
+        self.cut_by: tuple[Message | None, CutRule | None, str, bool, float] | None = None
         self._interruption: Interruption | None = None
-        self._keeps = 0
-        self._protected = 0
-        self._gate: trio.Event | None = None
-        self._blocked: list[Callable[[], Awaitable[None]]] | None = None
+        self.times_kept = 0
+        self.times_protected = 0
+        self.paused_until: trio.Event | None = None
+        self.blocked_on: list[Callable[[], Awaitable[None]]] | None = None
         self._task: RunTask | None = None
         self._token: InterruptToken | None = None
         self._children: list[Run] | None = None
         self._nursery: trio.Nursery | None = None
         self._clocks: list[Clock] = []
         self._stands = 0
-        self._stop = self._stages_over = False
+        self.is_stopping = self.stages_are_over = False
         self._waits: list[trio.CancelScope] | None = None
         self._finished: trio.Event | None = None
 
@@ -90,12 +90,12 @@ class Run:
     @property
     def is_settled(self) -> bool:
         """Whether it ended uncut, and all its output has arrived."""
-        return self.outcome is not None and not self._keeps and not self.is_cut
+        return self.outcome is not None and not self.times_kept and not self.is_cut
 
     @property
     def is_protected(self) -> bool:
         """Whether no rule may cut it now."""
-        return self._protected > 0
+        return self.times_protected > 0
 
     def may_be_cut_by(self, event_class: type) -> bool:
         """Return whether a rule of its chain would cut it for an event published now.
@@ -104,34 +104,34 @@ class Run:
             event_class: The class of the event.  Filters and conditions of rules are assumed to
                 hold.
         """
-        if self.is_cut or self.is_aside or self._protected:
+        if self.is_cut or self.is_aside or self.times_protected:
             return False
-        return self._chain.is_cut_by(event_class)
+        return self.chain.is_cut_by(event_class)
 
     @property
     def is_paused(self) -> bool:
         """Whether it waits at its next value until it is resumed."""
-        return self._gate is not None
+        return self.paused_until is not None
 
     @property
     def has_line(self) -> bool:
         """Whether triggers of its chain are queued."""
-        return self._chain.has_line
+        return self.chain.has_line
 
     @property
     def source(self) -> str:
         """The bridge whose route it runs."""
-        return self._chain.source
+        return self.chain.source
 
     @property
     def written(self) -> str:
         """The chain it runs, as written."""
-        return self._chain.written
+        return self.chain.written
 
     @property
     def streams(self) -> bool:
         """Whether its chain streams something and broadcasts it."""
-        return self._chain.streams
+        return self.chain.streams
 
     @property
     def token(self) -> InterruptToken:
@@ -151,7 +151,7 @@ class Run:
     def _move(self) -> None:
         """Ask the listener to move this run to the background, as its token requested."""
         if self.is_running and not self.is_cut and not self.is_aside:
-            self._chain.ask_for_background(self)
+            self.chain.ask_for_background(self)
 
     def cut(
         self, cause: Message | None = None, rule: CutRule | None = None, reason: str = ""
@@ -170,18 +170,18 @@ class Run:
         """
         if not self.cut_unreported(cause, rule, reason):
             return False
-        self._chain.cuts.report_in_time(cause)
+        self.chain.cuts.report_in_time(cause)
         return True
 
     def cut_unreported(self, cause: Message | None, rule: CutRule | None, reason: str = "") -> bool:
         """Cut this run as ``cut()`` does, and leave ``report_in_time()`` to the caller."""
         runs = self.outcome is None
-        if self.is_cut or not (runs or self._keeps):
+        if self.is_cut or not (runs or self.times_kept):
             return False
         self.is_cut = True
         reason = reason or ("cut" if rule is None else rule.written)
         at_s = trio.current_time() if cause is None else cause.at_s
-        self._cut_by = cause, rule, reason, runs, at_s
+        self.cut_by = cause, rule, reason, runs, at_s
         steps_next = False
         if runs:
             if self._task is not None:
@@ -190,7 +190,7 @@ class Run:
                 self.scope.cancel(reason=reason)
             if self._waits:
                 self._wake(reason)
-        self._chain.cuts.add_cut(self, steps_next=steps_next)
+        self.chain.cuts.add_cut(self, steps_next=steps_next)
         if self._token is not None:
             self._token.request()
         if self._children is not None:
@@ -201,25 +201,25 @@ class Run:
     @property
     def cut_at_s(self) -> float | None:
         """When it was cut, in seconds of trio's clock; ``None`` while it is not."""
-        return None if self._cut_by is None else self._cut_by[-1]
+        return None if self.cut_by is None else self.cut_by[-1]
 
     @property
     def rule(self) -> CutRule | None:
         """The rule whose handler is called for the cut; ``None`` if it is not cut, or for none."""
-        if self._cut_by is None:
+        if self.cut_by is None:
             return None
-        cause, rule, *_ = self._cut_by
-        return rule or self._chain.rule_told_of(cause)
+        cause, rule, *_ = self.cut_by
+        return rule or self.chain.rule_told_of(cause)
 
     @property
     def interruption(self) -> Interruption | None:
         """The facts about the cut, always the same object; ``None`` if it was not cut."""
-        if self._interruption is None and self._cut_by is not None:
+        if self._interruption is None and self.cut_by is not None:
             # Built on first access, so that it does not delay the effect of an interrupt.
-            cause, _, reason, was_running, at_s = self._cut_by
+            cause, _, reason, was_running, at_s = self.cut_by
             self._interruption = Interruption(
                 run=self.id,
-                route=self._chain.written,
+                route=self.chain.written,
                 source=self.source,
                 cause=cause,
                 reason=reason,
@@ -231,7 +231,7 @@ class Run:
 
     def stop(self) -> None:
         """End this run after the value in hand; its output stays valid."""
-        self._stop = True
+        self.is_stopping = True
         if self.outcome is None:
             self.end("stopped")
 
@@ -252,6 +252,11 @@ class Run:
         """Run the tasks of its stages in this nursery, which the run's own task opened."""
         self._nursery = nursery
 
+    def start_in_nursery(self, fn: Callable[..., Awaitable[Any]], *args: Any, name: str) -> None:
+        """Start a task of its stages; ``keep_tasks_in()`` has said where."""
+        assert self._nursery is not None
+        self._nursery.start_soon(fn, *args, name=name)
+
     def work_by(self, task: RunTask) -> RunTask:
         """Cancel the stages of this run through its task from now on, and return that task."""
         self._task = task
@@ -259,7 +264,7 @@ class Run:
 
     def note_stages_over(self) -> None:
         """Note that its stages have ended or are given up, before it gets its outcome."""
-        self._stages_over = True
+        self.stages_are_over = True
 
     def finish(self, outcome: Outcome) -> None:
         """Record how this run ended.
@@ -269,16 +274,18 @@ class Run:
         """
         self.outcome = outcome
         self._task = None
+        if self._finished is not None:
+            self._finished.set()
 
     def let_go(self) -> None:
         """Forget the trigger once nothing of this run can be cut any more."""
-        if self.outcome is not None and not self._keeps and not self.is_cut:
+        if self.outcome is not None and not self.times_kept and not self.is_cut:
             self.trigger = None
 
     def set_aside(self) -> None:
         """Move this run to the background: rules no longer affect it, and its place is free."""
         self.is_aside = True
-        self._chain.set_aside(self)
+        self.chain.set_aside(self)
         if self._token is not None:
             self._token.notify_background()
 
@@ -288,21 +295,21 @@ class Run:
         Nodes call it before costly work, such as a model's answer or a tool.  Cancelling this is
         safe.
         """
-        while self._gate is not None:
-            await self._gate.wait()
-        return not (self.is_cut or self._stop)
+        while self.paused_until is not None:
+            await self.paused_until.wait()
+        return not (self.is_cut or self.is_stopping)
 
     def pause(self) -> None:
         """Pause this run at its next value."""
-        if self._gate is None:
-            self._gate = trio.Event()
+        if self.paused_until is None:
+            self.paused_until = trio.Event()
             self._stand()
 
     def resume(self) -> None:
         """Continue a paused run where it stopped."""
-        if self._gate is not None:
-            self._gate.set()
-            self._gate = None
+        if self.paused_until is not None:
+            self.paused_until.set()
+            self.paused_until = None
             self._count_on()
 
     @contextlib.contextmanager
@@ -341,7 +348,7 @@ class Run:
             self._clocks.remove(clock)
 
     @contextlib.contextmanager
-    def _deadline(self) -> Iterator[Deadline]:
+    def open_deadline(self) -> Iterator[Deadline]:
         """Open a scope with an unarmed deadline that stands still while the run is paused."""
         deadline = Deadline(stands=self.stands_still)
         self._clocks.append(deadline)
@@ -351,7 +358,7 @@ class Run:
         finally:
             self._clocks.remove(deadline)
 
-    async def _wait(self, wait: Callable[..., Awaitable[Any]], *args: Any) -> None:
+    async def wait_outside_stages(self, wait: Callable[..., Awaitable[Any]], *args: Any) -> None:
         """Wait between two values, unaffected by the cancel scopes of a stage.
 
         A suspended generator may hold a scope whose deadline passes, or a nursery with a failing
@@ -381,7 +388,7 @@ class Run:
     @property
     def _is_ending(self) -> bool:
         """Whether one of the engine's own scopes is cancelled."""
-        scopes = [self.scope, self._chain.scope]
+        scopes = [self.scope, self.chain.scope]
         if self._nursery is not None:
             scopes.append(self._nursery.cancel_scope)
         scopes += [deadline.scope for deadline in self._deadlines]
@@ -395,31 +402,31 @@ class Run:
     def _deadlines(self) -> Iterator[Deadline]:
         return (clock for clock in self._clocks if isinstance(clock, Deadline))
 
-    async def _at_gate(self) -> bool:
+    async def wait_while_paused(self) -> bool:
         """Wait while this run is paused; then return whether the current value still counts."""
-        while self._gate is not None:
-            await self._wait(self._gate.wait)
-        return not (self.is_cut or self._stop)
+        while self.paused_until is not None:
+            await self.wait_outside_stages(self.paused_until.wait)
+        return not (self.is_cut or self.is_stopping)
 
-    def wait_for(self, room: Callable[[], Awaitable[None]]) -> None:
+    def block_on(self, room: Callable[[], Awaitable[None]]) -> None:
         """Make this run wait, at its next value, until the queue that it fills has room.
 
         Args:
             room: Waits for room; must be safe to cancel, because it may be called again.
         """
-        if self._blocked is None:
-            self._blocked = [room]
-        elif room not in self._blocked:
-            self._blocked.append(room)
+        if self.blocked_on is None:
+            self.blocked_on = [room]
+        elif room not in self.blocked_on:
+            self.blocked_on.append(room)
 
-    async def _room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until all the queues that this run filled have room."""
-        while self._blocked:
-            await self._wait(self._blocked[0])
-            del self._blocked[0]
-        self._blocked = None
+        while self.blocked_on:
+            await self.wait_outside_stages(self.blocked_on[0])
+            del self.blocked_on[0]
+        self.blocked_on = None
 
-    async def _breathe(self) -> None:
+    async def let_others_run(self) -> None:
         """Yield to other tasks."""
         try:
             await trio.lowlevel.checkpoint()
@@ -429,8 +436,8 @@ class Run:
 
     def keep(self) -> None:
         """Keep this run interruptible until ``release()``, even after its stages have finished."""
-        self._keeps += 1
-        self._chain.was_kept(self)
+        self.times_kept += 1
+        self.chain.was_kept(self)
 
     def release(self) -> None:
         """Undo one ``keep()``.
@@ -438,15 +445,15 @@ class Run:
         Raises:
             RuntimeError: Nobody keeps it.
         """
-        if not self._keeps:
+        if not self.times_kept:
             raise RuntimeError(f"{self!r} is not kept; call keep() before release()")
-        self._keeps -= 1
-        if not self._keeps:
-            self._chain.was_released(self)
+        self.times_kept -= 1
+        if not self.times_kept:
+            self.chain.was_released(self)
 
     def protect(self) -> None:
         """Keep every rule from cutting this run until ``unprotect()``."""
-        self._protected += 1
+        self.times_protected += 1
 
     def unprotect(self) -> None:
         """Undo one ``protect()``.
@@ -454,9 +461,9 @@ class Run:
         Raises:
             RuntimeError: Nobody protects it.
         """
-        if not self._protected:
+        if not self.times_protected:
             raise RuntimeError(f"{self!r} is not protected; call protect() before unprotect()")
-        self._protected -= 1
+        self.times_protected -= 1
 
     async def finished(self) -> None:
         """Wait until the stages have ended, for whatever reason.  Cancelling this is safe."""
@@ -465,14 +472,15 @@ class Run:
                 self._finished = trio.Event()
             await self._finished.wait()
 
-    def _link_to_ancestors(self) -> None:
+    def link_to_ancestors(self) -> None:
         """End this run when any run that it descends from is cut."""
         ancestor = self.parent
         while ancestor is not None:
-            ancestor._link(self)
+            ancestor.link_descendant(self)
             ancestor = ancestor.parent
 
-    def _link(self, child: Run) -> None:
+    def link_descendant(self, child: Run) -> None:
+        """End another run when this one is cut."""
         if self._children is None:
             self._children = []
         self._children = [c for c in self._children if c.outcome is None]
@@ -480,7 +488,7 @@ class Run:
 
     def __repr__(self) -> str:
         state = "cut" if self.is_cut else self.outcome or "running"
-        return f"<Run {self.id} {state} of {self._chain.written}>"
+        return f"<Run {self.id} {state} of {self.chain.written}>"
 
 
 def _unsettled(run: Run | None) -> Run | None:

@@ -6,14 +6,14 @@ from contextvars import Context, ContextVar
 
 from ._run import Run
 
-_current: ContextVar[Run | None] = ContextVar("bargein_run", default=None)
+CURRENT_RUN: ContextVar[Run | None] = ContextVar("bargein_run", default=None)
 
 
 def current_run() -> Run | None:
     """Return the run that this code works for; ``None`` outside of runs."""
-    return _current.get()
+    return CURRENT_RUN.get()
 
 
 def run_in(context: Context) -> Run | None:
     """Return the run that a task works for, given its context; safe from any thread."""
-    return context.get(_current)
+    return context.get(CURRENT_RUN)

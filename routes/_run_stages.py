@@ -83,9 +83,9 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
             except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
                 error = as_error(caught)
                 raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
-            while run._gate is not None:
-                await run._wait(run._gate.wait)
-            if run.is_cut or run._stop:
+            while run.paused_until is not None:
+                await run.wait_outside_stages(run.paused_until.wait)
+            if run.is_cut or run.is_stopping:
                 return
             if value is None:
                 pass
@@ -99,10 +99,10 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
                 result = tail.push(value, run)
                 if type(result) is Pending:
                     await _finish_stage(pipeline, run, tail, result)
-            if run._blocked is not None:
-                await run._room()
+            if run.blocked_on is not None:
+                await run.wait_for_room()
             if task.custom_sleep_data is UNMOVED:
-                await run._breathe()
+                await run.let_others_run()
 
 
 async def _finish_stage(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> None:
@@ -110,7 +110,7 @@ async def _finish_stage(pipeline: Pipeline, run: Run, steps: Any, pending: Pendi
     try:
         async with aclosing(spread(pending.value, lists=False)) as items:
             async for item in items:
-                if not await run._at_gate():
+                if not await run.wait_while_paused():
                     return
                 result = steps.push(item, run, pending.next_step) if item is not None else None
                 await _after_lead(pipeline, run, steps, result)
@@ -128,8 +128,8 @@ async def _after_lead(
         await _finish_stage(pipeline, run, steps, result)
     elif result is not None and steps is pipeline.lead and pipeline.head:
         await _flow(pipeline, run, result.value, None)
-    await run._room()
-    await run._breathe()
+    await run.wait_for_room()
+    await run.let_others_run()
 
 
 def causes(error: Exception | None, stage: str) -> Iterator[tuple[str, Exception]]:

@@ -76,7 +76,7 @@ class QueuedSink:
         if len(queue) == 1:
             self._more.set()
         if len(queue) >= self.limit and message.run is not None:
-            message.run.wait_for(self.room)
+            message.run.block_on(self.room)
 
     async def room(self) -> None:
         """Wait until the queue is shorter than its limit.  Cancelling this is safe."""

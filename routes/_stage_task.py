@@ -85,10 +85,8 @@ class Pump:
         self._raise_error()
 
     def _start_stages(self) -> None:
-        nursery = self._run._nursery
-        assert nursery is not None
         self._done = trio.Event()
-        nursery.start_soon(self._pump, self._done, name=f"stages of {self._run.source}")
+        self._run.start_in_nursery(self._pump, self._done, name=f"stages of {self._run.source}")
 
     def _raise_error(self) -> None:
         error, self._error = self._error, None
@@ -111,7 +109,7 @@ class Pump:
         run = self._run
         while True:
             if not self._ahead:
-                await run._wait(self._wanted.wait)
+                await run.wait_outside_stages(self._wanted.wait)
                 self._wanted = trio.Event()
             if self._is_left:
                 return
@@ -123,6 +121,6 @@ class Pump:
             finally:
                 self._is_stepping = False
             try:
-                await run._wait(self._send.send, value)
+                await run.wait_outside_stages(self._send.send, value)
             except trio.BrokenResourceError:
                 return  # the later stages have finished

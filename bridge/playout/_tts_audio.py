@@ -74,7 +74,7 @@ class Voiced:
         if not utterance.has_word_times:
             return
         if utterance.waiting.is_more_than(max(self._ahead_bytes, len(message.event.pcm))):
-            run.wait_for(utterance.waiting.room)
+            run.block_on(utterance.waiting.room)
 
     def _refuse_rate(self, source: str, rate_hz: int) -> None:
         needed_hz = self._rate_hz
