@@ -13,8 +13,8 @@ import structlog
 import trio
 
 from bargein.routes import Message, RouteDefinitionError
-from bargein.routes.annotations import signature_of
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.type_annotations import signature_of
 
 from ._call import Call
 from ._call_request import CallRequest, Identity, Refusal

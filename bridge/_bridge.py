@@ -86,7 +86,7 @@ class Bridge(ChainStart):
         return self.call.call_id
 
     def call_at(self, at_s: float, fn: Callable[[], None]) -> None:
-        """Call a function at a given time; each call replaces the bridge's one alarm.
+        """Call a function at a given time; each call replaces the bridge's one timer.
 
         Args:
             at_s: When, in seconds of trio's clock; infinity means never.

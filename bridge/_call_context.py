@@ -18,7 +18,7 @@ from .history._history import History
 class CallContext:
     """The part of a call that all its parts get; anything else they need is passed by name.
 
-    Times are in seconds of trio's clock; ``router.call_at()`` sets alarms.
+    Times are in seconds of trio's clock; ``router.call_at()`` sets timers.
 
     Attributes:
         router: Carries the messages of the call; its nursery owns the call's tasks.

@@ -4,7 +4,7 @@ Rules:
 1. Only this file knows the stages of an answer.  Nothing marks them: when the time is up, the
    current stage is derived from what the call knows anyway, so tokens, audio and frames cost
    nothing.
-2. It uses one alarm for each call, and no task.  While the caller waits for the agent, the alarm is
+2. It uses one timer for each call, and no task.  While the caller waits for the agent, the timer is
    set for the earliest moment at which a budget can run out.
 3. It only reports a stall: the fillers of speech stacks react to it.
 4. A dropped line holds the voice, and its stage is the line.  A half-dead line still accepts audio,
@@ -105,7 +105,7 @@ class StageWatchdog:
             self._has_words = self._key_is_down = False
         was_awaited, self._is_awaited = self._is_awaited, state in WAITED_FOR
         if self._is_awaited:
-            if not was_awaited:  # otherwise the alarm is already set
+            if not was_awaited:  # otherwise the timer is already set
                 self._since_s = message.at_s
                 self._check()
             if state != "speaking":  # the caller's words are known
@@ -189,7 +189,7 @@ class StageWatchdog:
             return now_s  # the caller is making a sound
         return max(self._since_s, self._speaking.sounds_until_s())
 
-    # --- the alarm --------------------------------------------------------------------------------
+    # --- the timer --------------------------------------------------------------------------------
 
     def _check(self) -> None:
         now_s = trio.current_time()
@@ -201,9 +201,9 @@ class StageWatchdog:
         if now_s >= since_s + self._budgets.of(stage) - CLOSE_S:
             self._told_s = since_s = now_s
             self._publish(stage, now_s - silent_since_s)
-        self._set_alarm(since_s, now_s)
+        self._set_timer(since_s, now_s)
 
-    def _set_alarm(self, since_s: float, now_s: float) -> None:
+    def _set_timer(self, since_s: float, now_s: float) -> None:
         """Check again when the next budget may run out."""
         due_s = [since_s + limit_s for limit_s in self._limits_s]
         due_s.append(self._speaking.unreported_since_s() + self._budgets.of("line"))

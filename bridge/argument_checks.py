@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from bargein.routes.annotations import signature_of
+from bargein.routes.type_annotations import signature_of
 
 _PLAIN = {str: "a string", int: "a whole number"}
 

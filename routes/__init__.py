@@ -3,11 +3,10 @@
 if __name__ == "routes":
     raise ImportError("routes is a folder of bargein: write `from bargein.routes import ...`")
 
-from ._after_publication import Aftermath as Aftermath
-from ._alarm_clock import start_alarm_clock as start_alarm_clock
 from ._cancellation_token import InterruptToken as InterruptToken
 from ._chain_runtime import RouteRuntime as RouteRuntime
 from ._chain_start import ChainStart as ChainStart
+from ._deferred_work import DeferredWork as DeferredWork
 from ._errors import BargeinError as BargeinError
 from ._errors import CodeExitError as CodeExitError
 from ._errors import Interrupted as Interrupted
@@ -25,13 +24,6 @@ from ._events import needs_no_validation as needs_no_validation
 from ._events import register as register
 from ._message import Message as Message
 from ._open_router import open_router as open_router
-from ._outcome import Decision as Decision
-from ._outcome import Interruption as Interruption
-from ._outcome import Outcome as Outcome
-from ._outcome import Phase as Phase
-from ._outcome import RouterStatistics as RouterStatistics
-from ._outcome import RouteStatistics as RouteStatistics
-from ._outcome import Verdict as Verdict
 from ._pausable_deadlines import Clock as Clock
 from ._pausable_deadlines import Deadline as Deadline
 from ._route import Route as Route
@@ -40,15 +32,23 @@ from ._rules import Overlap as Overlap
 from ._run import Run as Run
 from ._run_context import current_run as current_run
 from ._run_context import run_in as run_in
+from ._run_outcome import Decision as Decision
+from ._run_outcome import Interruption as Interruption
+from ._run_outcome import Outcome as Outcome
+from ._run_outcome import Phase as Phase
+from ._run_outcome import RouterStatistics as RouterStatistics
+from ._run_outcome import RouteStatistics as RouteStatistics
+from ._run_outcome import Verdict as Verdict
+from ._timer_task import start_timer_task as start_timer_task
 
 __all__ = [
-    "Aftermath",
     "BargeinError",
     "ChainStart",
     "Clock",
     "CodeExitError",
     "Deadline",
     "Decision",
+    "DeferredWork",
     "Event",
     "InterruptToken",
     "Interrupted",
@@ -78,5 +78,5 @@ __all__ = [
     "open_router",
     "register",
     "run_in",
-    "start_alarm_clock",
+    "start_timer_task",
 ]

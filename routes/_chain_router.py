@@ -9,9 +9,9 @@ import trio
 
 from ._listeners import Listeners
 from ._message import Message
-from ._outcome import Outcome
 from ._route import Route
 from ._run import Run
+from ._run_outcome import Outcome
 
 
 class ChainRouter(Protocol):
@@ -26,7 +26,7 @@ class ChainRouter(Protocol):
             triggers, cuts, pauses nor resumes them; ``None`` withholds nothing.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
-        waits: Whether a publication is over but its aftermath is not done yet.
+        waits: Whether a publication is over but its deferred work is not done yet.
     """
 
     nursery: trio.Nursery
@@ -51,11 +51,11 @@ class ChainRouter(Protocol):
         ...
 
     def catch_up(self) -> None:
-        """Finish the aftermath of a publication that is over."""
+        """Finish the deferred work of a publication that is over."""
         ...
 
     def call_in_next_step(self) -> None:
-        """Finish the aftermath in the next scheduler step, unless somebody does so before."""
+        """Finish the deferred work in the next scheduler step, unless somebody does so before."""
         ...
 
     def add_cut(self, run: Run, *, steps_next: bool) -> None:
@@ -79,5 +79,5 @@ class ChainRouter(Protocol):
         ...
 
     def forget(self, key: object) -> None:
-        """Cancel the alarm with a key, if there is one."""
+        """Cancel the timer with a key, if there is one."""
         ...

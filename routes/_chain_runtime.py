@@ -17,13 +17,13 @@ from ._decision_log import DecisionLog
 from ._errors import Interrupted, PublishLoopError, ScopeLeakError
 from ._interruption_handler import call_handler, has_handler
 from ._message import Message
-from ._outcome import Decision, RouteStatistics
 from ._pipeline import Passed, Pending, Pipeline, StageError
 from ._route import Route
 from ._rule_actions import RuleActions
 from ._rules import Interrupt
 from ._run import Run
 from ._run_context import CURRENT_RUN
+from ._run_outcome import Decision, RouteStatistics
 from ._run_stages import NOT_YET, carry_out, causes
 from ._run_task import RunTask
 from ._trigger_queue import TriggerQueue

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from ._message import Message
-    from ._outcome import Interruption
+    from ._run_outcome import Interruption
 
     T_co = DefaultTypeVar("T_co", covariant=True, default=Any)
 

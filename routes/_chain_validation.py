@@ -16,7 +16,7 @@ from ._errors import RouteDefinitionError
 from ._events import _registered, alias_of, classes_matching
 from ._message import Message
 from ._signatures import fit, needs_plain_function
-from .annotations import own_annotations
+from .type_annotations import own_annotations
 
 Predicate = Callable[[Message], Any]
 Spec = type | str | Predicate

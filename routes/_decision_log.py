@@ -5,8 +5,8 @@ from __future__ import annotations
 from ._events import alias_of
 from ._listeners import Listeners
 from ._message import Message
-from ._outcome import Decision, Verdict
 from ._route import Route
+from ._run_outcome import Decision, Verdict
 
 DECISIONS_KEPT = 128
 """How many decisions a chain keeps; each further one replaces the oldest."""

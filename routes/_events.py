@@ -17,7 +17,7 @@ from weakref import WeakSet, WeakValueDictionary
 from pydantic import BaseModel, ConfigDict
 
 from ._errors import RouteDefinitionError
-from .annotations import own_annotations
+from .type_annotations import own_annotations
 
 E = TypeVar("E")
 M = TypeVar("M", bound=BaseModel)

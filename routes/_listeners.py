@@ -8,9 +8,9 @@ from typing import Any
 import structlog
 
 from ._message import Message
-from ._outcome import Interruption, Verdict
 from ._route import Route
 from ._run import Run
+from ._run_outcome import Interruption, Verdict
 from ._signatures import name_of
 from ._user_errors import as_error, text_of
 

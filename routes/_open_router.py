@@ -34,7 +34,7 @@ async def open_router(
                 yield router
             finally:
                 router.close("shutdown")
-                router.alarms.close()
+                router.timers.close()
                 nursery.cancel_scope.cancel(reason="the router is closing")
     finally:
         if router is not None:

@@ -20,11 +20,9 @@ import structlog
 import trio
 
 from ._active_chains import ChainKeeper
-from ._after_publication import DEPTH_LIMIT, Aftermath
-from ._alarms import Alarms
 from ._chain_runtime import RouteRuntime
 from ._chain_types import E
-from ._dispatch_handoff import hand_on
+from ._deferred_work import DEPTH_LIMIT, DeferredWork
 from ._dispatch_plan import (
     NOTHING,
     Meant,
@@ -48,19 +46,21 @@ from ._listeners import (
     RunListener,
 )
 from ._message import Message
-from ._outcome import Outcome, RouterStatistics
+from ._message_sinks import SINK_LIMIT, FailingTakers, QueuedSink, queued_sink
 from ._route import Route, new_route
 from ._rules import Interrupt
 from ._run import Run
 from ._run_context import CURRENT_RUN
+from ._run_outcome import Outcome, RouterStatistics
 from ._signatures import needs_function, needs_plain_function
-from ._sinks import SINK_LIMIT, FailingTakers, QueuedSink, queued_sink
+from ._timers import Timers
+from ._trigger_handoff import hand_on
 from ._user_errors import as_error
 
 log = structlog.get_logger()
 
 
-class Router(Aftermath):
+class Router(DeferredWork):
     """Dispatches the messages of one conversation to its chains and sinks.
 
     Open one with ``open_router()``.
@@ -75,17 +75,17 @@ class Router(Aftermath):
             nothing; set by ``withhold()``.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
-        alarms: What calls functions at set times, until it is closed.
+        timers: What calls functions at set times, until it is closed.
         call_at: Calls a plain function at a time; takes a key, the time in seconds of trio's clock,
-            and the function.  A second alarm with the same key replaces the first; errors of the
+            and the function.  A second timer with the same key replaces the first; errors of the
             function are logged.
-        forget: Cancels the alarm with a key, if there is one.
+        forget: Cancels the timer with a key, if there is one.
     """
 
     __slots__ = (
         "_before", "_chains", "_failing", "_first", "_messages",
         "_now_s", "_plans", "_runs", "_sinks", "_stale", "_unpublished",
-        "alarms", "call_at", "closed", "closing", "forget", "handler_s", "unwind_s", "withholds",
+        "call_at", "closed", "closing", "forget", "handler_s", "timers", "unwind_s", "withholds",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
@@ -105,9 +105,9 @@ class Router(Aftermath):
         self._unpublished = self._stale = 0
         self._runs = 0
         self._now_s = trio.lowlevel.current_clock().current_time  # two calls fewer for each message
-        self.alarms = Alarms(nursery, self._call_alarm)
-        self.call_at = self.alarms.set  # bound directly: each cut sets an alarm
-        self.forget = self.alarms.cancel
+        self.timers = Timers(nursery, self._call_timer)
+        self.call_at = self.timers.set  # bound directly: each cut sets a timer
+        self.forget = self.timers.cancel
 
     # --- declaring ----------------------------------------------------------------------------
 
@@ -355,7 +355,7 @@ class Router(Aftermath):
         self._is_due = True
         raise PublishLoopError(message.alias, DEPTH_LIMIT)
 
-    def _call_alarm(self, fn: Callable[[], None]) -> None:
+    def _call_timer(self, fn: Callable[[], None]) -> None:
         self.catch_up()
         self.listeners.notify(fn)
 
@@ -484,7 +484,7 @@ class Router(Aftermath):
 
     def close(self, outcome: Outcome) -> None:
         """End every run now, as ``disconnected`` or by ``shutdown``, and start no more."""
-        self._close_aftermath()
+        self._finish_deferred()
         self.closing = self.closing or outcome
         self._failing.close()
         for runtime in self._chains.all:

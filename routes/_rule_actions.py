@@ -9,10 +9,10 @@ from ._chain_router import ChainRouter
 from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
 from ._message import Message
-from ._outcome import Verdict
 from ._pipeline import Pending
 from ._rules import Gate, Interrupt
 from ._run import Run
+from ._run_outcome import Verdict
 from ._stage_results import Shape, shape_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error

@@ -12,9 +12,9 @@ import trio
 
 from ._cancellation_token import InterruptToken, call_on
 from ._message import Message
-from ._outcome import Interruption, Outcome
 from ._pausable_deadlines import Clock, Deadline
 from ._run_chain import CutRule, RunningChain
+from ._run_outcome import Interruption, Outcome
 from ._run_task import RunTask
 
 

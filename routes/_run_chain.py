@@ -28,7 +28,7 @@ class CutLedger(Protocol[R]):
     """Keeps the runs that were cut until their cut is reported."""
 
     def add_cut(self, run: R, *, steps_next: bool) -> None:
-        """Keep a run, given whether its own task does the aftermath or asks for it."""
+        """Keep a run, given whether its own task does the deferred work or asks for it."""
         ...
 
     def report_in_time(self, cause: Any) -> None:

@@ -15,9 +15,10 @@ _ASLEEP = object()
 class RunTask:
     """Awaits the work of a run, and reports if a run that was cut waits again.
 
-    The aftermath of a cut comes after the next step of the run's task, and most runs end in that
-    step.  Only a run that waits in its clean-up needs another task to do the aftermath.  The engine
-    has no code of its own in the step of a node that was cut, so this object passes the step on.
+    The deferred work of a cut comes after the next step of the run's task, and most runs end in
+    that step.  Only a run that waits in its clean-up needs another task to do the deferred work.
+    The engine has no code of its own in the step of a node that was cut, so this object passes the
+    step on.
 
     Attributes:
         send: Resumes the work.  Until a cut it is the ``send`` of the work itself, so that no

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._errors import RouteDefinitionError
-from .annotations import signature_of
+from .type_annotations import signature_of
 
 
 def name_of(fn: object) -> str:

@@ -9,8 +9,8 @@ import structlog
 
 from ._decision_log import DecisionLog
 from ._message import Message
-from ._outcome import RouteStatistics
 from ._pipeline import Pending
+from ._run_outcome import RouteStatistics
 
 log = structlog.get_logger()
 

@@ -12,14 +12,14 @@ ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
-    accept active address after and annotation anthropic argument as assemblyai attempt audio base
-    batched binding body bpe cancellation canvas captured cartesia chinese click clock closeup color
+    accept active address and annotation anthropic argument as assemblyai attempt audio base
+    batched binding body bpe cancellation canvas captured cartesia chinese click closeup color
     connect connection content core deadline decision decorator deepgram default demo detector
     download duplicate editor elevenlabs english error espeak eval everywhere execution failure
     field file french function generator german guard hearing hello http ignored input japanese json
     label late latency launch layout library listener listening local lock long main measure merge
     microphone missing multi name number observer open openai option order output packed parser
-    partial pausable per picture piper plain player plugin position probability process publication
+    partial pausable per picture piper plain player plugin position probability process
     python reconnecting recorded recorder recording refusal rehearse remote repeated reply report
     resample resource result resumable row runner running safe say schema scope screen script
     scripted serve server service session setting shared signal signature signed similarity

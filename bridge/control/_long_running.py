@@ -27,7 +27,7 @@ _SLACK_S = 1e-6
 
 
 class LongRunningMarks:
-    """Marks the long turns of one call; this takes one alarm for each turn, and no task."""
+    """Marks the long turns of one call; this takes one timer for each turn, and no task."""
 
     __slots__ = ("_router",)
 

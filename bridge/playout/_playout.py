@@ -57,7 +57,7 @@ FLUSH_REPORT_S = 0.15
 
 
 CallAt = Callable[[object, float, Callable[[], None]], None]
-"""Sets an alarm, which replaces the one with the same key."""
+"""Sets a timer, which replaces the one with the same key."""
 
 
 class Playout:
@@ -204,7 +204,7 @@ class Playout:
         self._send_and_follow(trio.current_time())
 
     def _send_and_follow(self, now_s: float) -> None:
-        """Send due audio, update what was heard, and set the alarm for the next change."""
+        """Send due audio, update what was heard, and set the timer for the next change."""
         self._is_woken = False  # first, because the listeners called below may wake it
         self._drift_s = 0.0
         next_s = now_s + TICK_S  # set first: if the transport raises, the rest is still played

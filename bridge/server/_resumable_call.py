@@ -404,7 +404,7 @@ class Session:
                 self._stalled = True
                 log.info("line_stalled")
                 call.hold_speech(CONNECTION)
-        # An alarm, because a task takes 2 kB a call.
+        # A timer, because a task takes 2 kB a call.
         call.router.call_at(self, due_s, self._mind_line)
 
     def _would_report(self, call: Call) -> bool:

@@ -12,7 +12,7 @@ import structlog.testing
 import trio
 import trio.testing
 
-from bargein.routes import start_alarm_clock
+from bargein.routes import start_timer_task
 
 from .._app import Answer, App
 from ..history._history import AgentEntry
@@ -85,7 +85,7 @@ class Attempt:
         self.turns_cut += len(caller.call.history.interruptions) - before
 
     async def _main(self, recorder: Recorder) -> None:
-        start_alarm_clock()  # its task serves all calls, and outlives them
+        start_timer_task()  # its task serves all calls, and outlives them
         before = set(recorder.alive)
         plan = self.plan
         # Errors caused only by an interrupt are reported by a law, with their point.

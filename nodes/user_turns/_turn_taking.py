@@ -132,7 +132,7 @@ class _Taker:
         log.info("turns_changed", names=sorted(message.event.overlay.changes))
         self._handle(Look())
 
-    def _alarm(self) -> None:
+    def _on_timer(self) -> None:
         if trio.current_time() >= self._lost_at_s():
             log.info("microphone_lost", call_id=self._bridge.call_id)
             self._handle(MicrophoneLost())
@@ -185,7 +185,7 @@ class _Taker:
 
     def _wait(self) -> None:
         at_s = min(self._core.ask_by_s, self._nudges.ask_by_s, self._lost_at_s())
-        self._bridge.call_at(at_s, self._alarm)
+        self._bridge.call_at(at_s, self._on_timer)
 
     # --- the microphone ------------------------------------------------------------------------
 

@@ -100,7 +100,7 @@ async def test_an_error_that_an_engine_survives_is_shown_to_developers(
     assert not caller.events(AgentError)
 
 
-async def test_a_bridge_has_one_alarm(caller, engines, autojump_clock):
+async def test_a_bridge_has_one_timer(caller, engines, autojump_clock):
     """The last call sets it; infinity takes it away."""
     bridge, rang = engines["voice"].bridge, []
     now_s = trio.current_time()

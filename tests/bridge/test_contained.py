@@ -147,7 +147,7 @@ def in_observer(call: Call, fail: Raise) -> None:
     call.router.observe(DTMFInput, lambda m: fail())
 
 
-def in_alarm(call: Call, fail: Raise) -> None:
+def in_timer(call: Call, fail: Raise) -> None:
     """A function that is called at its time."""
     call.router.call_at("tea", trio.current_time() + 0.5, fail)
 
@@ -193,7 +193,7 @@ def in_threaded_tool(call: Call, fail: Raise) -> None:
 PLACES = [
     in_where, in_sync_stage, in_filter, in_async_stage, in_second_stage, in_generator, in_nursery,
     in_clean_up, in_condition, in_handler, in_async_handler, in_sink, in_async_sink, in_observer,
-    in_alarm, in_async_tool, in_attached,
+    in_timer, in_async_tool, in_attached,
 ]  # fmt: skip
 
 

@@ -154,7 +154,7 @@ async def cut_and_look(router, route, until_s, act=lambda: None):
     router.add_sink(lambda m: got.append((trio.current_time(), m.event.n)), Chunk)
     router.listen(run_ended=lambda run: ends.append((run.id, run.outcome)))
     runtime = router.runtime(route)
-    router.call_at("the task of the alarms", math.inf, print)  # it begins with the first of them
+    router.call_at("the task of the timers", math.inf, print)  # it begins with the first of them
     tasks = living_tasks()
     for turn in (1, 2):
         router.publish(Go(n=turn))

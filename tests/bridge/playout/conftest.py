@@ -11,7 +11,7 @@ import trio.testing
 from bargein.bridge.playout._playout import Playout
 from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio
-from bargein.routes._alarms import Alarms
+from bargein.routes._timers import Timers
 
 RATE = 1000
 
@@ -74,7 +74,7 @@ class FakeRun:
 
 
 def playout_of(deck: Deck, nursery: trio.Nursery) -> Playout:
-    return Playout(deck, deck, Alarms(nursery, lambda fn: fn()).set)
+    return Playout(deck, deck, Timers(nursery, lambda fn: fn()).set)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import trio.testing
 from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
 from bargein.bridge.playout._utterance import Utterance
 from bargein.bridge.playout._utterance_timing import TICK_S, VOICE_S
-from bargein.routes._alarms import Alarms
+from bargein.routes._timers import Timers
 
 from .conftest import Deck, FakeRun, add, say
 
@@ -253,7 +253,7 @@ async def test_what_follows_a_failure_of_the_transport_is_played(autojump_clock,
             failures.append(failure)
 
     deck = BrokenDeck()
-    playout = Playout(deck, deck, Alarms(nursery, notify).set)
+    playout = Playout(deck, deck, Timers(nursery, notify).set)
     utterance = add(playout, 1, "one two three four", 2000)
     await trio.sleep(5)
     assert failures

@@ -25,7 +25,7 @@ from bargein.bridge.playout._utterance_timing import (
     voice_until_s,
 )
 from bargein.events import AgentAudio
-from bargein.routes._alarms import Alarms
+from bargein.routes._timers import Timers
 
 from .conftest import FakeRun, add, say
 
@@ -56,11 +56,11 @@ async def test_a_player_that_is_where_it_was_foreseen_costs_no_look(
 ):
     """Its reports are taken in as they come; a look is planned anew when it is off by 20 ms."""
     planned: list[float] = []
-    alarms = Alarms(nursery, lambda fn: fn())
+    timers = Timers(nursery, lambda fn: fn())
 
     def call_at(key: object, at_s: float, fn: Callable[[], None]) -> None:
         planned.append(at_s)
-        alarms.set(key, at_s, fn)
+        timers.set(key, at_s, fn)
 
     playout = Playout(deck, deck, call_at)
     utterance = add(playout, 1, "one two three", 3000)

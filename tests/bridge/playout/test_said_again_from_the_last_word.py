@@ -17,7 +17,7 @@ from bargein.bridge.playout._replay import LONGEST_WORD_S
 from bargein.bridge.playout._replay_buffer import SPARE_PIECES, KeptAudio
 from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio, WordTiming
-from bargein.routes._alarms import Alarms
+from bargein.routes._timers import Timers
 
 from .conftest import add
 
@@ -172,8 +172,8 @@ def jumps(samples: list[int]) -> list[tuple[int, int]]:
 
 
 def playout_of(phone: Phone, nursery: trio.Nursery) -> Playout:
-    alarms = Alarms(nursery, lambda fn: fn())
-    return Playout(phone, phone, alarms.set)  # type: ignore[arg-type]  # it sends no events
+    timers = Timers(nursery, lambda fn: fn())
+    return Playout(phone, phone, timers.set)  # type: ignore[arg-type]  # it sends no events
 
 
 async def talk(script: Script, acts: list[Any], delay_s: float | None) -> tuple[Phone, Utterance]:

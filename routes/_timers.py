@@ -7,20 +7,20 @@ from collections.abc import Callable
 
 import trio
 
-from ._alarm_clock import AlarmClock
+from ._timer_task import TimerTask
 
 Notify = Callable[[Callable[[], None]], None]
 
 _NEVER = (math.inf, lambda: None)
 
 
-class Alarms:
-    """The alarms of one router: at most one function and time for each key."""
+class Timers:
+    """The timers of one router: at most one function and time for each key."""
 
     __slots__ = ("_clock", "_is_closed", "_notify", "_nursery", "_waiting", "wakes_at_s")
 
     def __init__(self, nursery: trio.Nursery, notify: Notify) -> None:
-        """Start without alarms.
+        """Start without timers.
 
         Args:
             nursery: Raises the errors that must end more than the function that raised them;
@@ -28,14 +28,14 @@ class Alarms:
             notify: Calls a function, and lets no ``Exception`` out.
         """
         self.wakes_at_s = math.inf
-        self._clock = AlarmClock.of_run()
+        self._clock = TimerTask.of_run()
         self._nursery = nursery
         self._notify = notify
         self._waiting: dict[object, tuple[float, Callable[[], None]]] = {}
         self._is_closed = False
 
     def set(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
-        """Call a function at a time; this replaces the alarm that the key had."""
+        """Call a function at a time; this replaces the timer that the key had."""
         if self._is_closed:
             return
         before = self._waiting.get(key)
@@ -46,11 +46,11 @@ class Alarms:
             self._clock.set(self, self._next_s())
 
     def cancel(self, key: object) -> None:
-        """Forget an alarm, if there is one."""
+        """Forget a timer, if there is one."""
         self._waiting.pop(key, None)  # the clock stays set: usually there are others
 
     def close(self) -> None:
-        """Cancel all alarms, and accept no more."""
+        """Cancel all timers, and accept no more."""
         self._is_closed = True
         self._waiting.clear()
         self._clock.forget(self)

@@ -26,7 +26,7 @@ class Steps(trio.abc.Instrument):
         self.count = 0
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        self.count += task.name == "alarm clock of all routers"
+        self.count += task.name == "timers of all routers"
 
 
 @pytest.fixture
@@ -113,9 +113,9 @@ async def test_they_know_nothing_of_who_needs_one_first(autojump_clock, nursery,
 
 
 async def test_what_one_sets_in_its_context_stays_there(autojump_clock, router):
-    """Neither the next alarm nor the task that owns them sees it."""
+    """Neither the next timer nor the task that owns them sees it."""
     called = []
-    router.call_at("a", 1, lambda: speaker.set("an alarm"))
+    router.call_at("a", 1, lambda: speaker.set("a timer"))
     router.call_at("b", 2, lambda: called.append(speaker.get()))
     await trio.sleep(3)
     assert called == ["nobody"]
@@ -136,7 +136,7 @@ async def test_nothing_is_called_once_a_router_is_closed(autojump_clock):
 
 @pytest.mark.parametrize("error", [KeyError("mine"), SystemExit(3)])
 async def test_what_one_raises_is_logged(autojump_clock, router, error):
-    """The other alarms, of this router and of others, are called as ever."""
+    """The other timers, of this router and of others, are called as ever."""
     called = []
 
     def fail() -> None:
@@ -171,7 +171,7 @@ async def test_one_that_is_put_off_all_the_time_leaves_little(autojump_clock, ro
 
 
 async def test_random_times_are_kept_to(autojump_clock):
-    """Fifty alarms of five routers, set two thousand times, come at their last times, in order."""
+    """Fifty timers of five routers, set two thousand times, come at their last times, in order."""
     rng, called, due = random.Random(7), [], {}
     async with AsyncExitStack() as stack:
         routers = [await stack.enter_async_context(open_router()) for _ in range(5)]

@@ -25,7 +25,7 @@ class Sleeper(Protocol):
         """Do what is due; must not raise."""
 
 
-class AlarmClock:
+class TimerTask:
     """Wakes sleepers at their times.
 
     A task and its scope take more memory than everything else a router needs for this, so all
@@ -42,14 +42,14 @@ class AlarmClock:
         self._next_step: list[Callable[[], None]] = []
 
     @classmethod
-    def of_run(cls) -> AlarmClock:
-        """Return the alarm clock of the current trio run."""
+    def of_run(cls) -> TimerTask:
+        """Return the timer task of the current trio run."""
         try:
             return _clock.get()
         except LookupError:
             clock = cls()
             _clock.set(clock)
-            spawn_system_task(clock._tick, name="alarm clock of all routers")
+            spawn_system_task(clock._tick, name="timers of all routers")
             return clock
 
     def set(self, sleeper: Sleeper, at_s: float) -> None:
@@ -91,7 +91,7 @@ class AlarmClock:
         next_s = self._next_s()
         if next_s != self._looks_at_s:
             # Unlike waking the task, moving the deadline takes no scheduler step, so putting off
-            # the next alarm wakes nobody.
+            # the next timer wakes nobody.
             self._looks_at_s = self._scope.deadline = next_s
 
     def _next_s(self) -> float:
@@ -139,12 +139,12 @@ class AlarmClock:
         return due
 
 
-_clock: RunVar[AlarmClock] = RunVar("bargein_alarm_clock")
+_clock: RunVar[TimerTask] = RunVar("bargein_timer_task")
 
 
-def start_alarm_clock() -> None:
+def start_timer_task() -> None:
     """Start the task that wakes the routers of this trio run, unless it runs already.
 
     The first router does this by itself; call it earlier if you count tasks or fix their order.
     """
-    AlarmClock.of_run()
+    TimerTask.of_run()

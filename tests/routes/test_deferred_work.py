@@ -57,7 +57,7 @@ class Scene:
     def follow_stop(self, *, may_wait):
         def seen(message):
             self.happened.append("sink")
-            self.router.call_after(lambda: self.happened.append("aftermath"))
+            self.router.call_after(lambda: self.happened.append("deferred work"))
 
         self.router.add_sink(seen, Stop, may_wait=may_wait)
 
@@ -71,7 +71,7 @@ async def test_what_is_left_to_do_comes_behind_the_clean_up():
         router.publish(Stop())
         assert scene.happened == ["told of the cut", "sink"]
         await trio.testing.wait_all_tasks_blocked()
-    assert scene.happened[2:] == ["node cleans up", "aftermath", "run over"]
+    assert scene.happened[2:] == ["node cleans up", "deferred work", "run over"]
 
 
 async def test_a_cut_that_may_be_told_later_is_told_first(autojump_clock):
@@ -84,7 +84,7 @@ async def test_a_cut_that_may_be_told_later_is_told_first(autojump_clock):
         router.publish(Stop())
         assert scene.happened == []
         await trio.testing.wait_all_tasks_blocked()
-    told = ["told of the cut", "sink", "aftermath"]
+    told = ["told of the cut", "sink", "deferred work"]
     assert scene.happened == ["node cleans up", *told, "run over"]
 
 
@@ -120,7 +120,7 @@ async def test_what_is_published_next_finds_all_done():
         await scene.start()
         router.publish(Stop())
         router.publish(Other())
-        assert scene.happened == ["told of the cut", "sink", "aftermath", "other"]
+        assert scene.happened == ["told of the cut", "sink", "deferred work", "other"]
         await trio.testing.wait_all_tasks_blocked()
         assert scene.happened[4:] == ["node cleans up", "run over"]
 
@@ -137,7 +137,7 @@ async def test_whoever_looks_finds_all_done():
         assert scene.happened == ["told of the cut"]
         router.catch_up()
         router.catch_up()
-        assert scene.happened == ["told of the cut", "sink", "aftermath"]
+        assert scene.happened == ["told of the cut", "sink", "deferred work"]
 
 
 async def test_a_clean_up_that_takes_long_delays_nothing_else(autojump_clock):
@@ -149,7 +149,7 @@ async def test_a_clean_up_that_takes_long_delays_nothing_else(autojump_clock):
         router.publish(Stop())
         await trio.testing.wait_all_tasks_blocked()
         assert trio.current_time() == 0.0
-        assert scene.happened == ["told of the cut", "sink", "node cleans up", "aftermath"]
+        assert scene.happened == ["told of the cut", "sink", "node cleans up", "deferred work"]
 
 
 async def in_a_shield(ready):
@@ -199,12 +199,12 @@ async def test_a_node_that_no_cut_can_wake_delays_nothing_else(wait, buffered, a
         for _ in range(5):
             await trio.lowlevel.checkpoint()
         assert trio.current_time() == 0.0
-        assert scene.happened == ["told of the cut", "sink", "aftermath"]
+        assert scene.happened == ["told of the cut", "sink", "deferred work"]
         await trio.sleep(1)
 
 
 async def test_a_node_that_cuts_itself_delays_nothing_else(autojump_clock):
-    """It publishes what cuts it and goes on behind a shield: the aftermath does not wait for it."""
+    """It publishes what cuts it and goes on behind a shield: nothing deferred waits for it."""
     async with open_router() as router:
         scene = Scene(router)
         scene.follow_stop(may_wait=True)
@@ -219,7 +219,7 @@ async def test_a_node_that_cuts_itself_delays_nothing_else(autojump_clock):
         router.publish(Other())
         await trio.testing.wait_all_tasks_blocked()
         assert trio.current_time() == 0.0
-        assert scene.happened == ["told of the cut", "sink", "aftermath"]
+        assert scene.happened == ["told of the cut", "sink", "deferred work"]
 
 
 async def test_a_run_that_has_ended_is_cut_and_forgotten_at_once(autojump_clock):
@@ -237,7 +237,7 @@ async def test_a_run_that_has_ended_is_cut_and_forgotten_at_once(autojump_clock)
 
             def tell(run, told=told, router=router):
                 told.append(run.outcome)
-                router.call_after(partial(told.append, "aftermath"))
+                router.call_after(partial(told.append, "deferred work"))
 
             router.listen(run_cut=tell)
             route = router.on(Go).interrupt_on(Stop, partial(handled.append, cut))
@@ -249,7 +249,7 @@ async def test_a_run_that_has_ended_is_cut_and_forgotten_at_once(autojump_clock)
                 router.publish(Stop())
             else:
                 router.cut_all("for a test")
-            assert told == ["completed", "aftermath"]
+            assert told == ["completed", "deferred work"]
             await trio.testing.wait_all_tasks_blocked()
             assert router.runtime(route).runs == ()
     assert handled == ["by an event", "by cut_all()"]
@@ -309,8 +309,8 @@ async def test_nothing_is_left_undone_when_the_router_closes():
         scene.follow_stop(may_wait=True)
         await scene.start()
         router.publish(Stop())
-    assert scene.happened[:3] == ["told of the cut", "sink", "aftermath"]
-    assert scene.happened.count("aftermath") == 1
+    assert scene.happened[:3] == ["told of the cut", "sink", "deferred work"]
+    assert scene.happened.count("deferred work") == 1
 
 
 async def test_what_follows_from_several_cuts_is_called_once_behind_all():
@@ -322,17 +322,17 @@ async def test_what_follows_from_several_cuts_is_called_once_behind_all():
 
         def told(run):
             happened.append("told of the cut")
-            router.call_after(aftermath)
+            router.call_after(deferred_work)
 
-        def aftermath():
-            happened.append("aftermath")
+        def deferred_work():
+            happened.append("deferred work")
 
         router.listen(run_cut=told)
         router.add_sink(lambda message: happened.append("sink"), Stop, may_wait=True)
         await first.start()
         router.publish(Stop())
         router.catch_up()
-        assert happened == ["told of the cut", "told of the cut", "sink", "aftermath"]
+        assert happened == ["told of the cut", "told of the cut", "sink", "deferred work"]
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
         happened.clear()
@@ -340,7 +340,7 @@ async def test_what_follows_from_several_cuts_is_called_once_behind_all():
         router.report_cuts()
         assert happened == ["told of the cut", "told of the cut"]
         router.catch_up()
-        assert happened[2:] == ["sink", "aftermath"]
+        assert happened[2:] == ["sink", "deferred work"]
 
 
 async def test_cuts_are_told_in_their_order_though_the_listener_looks():
@@ -377,7 +377,7 @@ async def test_a_sink_that_may_wait_may_cut_as_well():
         assert scene.happened.count("run over") == 2
 
 
-async def test_a_loop_within_a_barge_in_loses_none_of_its_aftermath():
+async def test_a_loop_within_a_barge_in_loses_none_of_its_deferred_work():
     """A condition whose own event loops fails alone; the sinks get the message of the cut."""
     async with open_router() as router:
         router.report_later(Stop)
@@ -391,11 +391,11 @@ async def test_a_loop_within_a_barge_in_loses_none_of_its_aftermath():
         await scene.start()
         router.publish(Stop())
         router.publish(Go())
-        assert scene.happened == ["told of the cut", "told of the cut", "sink", "aftermath"]
+        assert scene.happened == ["told of the cut", "told of the cut", "sink", "deferred work"]
         assert "PublishLoopError" in failed
 
 
-async def test_a_loop_that_follows_from_a_cut_loses_none_of_its_aftermath():
+async def test_a_loop_that_follows_from_a_cut_loses_none_of_its_deferred_work():
     """What the listener for cuts publishes may loop; the sinks still get the message of the cut."""
     async with open_router() as router:
         router.report_later(Stop)
@@ -406,7 +406,7 @@ async def test_a_loop_that_follows_from_a_cut_loses_none_of_its_aftermath():
         await scene.start()
         router.publish(Stop())
         router.publish(Go())
-        assert scene.happened == ["sink", "aftermath"]
+        assert scene.happened == ["sink", "deferred work"]
 
 
 async def test_a_cut_is_counted_and_explained_for_whoever_looks():

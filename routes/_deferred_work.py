@@ -15,22 +15,22 @@ from typing import Any
 
 import trio
 
-from ._alarm_clock import AlarmClock
 from ._listeners import Listeners
 from ._message import Message
 from ._run import Run
+from ._timer_task import TimerTask
 
 DEPTH_LIMIT = 32
 """How deep sync routes may trigger one another within one publication."""
 
 
-class Aftermath:
+class DeferredWork:
     """Keeps what is left to do after the current or the last publication; a base of ``Router``.
 
     Attributes:
         nursery: Owns the tasks of all runs.
         listeners: The functions called when something happens.
-        waits: Whether a publication is over but its aftermath is not done yet.
+        waits: Whether a publication is over but its deferred work is not done yet.
         unreported: The runs whose cut is not recorded yet, and which the listener has not got.
     """
 
@@ -58,7 +58,7 @@ class Aftermath:
         self._depth = 0
         self._depth_limit = DEPTH_LIMIT
         self._reported_later: type | None = None
-        self._clock = AlarmClock.of_run()
+        self._clock = TimerTask.of_run()
         self._calls: list[Callable[[], None]] = []
         self._unwatched: list[Run] = []  # whose cut is reported, but not limited in time
         self._rest: tuple[Message, Any] | None = None
@@ -89,7 +89,8 @@ class Aftermath:
 
         Args:
             run: The run.
-            steps_next: Whether its own task, in its next step, does the aftermath or asks for it.
+            steps_next: Whether its own task, in its next step, does the deferred work or asks for
+                it.
         """
         self.unreported.append(run)
         if steps_next:
@@ -162,13 +163,13 @@ class Aftermath:
             self._clock.call_in_next_step(self._catch_up_at_last)
 
     def catch_up(self) -> None:
-        """Finish the last publication's aftermath now, because somebody asks for its effects."""
+        """Finish the deferred work of the last publication now: somebody asks for its effects."""
         if self.waits:
             self.waits = False
             # In this context log lines carry the name of the call, whoever asks first.
             self.nursery.parent_task.context.copy().run(self._finish)
 
-    def _close_aftermath(self) -> None:
+    def _finish_deferred(self) -> None:
         """Finish what is left; from now on nothing waits."""
         self._is_closed = True
         self.catch_up()
