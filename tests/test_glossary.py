@@ -18,8 +18,8 @@ PLAIN = """
     download duplicate editor elevenlabs english error espeak eval everywhere execution failure
     field file french function generator german guard hearing hello http ignored input japanese json
     label late latency launch layout library listener listening local lock long main measure merge
-    microphone missing multi name number observer open openai option order output packed parser
-    partial pausable per picture piper plain player plugin position probability process
+    microphone missing multi name number nursery observer open openai option order output packed
+    parser partial pausable per picture piper plain player plugin position probability process
     python reconnecting recorded recorder recording refusal rehearse remote repeated reply report
     resample resource result resumable row runner running safe say schema scope screen script
     scripted serve server service session setting shared signal signature signed similarity

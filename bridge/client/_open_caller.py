@@ -23,6 +23,7 @@ from ..server._connection_messages import Hello, Resumed
 from ..server._message_base import ProtocolViolationError
 from ..server._message_validation import decode_server
 from ..server._outbox import Outbox
+from ..service_nursery import open_service_nursery
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 from ._caller import Caller, Frames
 from ._reconnect import CallerLine, pauses
@@ -91,8 +92,7 @@ async def open_caller(
         raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")
     way = _Way(url, mode, conversation, token, origin, ssl, stream, reconnect)
     scope = trio.CancelScope()
-    error: Exception | None = None
-    async with trio.open_nursery() as nursery:
+    async with open_service_nursery("the caller left") as nursery:
         try:
             caller: Caller = await nursery.start(_keep_call, way, scope, mode, microphone, buffer_s)
             try:
@@ -101,12 +101,8 @@ async def open_caller(
                 with trio.move_on_after(GOODBYE_S, shield=True):
                     caller.hang_up()
                     await caller.ended.wait()
-        except Exception as caught:  # noqa: BLE001  # raised below, past the nursery and its group
-            error = caught
         finally:
             scope.cancel(reason="the caller left")
-    if error is not None:
-        raise error
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import trio
 from bargein.routes import Message
 
 from ..events import AgentUtteranceQueued, UserAudio
+from ..service_nursery import open_service_nursery
 from ._errors import VoiceError, VoiceExtraError
 from ._player import Player
 
@@ -68,10 +69,9 @@ class MachineVoice:
         streams: list[Any] = []
         try:
             await trio.to_thread.run_sync(_open_streams, library, transport, streams)
-            async with trio.open_nursery() as nursery:
+            async with open_service_nursery("the microphone is closed") as nursery:
                 nursery.start_soon(transport.report)
                 yield transport
-                nursery.cancel_scope.cancel()
         finally:
             transport.close()
             with trio.move_on_after(CLOSE_S, shield=True):

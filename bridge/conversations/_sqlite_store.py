@@ -11,6 +11,7 @@ from pathlib import Path
 
 import trio
 
+from ..service_nursery import open_service_nursery
 from ._entry_records import from_record, with_additions
 from ._errors import ConversationBusyError, ConversationError
 from ._lock import ConversationLock
@@ -66,10 +67,9 @@ class SqliteConversations:
             self._users += 1
         try:
             await conversation.attach()
-            async with trio.open_nursery() as nursery:
+            async with open_service_nursery("the conversation is closed") as nursery:
                 nursery.start_soon(conversation.tend, name="conversation")
                 yield conversation
-                nursery.cancel_scope.cancel()
         finally:
             with trio.move_on_after(CLOSE_S, shield=True):
                 await self._close(conversation)

@@ -19,6 +19,7 @@ from bargein.routes.error_containment import CONTAINED
 
 from .._event_loop_watchdog import watch_loop
 from ..argument_checks import check_has, check_instance, check_strings
+from ..service_nursery import open_service_nursery
 from ..websocket import Connection, Data, accept, check_all
 from ._access import Access, Origins, UnguardedError
 from ._admission import Entrance
@@ -385,7 +386,7 @@ async def open_server(
         if access.public and not (access.needs_token or app.admit or insecure):
             raise UnguardedError(", ".join(host_names) or host)
         server = Server(app, listeners, limits, access=access, proxies=proxies, ssl=ssl)
-        async with trio.open_nursery() as nursery:
+        async with open_service_nursery("the server is closed") as nursery:
             await nursery.start(server.run)
             with watch_loop(server.metrics.loop_delay.observe):
                 try:

@@ -17,6 +17,7 @@ import trio
 
 from bargein.routes import BargeinError
 
+from ..service_nursery import open_service_nursery
 from ._connection import NORMAL_CLOSE, Connection, Data, Source
 
 MAX_WAITING_BYTES = 1_048_576
@@ -197,13 +198,10 @@ async def using(
     """
     websocket = WebSocket(connection, source or Outgoing(), max_waiting_bytes)
     over = trio.Event()
-    error: Exception | None = None
-    async with trio.open_nursery() as nursery:
+    async with open_service_nursery("the WebSocket is closed") as nursery:
         nursery.start_soon(_serve, websocket, over)
         try:
             yield websocket
-        except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-            error = caught
         finally:
             websocket.close()
             with trio.CancelScope(shield=True):  # no deadline: both waits have their own
@@ -211,8 +209,6 @@ async def using(
                     await over.wait()
                 connection.cut("left")
                 await over.wait()
-    if error is not None:
-        raise error
 
 
 async def _serve(websocket: WebSocket, over: trio.Event) -> None:

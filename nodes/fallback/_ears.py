@@ -20,6 +20,7 @@ from typing import Any
 import structlog
 import trio
 
+from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.speech import (
     EarFact,
     EarRestarted,
@@ -29,7 +30,7 @@ from bargein.nodes.speech import (
 )
 from bargein.nodes.speech._silent_ear import TRUSTED_S, Loudness
 
-from ._provider_recovery import Provider, Several, cause_of, in_order, running
+from ._provider_recovery import Provider, Several, cause_of, in_order
 
 log = structlog.get_logger()
 
@@ -86,7 +87,8 @@ class FallbackEar(Several[StreamingSTT]):
     async def open_stream(self) -> AsyncIterator[FallbackStream]:
         """Hear one caller while the block runs; see `StreamingSTT.open_stream`."""
         stream = FallbackStream(self._providers, self.sample_rate_hz, self._stalls_after_s)
-        async with running(stream.run):
+        async with open_service_nursery("the caller's stream is closed") as nursery:
+            nursery.start_soon(stream.run)
             yield stream
 
 

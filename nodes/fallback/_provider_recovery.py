@@ -149,26 +149,6 @@ class Several(Generic[T]):
         return f"Fallback({', '.join(repr(each.engine) for each in self._providers)})"
 
 
-@asynccontextmanager
-async def running(work: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
-    """Run a task while the block runs; raise what the block raises without an exception group.
-
-    Args:
-        work: The task; it must not raise.
-    """
-    raised: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(work)
-        try:
-            yield
-        except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-            raised = caught
-        finally:
-            nursery.cancel_scope.cancel(reason="nobody waits for it any more")
-    if raised is not None:
-        raise raised
-
-
 def cause_of(error: Exception) -> Exception:
     """Return the first error inside nested exception groups."""
     while isinstance(error, ExceptionGroup):

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import structlog
 import trio
 
+from bargein.bridge.service_nursery import open_service_nursery
 from bargein.bridge.text_validation import has_words
 from bargein.nodes.speech import (
     SpeechEngineError,
@@ -30,7 +31,7 @@ from bargein.nodes.speech import (
 )
 from bargein.routes.error_containment import closing
 
-from ._provider_recovery import Provider, Several, cause_of, in_order, running
+from ._provider_recovery import Provider, Several, cause_of, in_order
 from ._whole_words import WholeWords
 
 log = structlog.get_logger()
@@ -75,7 +76,8 @@ class FallbackVoice(Several[Voice]):
     async def open_context(self, style: VoiceStyle) -> AsyncIterator[FallbackContext]:
         """Say one utterance while the block runs; see `StreamingTTS.open_context`."""
         context = FallbackContext(self._providers, style, self.sample_rate_hz, self._stalls_after_s)
-        async with running(context.run):
+        async with open_service_nursery("the utterance is over") as nursery:
+            nursery.start_soon(context.run)
             yield context
 
 

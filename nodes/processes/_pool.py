@@ -23,6 +23,8 @@ from typing import Any
 import structlog
 import trio
 
+from bargein.bridge.service_nursery import open_service_nursery
+
 from ._errors import ChildError, PoolClosedError, ProcessLostError
 from ._process_output import OnOutput
 from ._settings import PoolSettings
@@ -67,21 +69,14 @@ class Pool:
             EngineLoadError: The engine cannot load.
             ProcessLostError: A process died, or was not ready in time.
         """
-        failure: Exception | None = None  # raised after the nursery, so that no group wraps it
-        async with trio.open_nursery() as self._nursery:
-            cancel_scope = self._nursery.cancel_scope
+        async with open_service_nursery("the pool was closed") as self._nursery:
             try:
                 if not self._settings.has_effects:
                     await self._start_all()
                 yield
-            except Exception as error:  # noqa: BLE001
-                failure = error
             finally:
                 self._nursery = None
                 self._changed.unpark_all()
-                cancel_scope.cancel(reason="the pool was closed")
-        if failure is not None:
-            raise failure
 
     async def run(
         self,

@@ -20,6 +20,7 @@ import structlog
 import trio
 
 from bargein.bridge.history import Entry
+from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.ears import VendorEarStream
 from bargein.nodes.llm import AnswerPiece, ToolCallRequest
 from bargein.nodes.speech import EarFact, EvenResampler, VoiceBegan, WentOn
@@ -148,11 +149,11 @@ class RealtimeLine:
             speaks=settings.speaks,
         )
         address = replace(model.address, greeting=greeting)
-        raised: Exception | None = None
+        lost: VendorError | None = None
         try:
             async with (
                 open_session(address, self._limits, judge=model.judge, dial=model.dial) as session,
-                trio.open_nursery() as nursery,
+                open_service_nursery("the line is closed") as nursery,
             ):
                 nursery.start_soon(self._carry, session)
                 self._held = session, nursery
@@ -163,16 +164,13 @@ class RealtimeLine:
                 )
                 try:
                     yield self.caller_audio
-                except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-                    raised = caught
                 finally:
                     self._held = None
-                    nursery.cancel_scope.cancel(reason="the line is closed")
+        except VendorError as error:
+            lost = error
+            raise
         finally:
-            lost = raised if isinstance(raised, VendorError) else None
             self._close(lost or VendorError(address.vendor, "the line is closed", retryable=False))
-        if raised is not None:
-            raise raised
 
     def _close(self, error: VendorError) -> None:
         self._error = error

@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import structlog
 import trio
 
+from bargein.bridge.service_nursery import open_service_nursery
+
 from ._errors import BadArgumentsError, ToolDefinitionError
 from ._mcp_content import (
     MOST_OF_DESCRIPTION,
@@ -193,18 +195,12 @@ class McpServer:
                 server does not have.
         """
         await trio.to_thread.run_sync(_import_sdk)  # takes a second or two
-        failure: Exception | None = None
-        async with trio.open_nursery() as nursery:
+        async with open_service_nursery("MCP server closed") as nursery:
             session = McpSession(self.name, self._connect, nursery, start_s=self._start_s)
             try:
                 yield self._tools(session, await session.list_tools())
-            except Exception as error:  # noqa: BLE001 (raised below, outside the nursery's group)
-                failure = error
             finally:
                 await session.aclose()
-                nursery.cancel_scope.cancel(reason="MCP server closed")
-        if failure is not None:
-            raise failure
 
     def _tools(self, session: McpSession, remotes: Sequence[RemoteTool]) -> list[Tool]:
         known = {remote.name for remote in remotes}

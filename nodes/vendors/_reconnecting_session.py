@@ -27,6 +27,7 @@ from typing import final
 import structlog
 import trio
 
+from bargein.bridge.service_nursery import open_service_nursery
 from bargein.bridge.websocket import (
     ConnectionClosedError,
     Data,
@@ -446,18 +447,12 @@ async def open_session(
     session = VendorSession(
         address, limits or SessionLimits(), judge=judge, dial=dial, jitter=jitter
     )
-    error: Exception | None = None
-    async with trio.open_nursery() as nursery:
+    async with open_service_nursery("the session is over") as nursery:
         nursery.start_soon(session.run)
         try:
             yield session
-        except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-            error = caught
         finally:
             session.close()
-            nursery.cancel_scope.cancel(reason="the session is over")
-    if error is not None:
-        raise error
 
 
 def _refused(vendor: str, error: HandshakeRefusedError) -> VendorError:

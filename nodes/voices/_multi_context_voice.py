@@ -21,6 +21,7 @@ from typing import Any, Literal, Protocol, final
 
 import trio
 
+from bargein.bridge.service_nursery import open_service_nursery
 from bargein.bridge.websocket import ConnectionClosedError
 from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
@@ -137,22 +138,16 @@ class VendorVoice:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Keep the voice open while the block runs; entering does not wait for the line."""
-        raised: Exception | None = None
-        async with trio.open_nursery() as nursery:
+        async with open_service_nursery("the voice is closed") as nursery:
             await nursery.start(self._serve_line, self._address, VoiceLine.run)
             nursery.start_soon(self._watch)
             self._nursery = nursery
             try:
                 yield
-            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-                raised = caught
             finally:
                 self._nursery = None
                 for line in self._lines:
                     line.session.close()
-                nursery.cancel_scope.cancel(reason="the voice is closed")
-        if raised is not None:
-            raise raised
 
     async def _serve_line(
         self,

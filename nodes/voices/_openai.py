@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import structlog
 import trio
 
+from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.llm._errors import need
 from bargein.nodes.llm._http_reply import close_response
 from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
@@ -135,17 +136,9 @@ class OpenAIVoice:
         if self._client is None:
             raise SpeechNotOpenError(type(self).__name__)
         context = OpenAIVoiceContext(lambda text: self._pieces(text, style))
-        raised: Exception | None = None
-        async with trio.open_nursery() as nursery:
+        async with open_service_nursery("the utterance is over") as nursery:
             nursery.start_soon(context.run)
-            try:
-                yield context
-            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-                raised = caught
-            finally:
-                nursery.cancel_scope.cancel(reason="the utterance is over")
-        if raised is not None:
-            raise raised
+            yield context
 
     def _body(self, text: str, style: VoiceStyle) -> dict[str, Any]:
         instructions = self._said["instructions"]

@@ -24,6 +24,7 @@ from typing import Any, Literal, Protocol, final
 import structlog
 import trio
 
+from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
     Reopened,
@@ -123,19 +124,13 @@ class SocketVoice:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Keep the voice open while the block runs; entering does not wait for a line."""
-        raised: Exception | None = None
-        async with trio.open_nursery() as self._nursery:
+        async with open_service_nursery("the voice is closed") as self._nursery:
             self._add_spare(VoiceStyle())
             try:
                 yield
-            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-                raised = caught
             finally:
-                nursery, self._nursery = self._nursery, None
+                self._nursery = None
                 self._idle.clear()
-                nursery.cancel_scope.cancel(reason="the voice is closed")
-        if raised is not None:
-            raise raised
 
     def _new_socket(self, style: VoiceStyle) -> _Socket:
         assert self._nursery is not None  # the voice is open

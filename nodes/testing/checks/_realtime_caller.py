@@ -17,6 +17,7 @@ from typing import Any
 import trio
 
 from bargein.bridge import UserEntry
+from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.llm import SpeechDelta
 from bargein.nodes.realtime import RealtimeModel
 from bargein.nodes.realtime._caller_audio import CallerAudio
@@ -33,18 +34,10 @@ PROMPT = "You sell coffee. Be brief."
 @asynccontextmanager
 async def open_caller(model: RealtimeModel, *, hears: bool) -> AsyncIterator[RealtimeCaller]:
     """Call a model while the block runs."""
-    raised: Exception | None = None
-    async with trio.open_nursery() as nursery:
+    async with open_service_nursery("the caller hangs up") as nursery:
         caller = RealtimeCaller(model, hears=hears)
         nursery.start_soon(caller.keep_line)
-        try:
-            yield caller
-        except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-            raised = caught
-        finally:
-            nursery.cancel_scope.cancel(reason="the caller hangs up")
-    if raised is not None:
-        raise raised
+        yield caller
 
 
 class RealtimeCaller:

@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Self
 
 import trio
 
+from bargein.bridge.service_nursery import open_service_nursery
+
 from ._fault import Fault, FaultKind
 from ._memory_stream import memory_stream_pair
 
@@ -75,21 +77,16 @@ class FakeService:
         Raises:
             AssertionError: Connections are still open five seconds after the end of the block.
         """
-        raised: Exception | None = None
-        async with trio.open_nursery() as self._nursery:
+        left = 0
+        async with open_service_nursery("the fake is closed") as self._nursery:
             try:
                 yield self
                 with trio.move_on_after(LEAVE_S):
                     while self.open_lines:
                         self._gone = trio.Event()
                         await self._gone.wait()
-            except Exception as caught:  # noqa: BLE001  # raised below, past the nursery's group
-                raised = caught
             finally:
                 left = self.open_lines
-                self._nursery.cancel_scope.cancel(reason="the fake is closed")
-        if raised is not None:
-            raise raised
         if left:
             raise AssertionError(f"{left} connections to {type(self).__name__} are left open")
 
@@ -125,10 +122,9 @@ class FakeService:
             else await trio.open_ssl_over_tcp_listeners(port, ssl_context, host="127.0.0.1")
         )
         inner = listeners[0] if ssl_context is None else listeners[0].transport_listener
-        async with trio.open_nursery() as nursery:
+        async with open_service_nursery("the fake is closed") as nursery:
             await nursery.start(partial(trio.serve_listeners, self.handle, listeners))
             yield inner.socket.getsockname()[1]
-            nursery.cancel_scope.cancel(reason="the fake is closed")
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Serve one connection.

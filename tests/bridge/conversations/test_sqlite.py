@@ -76,6 +76,13 @@ async def test_a_conversation_comes_back(tmp_path):
         assert other.entries == ()
 
 
+async def test_the_error_of_a_block_is_not_wrapped(tmp_path):
+    """What the block of an open conversation raises arrives as it is, not in an exception group."""
+    with pytest.raises(ZeroDivisionError):
+        async with SqliteConversations(tmp_path / "calls.db").open_conversation("a"):
+            _ = 1 / 0
+
+
 async def test_a_write_is_with_the_system_when_it_returns(tmp_path):
     """Another connection sees it at once, whatever becomes of this process."""
     conversations = SqliteConversations(tmp_path / "calls.db")

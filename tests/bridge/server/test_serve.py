@@ -70,6 +70,13 @@ async def test_a_typed_line_is_answered(serving, autojump_clock):
         assert (mine.message.text, mine.message.final) == ("hi", True)
 
 
+async def test_the_error_of_a_block_is_not_wrapped():
+    """What the block of an open server raises arrives as it is, not in an exception group."""
+    with pytest.raises(ZeroDivisionError):
+        async with open_server(App(echo), port=0):
+            _ = 1 / 0
+
+
 async def test_leaving_hangs_up(serving, autojump_clock):
     """The call of a caller who leaves ends with hangup, once, and its place is free."""
     with capture_logs() as logs:
