@@ -55,13 +55,7 @@ class BargeIns:
         context.router.observe(TurnDecided, self._turn_decided)
 
     def add(self, turn: Turn, by: Interruption, phase: TurnPhase) -> None:
-        """Record that a turn was cut; ``write_down()`` logs it.
-
-        Args:
-            turn: The turn.
-            by: What cut it.
-            phase: What it was doing.
-        """
+        """Record that a turn was cut; ``write_down()`` logs it."""
         if verb_of(by.cause) != "barge_in" or self._is_of_an_agent(turn, by.cause):
             return
         cause: object = turn if by.cause is None else by.cause.id

@@ -117,10 +117,6 @@ class CallActions:
 
         Cancelling this gives up the transfer; it may have been made all the same.
 
-        Args:
-            target_phone_number: Where to.
-            source: Who requests it.
-
         Raises:
             TypeError: The number is not a string.
         """
@@ -131,10 +127,6 @@ class CallActions:
         """Press a key, and return the outcome.
 
         Cancelling this gives up the key; it may have been pressed all the same.
-
-        Args:
-            button: The key.
-            source: Who requests it.
 
         Raises:
             ValueError: There is no such key.

@@ -10,9 +10,6 @@ def is_blank(text: str) -> bool:
 
     ``str.strip()`` keeps the latter: the zero-width space (U+200B), the word joiner and the byte
     order mark.
-
-    Args:
-        text: Any text.
     """
     rest = text.strip()
     return not rest or (
@@ -24,8 +21,5 @@ def is_blank(text: str) -> bool:
 def has_words(text: str) -> bool:
     """Return whether a text has a letter or a digit: voices are silent about one without, such as
     a lone emoji.
-
-    Args:
-        text: Any text.
     """
     return any(char.isalnum() for char in text)

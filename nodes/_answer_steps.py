@@ -78,12 +78,7 @@ class AnswerSteps:
         return any(isinstance(entry, ToolEntry) for entry in self._steps)
 
     def broken_off(self, asked: list[ChatMessage], text: str) -> list[ChatMessage]:
-        """Return the messages that ask the next model to continue this answer.
-
-        Args:
-            asked: The messages that the failed model got.
-            text: The part of its answer that stands.
-        """
+        """Return the messages that ask the next model to continue this answer."""
         now_s = trio.current_time()
         said = AgentEntry(now_s, self._turn - 1, "", text, text)
         note = NoteEntry(now_s, GO_ON)

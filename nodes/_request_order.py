@@ -59,9 +59,6 @@ def with_announced_last(context: ConversationContext) -> ConversationContext:
     """Move the job result that is to be reported to the end of the conversation.
 
     What was said after it may be the agent's own words, which must not come last in a request.
-
-    Args:
-        context: The conversation up to the turn.
     """
     run = current_run()
     event = None if run is None or run.trigger is None else run.trigger.event

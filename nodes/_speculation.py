@@ -52,11 +52,7 @@ class SpeculativeModel:
     """
 
     def __init__(self, model: ChatModel) -> None:
-        """Wrap a model.
-
-        Args:
-            model: The model, shared by all calls.
-        """
+        """Wrap a model."""
         self._model = model
         self._begun: _Begun | None = None
 

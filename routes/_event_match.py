@@ -41,9 +41,6 @@ class Matcher:
     def for_class(self, cls: type) -> tuple[Predicate, ...] | None:
         """Return the conditions left to check for a message with an event of this class.
 
-        Args:
-            cls: The class of an event.
-
         Returns:
             ``None`` if no such message matches, else the conditions, all of which must hold.
         """

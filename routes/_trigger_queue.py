@@ -74,12 +74,7 @@ class TriggerQueue:
             self.drop(message, pending, why)
 
     def drop_where(self, meant: Callable[[Message], bool], why: str) -> list[Message]:
-        """Drop some of the queued triggers, and return them in order.
-
-        Args:
-            meant: Which triggers to drop.
-            why: The reason, as text for people.
-        """
+        """Drop some of the queued triggers, and return them in order."""
         waiting, self.waiting = self.waiting, []
         dropped: list[Message] = []
         for message, value, pending in waiting:

@@ -177,11 +177,7 @@ class Loudspeaker:
         return speaking
 
     def heard(self, now_s: float) -> list[Heard]:
-        """Return what was heard until now, in order; copies that do not change.
-
-        Args:
-            now_s: The time.
-        """
+        """Return what was heard until now, in order; copies that do not change."""
         now_s = self._own_s(now_s)
         spans = []
         for span in self._heard:
@@ -191,11 +187,7 @@ class Loudspeaker:
         return spans
 
     def fades(self, now_s: float) -> list[Fade]:
-        """Return the fades added to ``heard`` until now, so that its edges do not click.
-
-        Args:
-            now_s: The time.
-        """
+        """Return the fades added to ``heard`` until now, so that its edges do not click."""
         latest_s = now_s - 1 / self._rate  # the stretch being heard has no end yet
         return [fade for fade in fades_of(self.heard(now_s), self._rate) if fade.at_s <= latest_s]
 

@@ -70,11 +70,7 @@ class CallerLine:
         self._audio_bytes += len(message.pcm)
 
     def lose(self, close_code: int | None) -> None:
-        """Record that the connection is gone.
-
-        Args:
-            close_code: Why.
-        """
+        """Record that the connection is gone."""
         self.is_up = False
         self._backlog.leave()
         if close_code == TOO_BIG:
@@ -97,12 +93,7 @@ class CallerLine:
         )
 
     def resume(self, outbox: Outbox, resumed: Resumed) -> None:
-        """Continue on another connection, first with the messages that the server missed.
-
-        Args:
-            outbox: The outbox of that connection.
-            resumed: The server's first message on it.
-        """
+        """Continue on another connection, first with the messages that the server missed."""
         self._backlog.send_again(outbox, resumed.received)
         self._token = resumed.resume
         self.resumes += 1

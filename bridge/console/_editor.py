@@ -49,9 +49,6 @@ class LineEditor:
     def press(self, key: Key) -> bool:
         """Apply a key to the text.
 
-        Args:
-            key: The key.
-
         Returns:
             False if it does nothing here, like Enter, Esc and all keys that do not edit.
         """

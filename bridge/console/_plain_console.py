@@ -145,11 +145,7 @@ class PlainConsole:
     # --- the run --------------------------------------------------------------------------------
 
     async def run(self, session: Session) -> None:
-        """Run the conversation.
-
-        Args:
-            session: Opens the call.
-        """
+        """Run the conversation."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_out)
             with redirect_stdout(self._err), self._signals.heard(), self._scope:

@@ -24,9 +24,6 @@ def clean(text: str) -> str:
     """Return a foreign text without anything that a terminal would execute.
 
     Line ends become newlines, tabs become spaces, and escape sequences are removed as a whole.
-
-    Args:
-        text: Anything.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -281,10 +281,6 @@ class Questions:
     def answer(self, id: str, text: str) -> bool:
         """Answer a question in the caller's name, as if the caller had spoken.
 
-        Args:
-            id: The id of the question.
-            text: The answer.
-
         Returns:
             False if nobody waits for it any more, or the text has no words.
         """

@@ -139,9 +139,6 @@ class Permissions:
     def withdraw(self, id: str) -> bool:
         """Close a question without an answer; nothing is remembered.
 
-        Args:
-            id: The id of the tool's call.
-
         Returns:
             False if no such question is open.
         """

@@ -86,11 +86,7 @@ class PlayedPosition:
         self._stalled = stalled
 
     def possible_ms(self, played_ms: float) -> float:
-        """Return a reported position, limited to what is possible: no step back, nor past the end.
-
-        Args:
-            played_ms: Any number.
-        """
+        """Return a reported position as far as it is possible: no step back, nor past the end."""
         return min(max(self._reported_ms, played_ms), self.sent_ms)
 
     @property

@@ -25,11 +25,7 @@ class Edge:
 
 
 def clipped(recording: Recording) -> int:
-    """Return how many samples of both sides are clipped.
-
-    Args:
-        recording: The recorded call.
-    """
+    """Return how many samples of both sides are clipped."""
     caller = recording.caller if recording.sent is None else recording.sent
     tracks = (caller, recording.sounded)
     return sum(abs(value) >= FULL_SCALE for track in tracks for value in track)
@@ -40,9 +36,6 @@ def edges_of(recording: Recording) -> list[Edge]:
 
     Where the speech ends, the steps of the fade after it count.  Where it resumes, only the first
     step counts, because the later ones belong to the speech itself.
-
-    Args:
-        recording: The recorded call.
     """
     edges, track = [], recording.sounded
     fade = round(FADE_S * RATE_HZ)

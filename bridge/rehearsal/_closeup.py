@@ -54,16 +54,7 @@ def draw_closeup(
     recording: Recording,
     held: Sequence[Held] = (),
 ) -> None:
-    """Draw a cut that was heard, enlarged.
-
-    Args:
-        canvas: Where to draw.
-        top: The upper edge.
-        width: The width of the whole picture.
-        cut: A cut with a latency.
-        recording: The call.
-        held: When the agent stood still.
-    """
+    """Draw a cut that was heard, enlarged."""
     assert cut.latency_s is not None
     assert cut.silent_at_s is not None
     text = f"{cut.latency_s * 1000:.0f} ms from the caller's first sound to the agent's last"
@@ -91,16 +82,7 @@ def draw_aside(
     recording: Recording,
     held: Sequence[Held] = (),
 ) -> None:
-    """Draw a sound that was meant to leave the agent speaking, enlarged.
-
-    Args:
-        canvas: Where to draw.
-        top: The upper edge.
-        width: The width of the whole picture.
-        aside: The sound and its effect.
-        recording: The call.
-        held: When the agent stood still.
-    """
+    """Draw a sound that was meant to leave the agent speaking, enlarged."""
     start_s = aside.said.from_s if aside.gap_from_s is None else aside.gap_from_s
     text = f"the agent stands still for {aside.gap_s * 1000:.0f} ms"
     if aside.is_cut:

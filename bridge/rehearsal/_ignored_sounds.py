@@ -116,10 +116,6 @@ def lost_s(recording: Recording, utterance: int) -> float:
 
     The heard audio must be the beginning of the synthesised audio, sample by sample.  From the
     first sample that differs, the rest of the heard audio counts as lost.
-
-    Args:
-        recording: The recorded call.
-        utterance: The utterance's number.
     """
     heard = recording.of(utterance)
     generated = recording.generated.get(utterance, array("h"))

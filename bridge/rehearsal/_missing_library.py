@@ -21,10 +21,6 @@ class RehearsalExtraError(SafeText, BargeinError, ImportError):
 def need(library: str, purpose: str) -> Any:
     """Return a library of the extra ``demo``.
 
-    Args:
-        library: The module to import.
-        purpose: What needs it, for the error.
-
     Raises:
         RehearsalExtraError: It is not installed.
     """

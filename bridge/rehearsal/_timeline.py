@@ -43,11 +43,7 @@ class Timeline:
     """Shows a rehearsal: who speaks, what is understood, what is cut, and the results."""
 
     def __init__(self, terminal: Terminal) -> None:
-        """Write to a terminal.
-
-        Args:
-            terminal: The terminal.
-        """
+        """Write to a terminal."""
         self._terminal = terminal
         self._start_s = 0.0
         self._now_s = 0.0

@@ -40,11 +40,7 @@ async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
 
 
 def address_of(listeners: Sequence[trio.SocketListener]) -> tuple[str, int]:
-    """Return the host and the port for a URL; ``("localhost", 0)`` for sockets without a port.
-
-    Args:
-        listeners: What a server listens on.
-    """
+    """Return the host and the port for a URL; ``("localhost", 0)`` for sockets without a port."""
     name = listeners[0].socket.getsockname()
     if not isinstance(name, tuple):
         return "localhost", 0
@@ -55,11 +51,7 @@ def address_of(listeners: Sequence[trio.SocketListener]) -> tuple[str, int]:
 
 
 def all_loopback(listeners: Sequence[trio.SocketListener]) -> bool:
-    """Whether only this machine can reach any of the sockets.
-
-    Args:
-        listeners: What a server listens on.
-    """
+    """Whether only this machine can reach any of the sockets."""
     names = [listener.socket.getsockname() for listener in listeners]
     return all(not isinstance(name, tuple) or is_loopback(name[0]) for name in names)
 

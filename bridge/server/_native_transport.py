@@ -245,10 +245,6 @@ class NativeTransport:
 
         Nothing of those utterances is sent after this, and the client gets the message before any
         later one.
-
-        Args:
-            utterance: The fence.
-            reason: Why, in a word.
         """
         self._fence.raise_to(utterance)
         self._newest = max(self._newest, utterance)
@@ -282,10 +278,6 @@ class NativeTransport:
 
     def receive(self, message: ClientMessage, call: Call) -> None:
         """Apply a client's message to the call.
-
-        Args:
-            message: A message, decoded.
-            call: The call, open.
 
         Raises:
             ProtocolViolationError: The message is right by itself, but not now.

@@ -174,12 +174,7 @@ class Backlog:
             self._forget_text()
 
     def note_played(self, utterance: int, played_ms: float) -> None:
-        """Forget the audio that the client has played.
-
-        Args:
-            utterance: The utterance that it plays.
-            played_ms: How far it has played it.
-        """
+        """Forget the audio that the client has played."""
         played_bytes = played_ms * BYTES_PER_MS
         audio = self._audio
         while audio and (

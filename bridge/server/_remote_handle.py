@@ -88,10 +88,6 @@ class RemoteHandle:
     def receive(self, message: HandleMessage, call: Call) -> None:
         """Apply a message.
 
-        Args:
-            message: A message, decoded.
-            call: The call, open.
-
         Raises:
             ProtocolViolationError: The message is right by itself, but not now.
         """

@@ -281,11 +281,7 @@ class Session:
         self._backlog.greet(encode(hello(self._app, call, self._limits, token)))
 
     async def open_on(self, line: Line) -> None:
-        """Run the call on its first line; return when the line is over.
-
-        Args:
-            line: The line.
-        """
+        """Run the call on its first line; return when the line is over."""
         self._line = line
         self._backlog.attach(line.outbox)
         await self._carry(line)
@@ -349,11 +345,7 @@ class Session:
                 self._lose_line(line)
 
     def line_overflows(self, line: Line) -> None:
-        """End the call of a client that reads too slowly: another line would only overflow again.
-
-        Args:
-            line: Its line.
-        """
+        """End the call of a client that reads too slowly: another line would overflow, too."""
         if line is self._line:
             log.info("client_reads_too_slowly", waiting=line.outbox.waiting)
             line.give_up(REFUSED, "it reads too slowly")

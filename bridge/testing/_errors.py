@@ -32,9 +32,6 @@ class AgentErrors:
     def __init__(self, expected: ExpectErrors) -> None:
         """Start without errors.
 
-        Args:
-            expected: The allowed errors.
-
         Raises:
             TypeError: It is of another type.
             ValueError: It is not a regular expression.

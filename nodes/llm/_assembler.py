@@ -58,10 +58,6 @@ def retryable_status(status: int) -> bool:
 def check_calls(model: str, characters: int) -> None:
     """Refuse calls of tools that never end.
 
-    Args:
-        model: The model's name, for the error.
-        characters: How long they are so far.
-
     Raises:
         ChatModelError: They are longer than `MAX_CALL_CHARACTERS`.
     """
@@ -142,10 +138,6 @@ class Chunk(_Wire):
 
 def parse_chunk(data: bytes, model: str) -> Chunk:
     """Parse one chunk.
-
-    Args:
-        data: The chunk, as JSON.
-        model: The model's name, for the error.
 
     Raises:
         ChatModelError: It is not a chunk.

@@ -168,11 +168,6 @@ class ChatModelExtraError(ChatModelError, ImportError):
 def need(owner: str, package: str, extra: str) -> ModuleType:
     """Import a package that belongs to an extra.
 
-    Args:
-        owner: What needs it, for the error message.
-        package: The module to import.
-        extra: The extra that installs it.
-
     Raises:
         ChatModelExtraError: It is not installed.
     """

@@ -38,10 +38,6 @@ _MAX_ERROR_BYTES = 64 << 10
 def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
     """Translate the errors of httpx2 into ours.
 
-    Args:
-        model: The model's name.
-        connect_timeout_s: The limit for connecting, for the message.
-
     Raises:
         ChatModelError: Any error of the transport.
     """

@@ -47,11 +47,6 @@ class SpeechWorkerError(SpeechError):
 def need(engine: str, package: str, extra: str) -> ModuleType:
     """Import a package that belongs to an extra.
 
-    Args:
-        engine: What needs it, for the error message.
-        package: The module to import.
-        extra: The extra that installs it.
-
     Raises:
         SpeechExtraError: It is not installed.
     """

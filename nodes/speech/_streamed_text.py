@@ -80,10 +80,6 @@ class StreamedText:
         """Open a context, send the text as it comes, and stay until all is said.
 
         `pieces` raises what fails here. Cancelling cancels the context.
-
-        Args:
-            voice: The voice.
-            style: How to say it.
         """
         try:
             with self._carrying:

@@ -240,10 +240,6 @@ def without_repetition(text: str, seconds: float) -> str:
     With a short window Whisper sometimes starts over: "What does it cost? What does".  People
     repeat themselves too, so a sentence counts as a loop only if it breaks off, or if the whole
     text would be too fast to say.
-
-    Args:
-        text: The decoded text.
-        seconds: Length of the audio.
     """
     sentences = _SENTENCE.findall(text)
     too_fast = len(_WORDS.findall(text)) > _FASTEST_WORDS_S * seconds

@@ -38,11 +38,6 @@ async def run_in_thread(
     function ends soon, its result still counts; otherwise the thread is abandoned, and its end is
     logged.
 
-    Args:
-        context: The context of the running tool.
-        function: A plain function.
-        arguments: Its arguments.
-
     Returns:
         What the function returned, as text.
     """

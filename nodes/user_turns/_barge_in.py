@@ -242,12 +242,7 @@ def _warms_for_s(sound: Sound, settings: TurnSettings) -> float:
 
 
 def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, float] | None:
-    """Return the setting that says how long this sound has to last, and its value; None for never.
-
-    Args:
-        sound: What was heard so far.
-        settings: As they are at this moment.
-    """
+    """Return the setting for how long this sound has to last, and its value; None for never."""
     least_s = settings.min_duration_s
     if least_s is None:
         return None
@@ -336,13 +331,7 @@ def _timeout(sound: Sound, settings: TurnSettings) -> tuple[str, float]:
 
 
 def timeout(hint: Hint | None, voiced_s: float, settings: TurnSettings) -> tuple[str, float]:
-    """Return the setting for the silence after which a sound is over, and its value in seconds.
-
-    Args:
-        hint: The newest hint about the sound.
-        voiced_s: How long the sound was heard.
-        settings: As they are at this moment.
-    """
+    """Return the setting for the silence after which a sound is over, and its value in seconds."""
     usual = "false_interruption_timeout_s", settings.false_interruption_timeout_s
     breathes = is_surely_speech(hint) or _is_long_for_a_word(hint, voiced_s, settings)
     if not breathes or settings.speech_timeout_s <= usual[1]:
@@ -362,11 +351,7 @@ def _is_long_for_a_word(hint: Hint | None, voiced_s: float, settings: TurnSettin
 
 
 def is_surely_speech(hint: Hint | None) -> bool:
-    """Return whether the sound itself shows that its words will not be a backchannel.
-
-    Args:
-        hint: The newest hint about the sound.
-    """
+    """Return whether the sound itself shows that its words will not be a backchannel."""
     return hint is not None and hint.kind == "speech" and hint.probability >= SURE
 
 

@@ -17,10 +17,6 @@ def similarity(heard: str, saying: str) -> float:
 
     Compares words and characters, and the higher share counts: recognisers split the words of an
     echo in other places ("ware house").
-
-    Args:
-        heard: A transcript of the microphone.
-        saying: What the agent says around this moment.
     """
     words, said = words_of(heard), words_of(saying)
     if not words or not said:

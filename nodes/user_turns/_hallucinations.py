@@ -46,12 +46,7 @@ sentence."""
 
 
 def heard_by_hint_alone(sound: Sound, settings: NoiseSettings) -> Verdict | None:
-    """``hint_words``: a recogniser reads words of its hint into a cough.
-
-    Args:
-        sound: What was heard so far.
-        settings: As they are at this moment.
-    """
+    """``hint_words``: a recogniser reads words of its hint into a cough."""
     unhinted, least = sound.unhinted_confidence, settings.min_confidence
     if not sound.text or unhinted is None or unhinted >= least:
         return None
@@ -65,12 +60,7 @@ def heard_by_hint_alone(sound: Sound, settings: NoiseSettings) -> Verdict | None
 
 
 def unsure_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
-    """``min_confidence``: a recogniser is unsure of the words that it makes of a cough.
-
-    Args:
-        sound: What was heard so far.
-        settings: As they are at this moment.
-    """
+    """``min_confidence``: a recogniser is unsure of the words that it makes of a cough."""
     confidence, least = sound.confidence, settings.min_confidence
     speed = words_a_second(sound)
     if least and speed > UNHEARD_OF_WORDS_S:
@@ -102,10 +92,6 @@ def _is_likely_noise(sound: Sound, settings: NoiseSettings) -> bool:
 
 
 def words_a_second(sound: Sound) -> float:
-    """Return how many words a recogniser found in each second of a sound.
-
-    Args:
-        sound: What was heard so far.
-    """
+    """Return how many words a recogniser found in each second of a sound."""
     voiced_s = sound.voiced_before_s + sound.voiced_s
     return len(words_of(sound.text)) / max(voiced_s, 0.1)

@@ -77,12 +77,7 @@ _PHRASES = (
 
 
 def check_phrases(what: str, phrases: object) -> None:
-    """Raise if a value is not a tuple of phrases.
-
-    Args:
-        what: Its name in the error.
-        phrases: The value.
-    """
+    """Raise if a value is not a tuple of phrases."""
     if not isinstance(phrases, tuple) or not all(isinstance(p, str) for p in phrases):
         raise TypeError(f"{what} is a tuple of strings, not {phrases!r}")
     for phrase in phrases:

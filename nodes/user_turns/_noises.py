@@ -39,12 +39,7 @@ class NoiseSettings(Protocol):
 
 
 def written_as_noise(sound: Sound, settings: NoiseSettings) -> Verdict | None:
-    """``noises``: recognisers write a laugh, a cough or a sneeze as "ha ha", "C-", or "But...".
-
-    Args:
-        sound: What was heard so far.
-        settings: As they are at this moment.
-    """
+    """``noises``: recognisers write a laugh, a cough or a sneeze as "ha ha", "C-", or "But..."."""
     if not sound.text or may_go_on(sound, settings):
         return None
     if not settings.phrases.is_noise(sound.text) and not breaks_off(sound, settings):
@@ -54,12 +49,7 @@ def written_as_noise(sound: Sound, settings: NoiseSettings) -> Verdict | None:
 
 
 def breaks_off(sound: Sound, settings: NoiseSettings) -> bool:
-    """Whether one word that breaks off is all: so Whisper writes a sneeze ("But...").
-
-    Args:
-        sound: What was heard so far.
-        settings: As they are at this moment.
-    """
+    """Whether one word that breaks off is all: so Whisper writes a sneeze ("But...")."""
     if sound.lasts(settings.acknowledgement_lasts_s) or not is_one_word(sound, settings):
         return False
     return sound.text.rstrip().endswith(("...", "\u2026"))
@@ -69,10 +59,6 @@ def may_go_on(sound: Sound, settings: NoiseSettings) -> bool:
     """Whether a sure word breaks off in a silence that is no longer than a breath: "Well ..., I".
 
     Of sneezes recognisers write the same, with less confidence.
-
-    Args:
-        sound: What was heard so far.
-        settings: As they are at this moment.
     """
     if sound.is_voiced or sound.silent_s >= settings.speech_timeout_s - CLOSE_S:
         return False
@@ -83,23 +69,13 @@ def may_go_on(sound: Sound, settings: NoiseSettings) -> bool:
 
 
 def is_one_word(sound: Sound, settings: NoiseSettings) -> bool:
-    """Whether a sound is a single word, but for numbers, "no" and others that are said alone.
-
-    Args:
-        sound: What was heard so far.
-        settings: As they are at this moment.
-    """
+    """Whether a sound is a single word, but for numbers, "no" and others that are said alone."""
     one = len(words_of(sound.text)) == 1
     return one and not settings.phrases.is_short_answer(sound.text)
 
 
 def no_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
-    """``words``: a sound that is over and has no words was none.
-
-    Args:
-        sound: What was heard.
-        settings: As they are at this moment.
-    """
+    """``words``: a sound that is over and has no words was none."""
     if sound.text or not sound.is_over:
         return None
     values = {"words": 0, "voiced_s": round(sound.voiced_s, 3)}

@@ -31,10 +31,6 @@ def check_seconds(what: str, value: object, *, optional: bool = False, above: fl
 def check_share(what: str, value: object) -> None:
     """Raise if a value is not a number from 0 to 1.
 
-    Args:
-        what: Its name in the error.
-        value: The value.
-
     Raises:
         TypeError: It is not a number.
         ValueError: It is out of bounds.
@@ -47,11 +43,6 @@ def check_share(what: str, value: object) -> None:
 
 def check_count(what: str, value: object, least: int = 1) -> None:
     """Raise if a value is not an integer, or too small.
-
-    Args:
-        what: Its name in the error.
-        value: The value.
-        least: The smallest allowed value.
 
     Raises:
         TypeError: It is not an integer.

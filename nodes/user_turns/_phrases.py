@@ -60,9 +60,6 @@ def normalized(text: str) -> str:
     """Return text in lower case, without accents and punctuation, with single spaces.
 
     Characters of scripts without spaces are separated, so that each counts as a word.
-
-    Args:
-        text: Any text.
     """
     # An apostrophe does not split a word: "that's" is one word.
     text = text.replace("'", "").replace("\N{RIGHT SINGLE QUOTATION MARK}", "")
@@ -142,14 +139,7 @@ class Phrases:
         interruptions: tuple[str, ...] = (),
         unfinished: tuple[str, ...] = (),
     ) -> Phrases:
-        """Return the phrases of packs and further ones; the first call takes milliseconds.
-
-        Args:
-            packs: Language packs.
-            acknowledgements: Further acknowledgements.
-            interruptions: Further interruption phrases.
-            unfinished: Further words that cannot end a sentence.
-        """
+        """Return the phrases of packs and further ones; the first call takes milliseconds."""
         return cls(
             [*acknowledgements, *(p for pack in packs for p in pack.acknowledgements)],
             [*interruptions, *(p for pack in packs for p in pack.interruptions)],
@@ -164,20 +154,12 @@ class Phrases:
         )
 
     def is_acknowledgement(self, text: str) -> bool:
-        """Whether a text consists only of acknowledgements; false without words.
-
-        Args:
-            text: What was heard.
-        """
+        """Whether a text consists only of acknowledgements; false without words."""
         words = words_of(text)
         return bool(words) and self._acknowledgements.cover(words)[-1]
 
     def may_become_acknowledgement(self, text: str) -> bool:
-        """Whether a text may still become only an acknowledgement ("I" of "I see").
-
-        Args:
-            text: What was heard so far.
-        """
+        """Whether a text may still become only an acknowledgement ("I" of "I see")."""
         words = words_of(text)
         return any(
             phrase[: len(words) - at] == tuple(words[at:])
@@ -189,19 +171,12 @@ class Phrases:
     def is_short_answer(self, text: str) -> bool:
         """Whether a text consists only of numbers, "no", and other words that are said on their
         own.
-
-        Args:
-            text: What was heard.
         """
         words = [word for word in words_of(text) if not word.isdigit()]
         return bool(words_of(text)) and self._short_answers.cover(words)[-1]
 
     def is_answer(self, text: str) -> bool:
-        """Whether a text consists only of acknowledgements and short answers other than numbers.
-
-        Args:
-            text: What was heard.
-        """
+        """Whether a text consists only of acknowledgements and short answers other than numbers."""
         words = words_of(text)
         return bool(words) and self._answers.cover(words)[-1]
 
@@ -209,9 +184,6 @@ class Phrases:
         """Whether a text ends with digits or letters that may continue.
 
         A single last word counts only if it is the whole text: "a table for four" is over.
-
-        Args:
-            text: What was heard so far.
         """
         words = words_of(text)
         if any(map(_UNSPACED.match, words)):
@@ -223,11 +195,7 @@ class Phrases:
         return word.isdigit() or is_letter or (word,) in self._numbers.phrases
 
     def wants_noun(self, text: str) -> bool:
-        """Whether a text ends with an article and an adjective: "a large".
-
-        Args:
-            text: What was heard so far.
-        """
+        """Whether a text ends with an article and an adjective: "a large"."""
         return self._without_noun.end(words_of(text))
 
     def lacks_stop(self, text: str) -> bool:
@@ -235,19 +203,12 @@ class Phrases:
 
         A recogniser that writes sentences leaves out the full stop if it hears that more comes. A
         recogniser that writes only lower case writes no stops either, so its texts lack none.
-
-        Args:
-            text: What was heard so far.
         """
         text = text.strip()
         return text[:1].isupper() and not text.endswith(_STOPS)
 
     def is_noise(self, text: str) -> bool:
-        """Whether a text is what recognisers write for a laugh, a cough or a sneeze.
-
-        Args:
-            text: What was heard.
-        """
+        """Whether a text is what recognisers write for a laugh, a cough or a sneeze."""
         if _STUTTER.fullmatch(text.strip()):
             return True
         heard = words_of(text)
@@ -256,19 +217,11 @@ class Phrases:
         return is_noise and not self.is_acknowledgement(text)
 
     def asks_to_stop(self, text: str) -> bool:
-        """Whether a text contains an interruption phrase.
-
-        Args:
-            text: What was heard.
-        """
+        """Whether a text contains an interruption phrase."""
         return self._interruptions.stand_in(words_of(text))
 
     def is_unfinished(self, text: str) -> bool:
-        """Whether a text ends where a sentence cannot, so that more is to come.
-
-        Args:
-            text: What was heard so far.
-        """
+        """Whether a text ends where a sentence cannot, so that more is to come."""
         words = words_of(text)
         if not words:
             return False

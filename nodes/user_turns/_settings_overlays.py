@@ -162,11 +162,7 @@ class SettingsInForce:
         self.overlays = (*kept, overlay)
 
     def at(self, view: AgentView) -> TurnSettings:
-        """Return the settings of a moment.
-
-        Args:
-            view: The agent at that moment.
-        """
+        """Return the settings of a moment."""
         if not self.overlays:
             return self.base
         held = tuple(overlay.holds(view) for overlay in self.overlays)

@@ -142,12 +142,7 @@ def _is_longer(content: str, known: str) -> bool:
 
 
 def is_old_news(content: str, told: str) -> bool:
-    """Whether words are the beginning of words that were already published.
-
-    Args:
-        content: The new words.
-        told: The published words.
-    """
+    """Whether words are the beginning of words that were already published."""
     words, known = words_of(content), words_of(told)
     return known[: len(words)] == words
 

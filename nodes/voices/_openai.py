@@ -243,11 +243,7 @@ class OpenAIVoiceContext:
     """One utterance on its way through the voice; see `VoiceContext`."""
 
     def __init__(self, say: Callable[[str], AsyncGenerator[SpeechPiece, None]]) -> None:
-        """Start without text.
-
-        Args:
-            say: Yields the audio of a clause.
-        """
+        """Start without text."""
         self._say = say
         self._text = ""
         self._send, self._clauses = trio.open_memory_channel[str](CLAUSES_WAITING)

@@ -20,9 +20,6 @@ def memory_transport(
 ) -> httpx2.AsyncBaseTransport:
     """Return a transport for httpx2 whose connections are streams of ours.
 
-    Args:
-        dial: Opens a connection.
-
     Raises:
         ChatModelExtraError: httpx2 is not installed (extra ``llm``).
     """
