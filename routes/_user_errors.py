@@ -13,11 +13,13 @@ from __future__ import annotations
 import inspect
 import math
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import trio
 
 from ._errors import CodeExitError, ScopeLeakError
+
+E = TypeVar("E", bound=BaseException)
 
 _TO_THREAD = inspect.unwrap(trio.to_thread.run_sync).__code__
 
@@ -76,6 +78,20 @@ def text_of(error: BaseException) -> str:
             return str(error)
     except Exception as failure:  # noqa: BLE001  # report the first error, not this one
         return f"its text is unknown, because __str__ raised {type(failure).__name__}"
+
+
+def only_error(error: E) -> E:
+    """Return the only error of nested exception groups of one; anything else as it is."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = cast(E, error.exceptions[0])
+    return error
+
+
+def first_error(error: E) -> E:
+    """Return the first error inside nested exception groups; any other error as it is."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast(E, error.exceptions[0])
+    return error
 
 
 def contain(error: BaseException) -> tuple[Exception | None, BaseException | None]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TextIO
 import structlog
 import trio
 
+from bargein.routes.error_containment import only_error
+
 from ..cli._target import load_app
 from ..conversations import SqliteConversations
 from ._audio_transport import MachineVoice
@@ -120,7 +122,7 @@ def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
         trio.run(console.run, session)
     except (Exception, BaseExceptionGroup) as error:
         structlog.get_logger().info("chat_failed", exc_info=error)
-        raise _only_error(error) from error
+        raise only_error(error) from error
     return console.exit_code
 
 
@@ -150,9 +152,3 @@ def _conversations(options: argparse.Namespace, app: App) -> Conversations | Non
 
 def _is_tty(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
-
-
-def _only_error(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

@@ -12,6 +12,8 @@ from typing import Any, TextIO, TypeAlias
 
 import trio
 
+from bargein.routes.error_containment import only_error
+
 from .._app import App
 from ..server import open_server
 from ._checks import run_checks
@@ -91,7 +93,7 @@ async def rehearse(
     try:
         result, notes = await _run(app, script, timeline, voice, transcribe, answer_s)
     except BaseExceptionGroup as group:
-        raise _only_error(group) from group
+        raise only_error(group) from group
     result = result.with_checks(run_checks(result, checks))
     if out is not None:
         result = replace(result, files=await trio.to_thread.run_sync(_write, result, notes, out))
@@ -160,9 +162,3 @@ def _write(result: Rehearsal, notes: Notes, out: Path) -> tuple[Path, ...]:
 def _write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
-
-
-def _only_error(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

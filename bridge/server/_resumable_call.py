@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from bargein.routes import BargeinError
-from bargein.routes.error_containment import as_error, contain
+from bargein.routes.error_containment import as_error, contain, first_error
 
 from ..conversations import ConversationBusyError
 from ..websocket import Data
@@ -211,7 +211,7 @@ class Session:
         self._transport.finish(call.end_reason)
 
     def _fail(self, errors: Exception) -> None:
-        error = _first_of(errors)
+        error = first_error(errors)
         if self._call is None and isinstance(error, ConversationBusyError):
             error = _RefusedError(
                 "conversation_in_use", "this conversation is open in another call"
@@ -422,10 +422,3 @@ class Session:
         if self._stalled:
             self._continue_call(call)
         self._intake.handle(data, call)
-
-
-def _first_of(error: Exception) -> Exception:
-    """Return the first real error inside nested groups."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 import structlog
 import trio
 
+from bargein.routes.error_containment import only_error
+
 from ._serve import Server, ServerOptions, open_server
 
 if TYPE_CHECKING:
@@ -52,13 +54,7 @@ def run(
     try:
         trio.run(main)
     except BaseExceptionGroup as group:
-        raise _only_error(group) from group
-
-
-def _only_error(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+        raise only_error(group) from group
 
 
 async def _obey_signals(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bargein.routes.error_containment import only_error
+
 from .. import _open_agent
 from .._default_chain import Generates
 from ..control._handle import Handle
 from ..history._history import History
-from ._errors import AgentErrors, ExpectErrors, single
+from ._errors import AgentErrors, ExpectErrors
 from ._seed import seeded
 
 
@@ -53,5 +55,5 @@ async def open_agent(
                 handle.call.on_error.append(errors.add)
                 yield handle
         except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
-            failure = single(error)
+            failure = only_error(error)
         errors.settle(failure)

@@ -13,6 +13,7 @@ import trio
 import trio.testing
 
 from bargein.routes import Message, Run
+from bargein.routes.error_containment import only_error
 
 from .._app import Answer, App
 from .._call import Call
@@ -23,7 +24,7 @@ from ..events import (
     UserTranscriptionReceived,
 )
 from ..playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
-from ._errors import AgentErrors, ExpectErrors, single
+from ._errors import AgentErrors, ExpectErrors
 from ._seed import seeded
 
 E = TypeVar("E")
@@ -409,5 +410,5 @@ async def open_call_over(
             yield Caller(call, line, chars_per_s)
     except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
         # Raise a test's own error as it is, not wrapped by the call's nurseries.
-        failure = single(error)
+        failure = only_error(error)
     line.errors.settle(failure)

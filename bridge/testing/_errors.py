@@ -136,10 +136,3 @@ def _is_cancellation(failure: BaseException) -> bool:
     if isinstance(failure, BaseExceptionGroup):
         return all(map(_is_cancellation, failure.exceptions))
     return isinstance(failure, trio.Cancelled)
-
-
-def single(error: BaseException) -> BaseException:
-    """Return the only error of nested groups of one; anything else as it is."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

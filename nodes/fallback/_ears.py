@@ -29,8 +29,9 @@ from bargein.nodes.speech import (
     TurnOver,
 )
 from bargein.nodes.speech._silent_ear import TRUSTED_S, Loudness
+from bargein.routes.error_containment import first_error
 
-from ._provider_recovery import Provider, Several, cause_of, in_order
+from ._provider_recovery import Provider, Several, in_order
 
 log = structlog.get_logger()
 
@@ -206,9 +207,9 @@ class FallbackStream:
                     self._suspect = provider
                     waiting = in_order([each for each in self._providers if each is not provider])
                 except Exception as error:  # noqa: BLE001  # receive() raises it
-                    self._note(provider, cause_of(error))
+                    self._note(provider, first_error(error))
                     if not waiting:
-                        self._error = cause_of(error)
+                        self._error = first_error(error)
                         return
                 log.warning("ear_switched", to=waiting[0].circuit.name)
                 if self._is_in_turn:

@@ -149,13 +149,6 @@ class Several(Generic[T]):
         return f"Fallback({', '.join(repr(each.engine) for each in self._providers)})"
 
 
-def cause_of(error: Exception) -> Exception:
-    """Return the first error inside nested exception groups."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
 def providers_of(kind: ProviderKind, engines: Sequence[T]) -> tuple[Provider[T], ...]:
     """Return the engines as providers with different names."""
     names: list[str] = []

@@ -29,9 +29,9 @@ from bargein.nodes.speech import (
     VoiceStyle,
     resample,
 )
-from bargein.routes.error_containment import closing
+from bargein.routes.error_containment import closing, first_error
 
-from ._provider_recovery import Provider, Several, cause_of, in_order
+from ._provider_recovery import Provider, Several, in_order
 from ._whole_words import WholeWords
 
 log = structlog.get_logger()
@@ -161,7 +161,7 @@ class FallbackContext:
                     await self._say_by(provider)
                     return
                 except Exception as error:  # noqa: BLE001  # receive() raises it
-                    self._error = cause_of(error)
+                    self._error = first_error(error)
                     provider.fail(self._error, partial(probe_voice, provider.engine))
                     if self._waiting:
                         log.warning("voice_switched", to=self._waiting[0].circuit.name)

@@ -41,6 +41,7 @@ from bargein.bridge.events import (
     VoiceWords,
     WordTiming,
 )
+from bargein.routes.error_containment import first_error
 
 from ._silent_ear import QUIET_S, Loudness
 from ._streaming_protocols import (
@@ -215,7 +216,7 @@ class StreamingEar:
         except Exception as error:
             self._frames.close()
             was_lost = self._lost_s is not None
-            self._lose(_first(error))
+            self._lose(first_error(error))
             if not was_lost:
                 raise
 
@@ -384,10 +385,3 @@ def _times_of_rest(words: WordsHeard, settled: int) -> tuple[WordTiming, ...]:
     """Return the word times after the first few words; none if they cannot be matched."""
     is_complete = len(words.words) == len(words.text.split())
     return words.words[settled:] if is_complete or not settled else ()
-
-
-def _first(error: BaseException) -> BaseException:
-    """Return the first error inside nested exception groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

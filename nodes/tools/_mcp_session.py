@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
+from bargein.routes.error_containment import first_error
+
 from ._mcp_content import MOST_OF_RESULT, bounded
 from ._mcp_errors import McpServerError, McpToolError
 from ._mcp_questions import answer_server
@@ -327,6 +329,5 @@ def _why(error: Exception, link: Link | None) -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = first_error(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

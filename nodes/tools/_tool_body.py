@@ -14,7 +14,7 @@ import trio
 
 from bargein.bridge.control import ToolOutcome
 from bargein.routes import InterruptToken, Run
-from bargein.routes.error_containment import CONTAINED, contain
+from bargein.routes.error_containment import CONTAINED, contain, only_error
 
 from ._commit_section import CommitState
 from ._schema import as_text
@@ -93,7 +93,7 @@ class Body:
                     self.value = as_text(await self.tool.run(context, arguments))
         except BaseException as error:  # noqa: ASYNC103, BLE001 - what a tool raises is its result
             told, rest = contain(error)
-            self.error = None if told is None else _named(_single(told), self.tool.name)
+            self.error = None if told is None else _named(only_error(told), self.tool.name)
             if rest is not None:  # a cancellation inside it propagates
                 raise rest from None  # noqa: ASYNC104 - Cancelled is in it
         finally:
@@ -141,12 +141,6 @@ class Body:
     def _publish(self, event: Any) -> None:
         if not self.is_closed:
             self._publish_detached(event, self.source)
-
-
-def _single(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
 
 
 def _named(error: Exception, tool: str) -> Exception:

@@ -10,13 +10,14 @@ from typing import Generic
 import trio
 
 from bargein.routes import BargeinError
+from bargein.routes.error_containment import first_error
 
 from ..fakes import Fault, FaultKind
 from ._check_options import Terms
 from ._check_report import BreachError, CheckReport, CheckResult, ProviderCheckError
 from ._provider_trials import ProviderTrials
 from ._provider_use import Make, P, ProviderUse, R
-from ._trial import Trial, innermost, run_trial, shown, spread
+from ._trial import Trial, run_trial, shown, spread
 
 WARM_UP = 120
 """Uses before memory is measured, to fill caches."""
@@ -276,7 +277,7 @@ class ProviderChecks(Generic[P, R]):
             try:
                 await self._trials.bounded(act(provider, PATIENCE_S), f"to leave ({fault})")
             except Exception as error:  # noqa: BLE001 (judged below)
-                self._trials.judge(innermost(error), fault)
+                self._trials.judge(first_error(error), fault)
             peak = tracemalloc.get_traced_memory()[1] - before
 
         tracemalloc.start()
@@ -296,7 +297,7 @@ def _result(name: str, check: Check) -> CheckResult:
     except BreachError as breach:
         return CheckResult(name, "failed", str(breach))
     except Exception as error:  # noqa: BLE001 (a provider raises what it likes)
-        came = innermost(error)
+        came = first_error(error)
         if isinstance(came, BreachError):
             return CheckResult(name, "failed", str(came))
         return CheckResult(name, "failed", f"expected: no error\ncame: {came!r}")

@@ -12,12 +12,13 @@ from typing import Generic, Literal, TypeVar
 import trio
 
 from bargein.routes import BargeinError
+from bargein.routes.error_containment import first_error
 
 from ..fakes import Fault
 from ._check_options import Terms
 from ._check_report import BreachError
 from ._provider_use import Make, P, ProviderUse, R
-from ._trial import LEAVE_S, Trial, innermost, run_trial, shown
+from ._trial import LEAVE_S, Trial, run_trial, shown
 
 T = TypeVar("T")
 
@@ -97,7 +98,7 @@ class ProviderTrials(Generic[P, R]):
                 raise
             except Exception as error:  # noqa: BLE001 (judged below)
                 outcome = error
-                self.judge(innermost(error), fault)
+                self.judge(first_error(error), fault)
             if fault.times is not None:
                 await trio.sleep(AGAIN_S)
                 await self.same(provider, f"after {fault}")
@@ -154,7 +155,7 @@ class ProviderTrials(Generic[P, R]):
             try:
                 return await awaitable
             except BaseExceptionGroup as group:
-                error = innermost(group)
+                error = first_error(group)
                 if isinstance(error, trio.Cancelled):
                     raise
                 raise error from group
@@ -169,7 +170,7 @@ class ProviderTrials(Generic[P, R]):
                 result = await act()
             except Exception as error:
                 wanted = f"a use that is cancelled at step {step} raises nothing else"
-                raise BreachError(wanted, repr(innermost(error))) from error
+                raise BreachError(wanted, repr(first_error(error))) from error
             finally:
                 trial.unwatch()
         took_s = trio.current_time() - trial.cancelled_at_s

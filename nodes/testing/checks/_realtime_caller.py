@@ -23,10 +23,10 @@ from bargein.nodes.realtime import RealtimeModel
 from bargein.nodes.realtime._caller_audio import CallerAudio
 from bargein.nodes.realtime._realtime_connection import RealtimeLine, SessionSettings
 from bargein.nodes.speech import EarFact, TurnOver
+from bargein.routes.error_containment import first_error
 
 from ._check_ear import BYTES_PER_S, PIECE_BYTES, HeardTurn
 from ._check_report import BreachError
-from ._trial import innermost
 
 PROMPT = "You sell coffee. Be brief."
 
@@ -84,7 +84,7 @@ class RealtimeCaller:
                     while True:
                         self._follow(await self._audio.receive())
             except Exception as error:  # noqa: BLE001  # raised in _wait()
-                self._error, self._audio = innermost(error), None
+                self._error, self._audio = first_error(error), None
                 self._has_changed()
             while self._error is not None:
                 await self._change()

@@ -15,6 +15,8 @@ import structlog.testing
 import trio
 import trio.testing
 
+from bargein.routes.error_containment import first_error
+
 from ._check_report import BreachError
 
 T = TypeVar("T")
@@ -131,18 +133,11 @@ def run_trial(main: Callable[[Trial], Awaitable[T]], *, virtual: bool) -> T:
         try:
             result = trio.run(whole, clock=clock, instruments=[trial])
         except BaseExceptionGroup as group:
-            raise innermost(group) from group
+            raise first_error(group) from group
     left = open_files() - files
     if left > 0:
         raise BreachError("no open file or socket once it is closed", f"{left} more than before")
     return result
-
-
-def innermost(error: BaseException) -> BaseException:
-    """Return the first error inside nested exception groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def open_files() -> int:
