@@ -4,8 +4,8 @@ from ._backchannel import BackchannelDetector as BackchannelDetector
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
 from ._ear import Ear as Ear
-from ._ear import SilenceOnly as SilenceOnly
 from ._echo_detector import EchoDetector as EchoDetector
+from ._end_of_turn_model import SilenceOnly as SilenceOnly
 from ._end_of_turn_model import SmartTurn as SmartTurn
 from ._errors import SpeechEngineError as SpeechEngineError
 from ._errors import SpeechError as SpeechError

@@ -8,6 +8,7 @@ loud from the first moment of the call on, and evenly so, shows that sooner.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 from collections import deque
 
@@ -86,6 +87,10 @@ class BackgroundLevel:
         if len(self._recent) > self._most:
             del self._ordered[bisect_left(self._ordered, self._recent.popleft())]
 
+    def quietest(self) -> float:
+        """Return the peak of the quietest moments of the last seconds; infinite before any."""
+        return self._ordered[int(QUIET * len(self._ordered))] if self._ordered else math.inf
+
     def covers(self, peak: int, loud: float | None, silent_s: float) -> bool:
         """Whether a sound is no louder than the background.
 
@@ -98,7 +103,7 @@ class BackgroundLevel:
             return False
         if len(self._ordered) < self._least and not self._is_even():
             return False
-        quietest = self._ordered[int(QUIET * len(self._ordered))]
+        quietest = self.quietest()
         if loud is None:
             return peak < quietest * _ratio(self._above_db)
         is_beside = quietest >= loud * _ratio(-BESIDE_DB)

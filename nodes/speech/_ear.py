@@ -13,7 +13,8 @@ Rules:
    audio, but only after its words were published, so a slow recogniser loses no word.
 5. Three kinds of sound are not the caller's voice: the agent's echo, a voice much weaker than the
    caller's last turns (`CallerLevel`), and a sound no louder than constant babble
-   (`BackgroundLevel`).
+   (`BackgroundLevel`).  In a turn, a sound as loud as the caller is voice, even if the detector
+   takes it for none (`MissedWords`).
 6. Each start is followed by exactly one stop, and by words or the reason why there are none, even
    if the microphone falls silent in mid-word or the recogniser fails or hangs.
 
@@ -49,7 +50,7 @@ from bargein.routes.error_containment import CONTAINED, as_error
 
 from ._background_level import BackgroundLevel
 from ._classifier_schedule import Looks
-from ._distant_voices import CallerLevel, FaintestVoice
+from ._distant_voices import MISSED_LEAST_WINDOWS, CallerLevel, FaintestVoice, MissedWords
 from ._early_recognition import Recording, words_of
 from ._listening_settings import ListeningSettings
 from ._noise_filter import Filtered
@@ -180,6 +181,7 @@ class Ear:
         self._background = BackgroundLevel(
             settings.above_background_db, self._window_s, self._quietest
         )
+        self._missed: MissedWords | None = None  # while the caller has the turn
         self._syllable: deque[int] = deque(maxlen=self._windows(CLOSURE_S))
         self._waiting = bytearray()
         self._peaks: deque[int] = deque(maxlen=self._windows(FLOOR_OVER_S))
@@ -200,7 +202,7 @@ class Ear:
         bridge.on(UserAudio, source="caller").map(self.hear)
         looks = bridge.on(SpeechLasts, overlap="restart")
         looks.interrupt_on([SpeechPaused, SpeechResumed]).map(self._hear_early)
-        bridge.on(UserStartedSpeaking).map(self._stop_looking)
+        bridge.on(UserStartedSpeaking).map(self._note_turn)
         bridge.on(SpeechPaused, overlap="restart").interrupt_on(SpeechResumed).map(self._understand)
         bridge.on(SpeechBegan, overlap="restart").map(self._guard)
         bridge.on(VoiceSettled).map(self._settle)
@@ -270,6 +272,9 @@ class Ear:
         if self._is_background(peak, loudest, echo) or faint or weak:
             probability = 0.0
         speechlike = probability >= self._settings.speech_above
+        if self._missed is not None and echo < ECHO_ABOVE:
+            loud = self._level.loud(MISSED_LEAST_WINDOWS)
+            speechlike = self._missed.hear(peak, speechlike, loud, self._background.quietest())
         is_new = not self._on and echo < ECHO_ABOVE
         soft = is_new and probability >= PERHAPS_ABOVE
         sudden = is_new and self._is_sudden(peak)
@@ -340,8 +345,8 @@ class Ear:
         if self._over_agent and heard.is_due(voiced=self._voiced):
             self._publish(SpeechLasts(heard.all_parts()))
 
-    def _stop_looking(self, _: Message) -> None:
-        self._over_agent = False
+    def _note_turn(self, _: Message) -> None:
+        self._missed, self._over_agent = MissedWords(self._window_s), False
 
     def _hear_silence(self) -> None:
         if not self._on:
@@ -379,6 +384,7 @@ class Ear:
 
     def _settle(self, _: Message) -> None:
         """Drop the audio so far; the rest of a continuing sound belongs to the next words."""
+        self._missed = None
         self._level.settled()
         self._settles = self._owes_words
         if not self._settles:
@@ -481,16 +487,3 @@ class Ear:
 def _peak(window: bytes) -> int:
     samples = array("h", window)
     return max(max(samples), -min(samples))
-
-
-class SilenceOnly:
-    """An ``EndOfTurn`` that treats every pause as the end of the turn."""
-
-    async def probability(self, pcm: bytes) -> float:
-        """Return 1.
-
-        Args:
-            pcm: Ignored.
-        """
-        await trio.lowlevel.checkpoint()
-        return 1.0

@@ -89,3 +89,16 @@ class SmartTurn:
             str(self._path or path_of("smart-turn")), options, providers=["CPUExecutionProvider"]
         )
         return session
+
+
+class SilenceOnly:
+    """An ``EndOfTurn`` that treats every pause as the end of the turn."""
+
+    async def probability(self, pcm: bytes) -> float:
+        """Return 1.
+
+        Args:
+            pcm: Ignored.
+        """
+        await trio.lowlevel.checkpoint()
+        return 1.0
