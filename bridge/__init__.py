@@ -33,10 +33,10 @@ from .answers._answer_handle import AnswerHandle as AnswerHandle
 from .control._call_feed import Snapshot as Snapshot
 from .control._handle import Handle as Handle
 from .control._tool_permissions import Question as Question
-from .control._usage_caps import CapReachedError as CapReachedError
 from .control._usage_caps import Caps as Caps
-from .control._usage_caps import Meter as Meter
-from .control._usage_caps import current_meter as current_meter
+from .control._usage_meter import CapReachedError as CapReachedError
+from .control._usage_meter import Meter as Meter
+from .control._usage_meter import current_meter as current_meter
 from .control._verb_receipt import Receipt as Receipt
 from .history._history import AgentEntry as AgentEntry
 from .history._history import History as History

@@ -51,16 +51,6 @@ class Bridge(ChainStart):
             "which gives the node its place in that call, or call.converse(node)"
         )
 
-    @classmethod
-    def _of(cls, call: Call, node: object, name: str, *, is_agent: bool) -> Bridge:
-        """Create the bridge of a node; only the call uses it."""
-        self = object.__new__(cls)
-        self.call = call
-        self.node = node
-        self.name = name
-        self.is_agent = is_agent
-        return self
-
     def _new_chain(self, event: object, **options: Any) -> Route[Any]:
         return self.call.router.on(event, name=self.name, **options)
 
@@ -275,3 +265,13 @@ class Bridge(ChainStart):
 
     def __repr__(self) -> str:
         return f"<Bridge {self.name!r} of call {self.call.call_id!r}>"
+
+
+def new_bridge(call: Call, node: object, name: str, *, is_agent: bool) -> Bridge:
+    """Create the bridge of a node; only ``call.bridge()`` does."""
+    bridge = object.__new__(Bridge)
+    bridge.call = call
+    bridge.node = node
+    bridge.name = name
+    bridge.is_agent = is_agent
+    return bridge

@@ -11,7 +11,7 @@ import trio
 from bargein.routes import Interruption, Message, Route, RouteDefinitionError, Router, Run
 
 from ._agent_status import AgentStatus
-from ._bridge import Bridge
+from ._bridge import Bridge, new_bridge
 from ._bridge_name import free_name
 from ._call_context import CallContext
 from ._call_request import CallRequest
@@ -180,7 +180,7 @@ class Call:
             ValueError: The name is empty or taken.
         """
         name = free_name(node, name, self._bridges)
-        bridge = self._bridges[name] = Bridge._of(self, node, name, is_agent=is_agent)
+        bridge = self._bridges[name] = new_bridge(self, node, name, is_agent=is_agent)
         if is_agent:
             self._context.floor.add(name)
         attached = getattr(node, "attached", None)

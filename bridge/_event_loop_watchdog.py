@@ -146,7 +146,8 @@ class _Watchdog:
             self._log_block(blocked_s, task)
 
     def _log_block(self, blocked_s: float, task: trio.lowlevel.Task | None) -> None:
-        frame = sys._current_frames().get(self._loop_thread)
+        frames = sys._current_frames()  # noqa: SLF001 - public: Python documents it
+        frame = frames.get(self._loop_thread)
         if frame is None or self._turns.since_s != self._turn_s or _is_debugged(frame):
             return
         stack = list(traceback.walk_stack(frame))  # the innermost frame comes first

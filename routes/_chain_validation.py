@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from ._errors import RouteDefinitionError
-from ._events import _registered, alias_of, classes_matching
+from ._events import alias_of, classes_matching, registered_classes
 from ._message import Message
 from ._signatures import fit, needs_plain_function
 from .type_annotations import own_annotations
@@ -62,7 +62,7 @@ def checked(spec: object, where_from: str) -> Spec:
 
 def _checked_alias(pattern: str, where_from: str) -> str:
     if next(classes_matching(pattern), None) is None:
-        known = sorted(alias_of(cls) for cls in _registered)
+        known = sorted(alias_of(cls) for cls in registered_classes)
         close = difflib.get_close_matches(pattern, known, n=3)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {known}"
         raise RouteDefinitionError(f"{where_from}: no event has the alias {pattern!r}; {hint}")

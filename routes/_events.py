@@ -28,7 +28,7 @@ _set_fields_set, _set_extra, _set_private = (
 )
 
 _by_alias: WeakValueDictionary[str, type] = WeakValueDictionary()
-_registered: WeakSet[type] = WeakSet()
+registered_classes: WeakSet[type] = WeakSet()
 _aliases: dict[type, str] = {}
 
 
@@ -77,7 +77,7 @@ def register(cls: type[E]) -> type[E]:
             f"give {cls.__qualname__} a `type` of its own"
         )
     _by_alias[alias] = cls
-    _registered.add(cls)
+    registered_classes.add(cls)
     return cls
 
 
@@ -141,6 +141,6 @@ def class_of(alias: str) -> type | None:
 
 def classes_matching(pattern: str) -> Iterator[type]:
     """Yield the registered classes whose alias matches a shell-style pattern (``"user.*"``)."""
-    for cls in list(_registered):
+    for cls in list(registered_classes):
         if fnmatchcase(alias_of(cls), pattern):
             yield cls

@@ -13,7 +13,7 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     accept active address and annotation anthropic argument as assemblyai attempt audio base
-    batched binding body bpe cancellation canvas captured cartesia chinese click closeup color
+    batched binding body bpe cancellation canvas captured cartesia chinese click clock closeup color
     connect connection content core deadline decision decorator deepgram default demo detector
     download duplicate editor elevenlabs english error espeak eval everywhere execution failure
     field file french function generator german guard hearing hello http ignored input japanese json

@@ -152,3 +152,24 @@ def test_engines_find_on_their_bridge_what_they_need():
 def test_nobody_writes_the_fields_of_another():
     """No code assigns to a field of an object whose class stands in another file."""
     assert list(written()) == []
+
+
+def test_nobody_imports_a_private_name_of_another_file():
+    """What one file needs of another has no underscore; of objects, ruff's SLF001 says the same."""
+    found = [
+        f"{path.relative_to(root)}: {ast.unparse(node)}"
+        for root in (Path(package.__file__ or "").parent for package in (bridge, nodes, routes))
+        for path in sorted(root.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.level or node.module.startswith("bargein"))
+        for alias in node.names
+        if alias.name.startswith("_") and not _is_module(root, path, node, alias.name)
+    ]
+    assert found == []
+
+
+def _is_module(root: Path, path: Path, node: ast.ImportFrom, name: str) -> bool:
+    """Whether an import is that of a whole module, whose names are what counts."""
+    parts = (node.module or "").removeprefix("bargein.").split(".") if node.module else []
+    folder = path.parents[node.level - 1] if node.level else root.parent
+    return folder.joinpath(*parts, f"{name}.py").is_file()

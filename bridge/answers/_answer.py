@@ -21,7 +21,7 @@ from ..history._entries import InterruptionRecord, directive_of
 
 if TYPE_CHECKING:
     from ..playout._utterance import Utterance
-    from ._answer_handle import AnswerHandle
+    from ._answer_handle import OwnedAnswerHandle
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +73,7 @@ class Turn:
     """The text that it generated in the background."""
     is_told: bool = False
     """Whether its end was published."""
-    handle: AnswerHandle | None = None
+    handle: OwnedAnswerHandle | None = None
     """Its handle, created on first request."""
     caps: Callable[[], dict[str, tuple[float, float]]] = dict
     """Returns how much of each cap is used, and how much is allowed."""
@@ -117,14 +117,14 @@ class Turn:
         """Record that its next cut is a failure."""
         self.is_given_up = True
 
-    def say_for(self, handle: AnswerHandle, *, is_notice: bool) -> None:
+    def say_for(self, handle: OwnedAnswerHandle, *, is_notice: bool) -> None:
         """Make it the turn of a fixed text."""
         self.is_said = True
         self.is_notice = is_notice
         self.handle = handle
-        handle._set_turn(self)
+        handle.start(self)
 
-    def hand_out(self, handle: AnswerHandle) -> AnswerHandle:
+    def hand_out(self, handle: OwnedAnswerHandle) -> OwnedAnswerHandle:
         """Return its handle; the first one given is kept."""
         if self.handle is None:
             self.handle = handle
@@ -279,7 +279,7 @@ class FixedText:
     """Requests a fixed text; ``call.say()`` publishes it."""
 
     response: AgentResponse
-    handle: AnswerHandle
+    handle: OwnedAnswerHandle
     is_notice: bool
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ._answer import Turn
 
 
-@final
 class AnswerHandle:
     """One answer of an agent: a text of ``call.say()``, or an answer that a node generates.
 
@@ -92,11 +91,6 @@ class AnswerHandle:
         assert self._outcome is not None  # _end() sets both
         return self._outcome
 
-    # Only the call uses these:
-
-    def _set_turn(self, turn: Turn) -> None:
-        self._turn = turn
-
     def _end(self, outcome: Outcome) -> None:
         self._outcome = outcome
         self._over.set()
@@ -104,3 +98,18 @@ class AnswerHandle:
     def __repr__(self) -> str:
         turn = "no turn yet" if self._turn is None else f"turn {self._turn.number}"
         return f"<AnswerHandle of {turn}, {self._outcome or 'under way'}>"
+
+
+@final
+class OwnedAnswerHandle(AnswerHandle):
+    """The handle as the call has it, which alone says which turn the answer is and how it ends."""
+
+    __slots__ = ()
+
+    def start(self, turn: Turn) -> None:
+        """Set the turn of an answer that waited for one."""
+        self._turn = turn
+
+    def end(self, outcome: Outcome) -> None:
+        """End the answer."""
+        self._end(outcome)

@@ -33,7 +33,7 @@ from ..playout._tts_audio import Voiced
 from ..playout._utterance import Utterance
 from ._answer import FixedText, Turn, Turns, end_of, lineage, verb_of
 from ._answer_audio import AnswerAudio
-from ._answer_handle import AnswerHandle
+from ._answer_handle import OwnedAnswerHandle
 from ._answer_text import Texts
 from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
@@ -246,20 +246,20 @@ class Speaking(AnswerAudio):
                 self._silent = trio.Event()
             await self._silent.wait()
 
-    def say(self, response: AgentResponse, *, is_notice: bool = False) -> AnswerHandle:
+    def say(self, response: AgentResponse, *, is_notice: bool = False) -> OwnedAnswerHandle:
         """Queue a fixed text in this step, and return its handle; a notice goes first."""
-        handle = AnswerHandle(self._interrupt)
+        handle = OwnedAnswerHandle(self._interrupt)
         if self._closed_as is not None:
-            handle._end(self._closed_as)
+            handle.end(self._closed_as)
             return handle
         turn = self._turns.of(current_run())
         if turn is not None and turn.outcome is None and not is_notice:
             self._texts.complete(turn)  # an answer's say() comes after its text so far
         return self._fixed_texts.say(response, handle, is_notice=is_notice)
 
-    def handle_of(self, turn: Turn) -> AnswerHandle:
+    def handle_of(self, turn: Turn) -> OwnedAnswerHandle:
         """Return the handle of an unfinished turn; always the same one."""
-        return turn.handle or turn.hand_out(AnswerHandle(self._interrupt, turn))
+        return turn.handle or turn.hand_out(OwnedAnswerHandle(self._interrupt, turn))
 
     def cut(self, turn: Turn, reason: str) -> None:
         """Cut one turn in this step, regardless of any condition."""
@@ -457,7 +457,7 @@ class Speaking(AnswerAudio):
         outcome = self._outcome_of(turn)
         self._memory.remember_if_begun(turn)  # written before it is published
         if turn.handle is not None:
-            turn.handle._end(outcome)
+            turn.handle.end(outcome)
         self._router.publish_detached(end_of(turn, outcome), turn.agent)
         self._delivery.ended(turn)
 

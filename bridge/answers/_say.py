@@ -8,7 +8,7 @@ from bargein.routes import Message, Outcome
 
 from ..events import AgentResponse, EmergencyStop, UserStartedSpeaking
 from ._answer import FixedText
-from ._answer_handle import AnswerHandle
+from ._answer_handle import OwnedAnswerHandle
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
@@ -22,12 +22,12 @@ class FixedTexts:
     def __init__(self, context: CallContext) -> None:
         self._context = context
         self._router = context.router
-        self._unbegun: list[AnswerHandle] = []
+        self._unbegun: list[OwnedAnswerHandle] = []
         self._has_chain = False
 
     def say(
-        self, response: AgentResponse, handle: AnswerHandle, *, is_notice: bool
-    ) -> AnswerHandle:
+        self, response: AgentResponse, handle: OwnedAnswerHandle, *, is_notice: bool
+    ) -> OwnedAnswerHandle:
         """Queue a text in this step, and return its handle."""
         if not self._has_chain:
             self._write_chain()
@@ -45,7 +45,7 @@ class FixedTexts:
         if self._context.is_paused:
             self._router.pause_all("call")
 
-    def begun(self, handle: AnswerHandle) -> None:
+    def begun(self, handle: OwnedAnswerHandle) -> None:
         """Record that a text has started its turn."""
         if handle in self._unbegun:
             self._unbegun.remove(handle)
@@ -55,7 +55,7 @@ class FixedTexts:
         waiting, self._unbegun = self._unbegun, []
         for handle in waiting:
             if handle.outcome is None:
-                handle._end(outcome)
+                handle.end(outcome)
 
 
 def _as_response(message: Message) -> AgentResponse | None:

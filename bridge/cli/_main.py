@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_own(arguments: Sequence[str], plugins: dict[str, PluginCommand]) -> int:
-    parser = _parser(plugins)
+    parser = argument_parser(plugins)
     if not arguments:
         parser.print_help()
         return 2
@@ -69,7 +69,7 @@ def _run_own(arguments: Sequence[str], plugins: dict[str, PluginCommand]) -> int
     return command(options)
 
 
-def _parser(plugins: dict[str, PluginCommand]) -> argparse.ArgumentParser:
+def argument_parser(plugins: dict[str, PluginCommand]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bargein",
         description="Voice agents you can interrupt.",

@@ -1,12 +1,14 @@
 """Control over the work of a call: verbs, states, receipts, and the running tools."""
 
 from .._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
+from ._active_clock import ActiveClock
 from ._answer_as_job import BackgroundTurn
 from ._choice_phrases import AnswerPhrases
 from ._questions import Answer
 from ._running_tools import StillRunning, Work, WorkRoom
 from ._steps import Step, StepList, StepState, StepView
-from ._usage_caps import ActiveClock, CapReachedError, Caps, Meter, current_meter
+from ._usage_caps import Caps
+from ._usage_meter import CapReachedError, Meter, current_meter
 
 __all__ = [
     "ActiveClock",

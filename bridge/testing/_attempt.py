@@ -16,10 +16,11 @@ from bargein.routes import start_timer_task
 
 from .._app import Answer, App
 from ..history._history import AgentEntry
-from ._caller import Caller, _Line, new_line, open_call_over
+from ._caller import Caller, open_call_over
 from ._errors import AgentErrors, ExpectErrors
 from ._interruption_points import Recorder
 from ._invariants import LAWS, Trial, agent_entries
+from ._recording_transport import RecordingTransport, new_transport
 from ._tracebacks import repeatable, where_raised, where_waits
 
 Scenario = Callable[[Caller], Awaitable[object]]
@@ -52,7 +53,7 @@ class Attempt:
     may_end: bool = True
     usual_errors: frozenset[str] | None = None
     """The errors logged without an interrupt; ``None`` in the run that finds them."""
-    prepare: Callable[[_Line], None] = lambda line: None
+    prepare: Callable[[RecordingTransport], None] = lambda transport: None
     """Called with the transport before the call is opened."""
     breaches: list[str] = field(default_factory=list)
     cause: Exception | None = None
@@ -90,9 +91,9 @@ class Attempt:
         plan = self.plan
         # Errors caused only by an interrupt are reported by a law, with their point.
         expected = plan.expect_errors if self.usual_errors is None else True
-        line = new_line(audio=plan.audio, holds=plan.holds, expect_errors=expected)
-        self.prepare(line)
-        async with open_call_over(line, plan.answer, plan.chars_per_s) as caller:
+        transport = new_transport(audio=plan.audio, holds=plan.holds, expect_errors=expected)
+        self.prepare(transport)
+        async with open_call_over(transport, plan.answer, plan.chars_per_s) as caller:
             self._caller = caller
             with trio.CancelScope() as everything:
                 recorder.bound(everything)

@@ -24,7 +24,8 @@ from ..events import (
     UserTranscriptionReceived,
 )
 from ..playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
-from ._errors import AgentErrors, ExpectErrors
+from ._errors import ExpectErrors
+from ._recording_transport import RecordingTransport, new_transport
 from ._seed import seeded
 
 E = TypeVar("E")
@@ -32,6 +33,10 @@ E = TypeVar("E")
 CHARS_PER_S = 15.0
 """The speaking rate of both sides, in characters a second: 150 words a minute at 6 characters a
 word, the usual rate of English narration."""
+
+
+OWN_SPEECH_HZ = 24_000
+"""The rate of the audio of an app's own voice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,61 +48,6 @@ class Received:
     """Seconds since the call began."""
     source: str
     """Who published it."""
-
-
-class _Line:
-    """A transport that records everything, and plays audio exactly on time.
-
-    Whatever breaks a promise of the call is recorded in ``broken`` when it arrives.
-    """
-
-    def __init__(self, errors: AgentErrors, *, audio: bool) -> None:
-        self.errors = errors
-        self.audio = audio
-        self.sample_rate_hz = SAMPLE_RATE_HZ
-        self.messages: list[Message] = []
-        self.played: list[tuple[float, int, float]] = []
-        self.cleared: list[tuple[float, int]] = []
-        self.held: list[tuple[float, bool]] = []
-        self.broken: list[str] = []
-        self.transferred: list[str] = []
-        self.pressed: list[Button] = []
-
-    def attached(self, call: Call) -> None:
-        call.on_error.append(self.errors.add)
-
-    def send(self, message: Message) -> None:
-        if message.is_stale:
-            self.broken.append(f"{message.alias!r} of a run that was cut reached the caller")
-        self.messages.append(message)
-
-    def play(self, utterance: int, pcm: bytes) -> None:
-        if any(utterance <= fence for _, fence in self.cleared):
-            self.broken.append(f"audio of utterance {utterance} was played after it was cut")
-        ms = len(pcm) / 2 / self.sample_rate_hz * 1000
-        self.played.append((trio.current_time(), utterance, ms))
-
-    def clear(self, utterance: int, reason: str) -> None:
-        self.cleared.append((trio.current_time(), utterance))
-
-
-class _HoldingLine(_Line):
-    """A line whose player can stand still."""
-
-    def hold(self, on: bool) -> None:
-        self.held.append((trio.current_time(), on))
-
-
-class _TelephoneLine(_Line):
-    """A line that transfers the caller and presses keys; its player cannot stand still."""
-
-    async def transfer(self, target_phone_number: str) -> None:
-        await trio.lowlevel.checkpoint()
-        self.transferred.append(target_phone_number)
-
-    async def send_dtmf(self, button: Button) -> None:
-        await trio.lowlevel.checkpoint()
-        self.pressed.append(button)
 
 
 class Caller:
@@ -112,10 +62,10 @@ class Caller:
             decides it.
     """
 
-    def __init__(self, call: Call, line: _Line, chars_per_s: float) -> None:
+    def __init__(self, call: Call, transport: RecordingTransport, chars_per_s: float) -> None:
         self.call = call
         self.said: list[str] = []
-        self._line = line
+        self._transport = transport
         self._chars_per_s = chars_per_s
         self.seed: int | None = None
         self._began_s = trio.current_time()
@@ -127,15 +77,21 @@ class Caller:
         return trio.current_time() - self._began_s
 
     @property
+    def broken(self) -> tuple[str, ...]:
+        """The promises about cuts that the call has broken, as sentences: nothing of a cut answer
+        may reach the caller.  The end of ``open_call()`` raises them."""
+        return tuple(self._transport.broken)
+
+    @property
     def transferred(self) -> tuple[str, ...]:
         """The numbers that the caller was transferred to, in order; see
         ``open_call(telephone=True)``."""
-        return tuple(self._line.transferred)
+        return tuple(self._transport.transferred)
 
     @property
     def pressed(self) -> tuple[Button, ...]:
         """The keys that the agent has pressed, in order; see ``open_call(telephone=True)``."""
-        return tuple(self._line.pressed)
+        return tuple(self._transport.pressed)
 
     @property
     def played(self) -> list[tuple[float, int, float]]:
@@ -144,7 +100,7 @@ class Caller:
         Each piece is its time in seconds since the call began, the number of its utterance, and its
         length in milliseconds.
         """
-        return [(at_s - self._began_s, number, ms) for at_s, number, ms in self._line.played]
+        return [(at_s - self._began_s, number, ms) for at_s, number, ms in self._transport.played]
 
     @property
     def cleared(self) -> list[tuple[float, int]]:
@@ -152,7 +108,7 @@ class Caller:
 
         Times are in seconds since the call began.
         """
-        return [(at_s - self._began_s, number) for at_s, number in self._line.cleared]
+        return [(at_s - self._began_s, number) for at_s, number in self._transport.cleared]
 
     @property
     def held(self) -> list[tuple[float, bool]]:
@@ -160,13 +116,13 @@ class Caller:
 
         Times are in seconds since the call began; empty with ``open_call(holds=False)``.
         """
-        return [(at_s - self._began_s, on) for at_s, on in self._line.held]
+        return [(at_s - self._began_s, on) for at_s, on in self._transport.held]
 
     @property
     def received(self) -> list[Received]:
         """Every event that has reached the caller's side, in order; stale events never do."""
         self.call.router.catch_up()
-        new = self._line.messages[len(self._received) :]
+        new = self._transport.messages[len(self._received) :]
         self._received += [Received(m.event, m.at_s - self._began_s, m.source) for m in new]
         return self._received.copy()
 
@@ -198,7 +154,7 @@ class Caller:
         They come from ``answer``, stages, conditions, handlers, tools, sinks and listeners, and
         include those that the test allows.
         """
-        return tuple(self._line.errors.caught)
+        return tuple(self._transport.errors.caught)
 
     def publish(self, event: E) -> Message[E]:
         """Publish an event as the caller's side, now.
@@ -368,47 +324,43 @@ async def open_call(
     """
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
-    line = new_line(audio=audio, holds=holds, telephone=telephone, expect_errors=expect_errors)
+    transport = new_transport(
+        audio=audio,
+        holds=holds,
+        telephone=telephone,
+        expect_errors=expect_errors,
+        sample_rate_hz=OWN_SPEECH_HZ if own_speech else SAMPLE_RATE_HZ,
+    )
     async with (
         seeded(seed) as drawn,
-        open_call_over(line, answer, chars_per_s, conversation, own_speech=own_speech) as it,
+        open_call_over(transport, answer, chars_per_s, conversation, own_speech=own_speech) as it,
     ):
         it.seed = drawn
         yield it
-    if line.broken:
-        raise AssertionError("\n".join(line.broken))
-
-
-def new_line(
-    *, audio: bool, holds: bool, telephone: bool = False, expect_errors: ExpectErrors
-) -> _Line:
-    """Return a transport whose player can stand still, or cannot."""
-    kind = _TelephoneLine if telephone else _HoldingLine if holds else _Line
-    return kind(AgentErrors(expect_errors), audio=audio)
+    if transport.broken:
+        raise AssertionError("\n".join(transport.broken))
 
 
 @asynccontextmanager
 async def open_call_over(
-    line: _Line,
+    transport: RecordingTransport,
     answer: Answer | App,
     chars_per_s: float,
     conversation: str | None = None,
     *,
     own_speech: bool = False,
 ) -> AsyncIterator[Caller]:
-    """Open a call like ``open_call()``, over a given line."""
+    """Open a call like ``open_call()``, over a given transport."""
     app = copy(answer) if isinstance(answer, App) else App(answer)
-    if own_speech:
-        line.sample_rate_hz = 24_000
-    else:
-        app.speech = SimulatedVoice(chars_per_s) if line.audio else None
+    if not own_speech:
+        app.speech = SimulatedVoice(chars_per_s) if transport.audio else None
     failure: BaseException | None = None
     try:
         async with app.open_call(
-            line, caller="test", call_id="test", conversation=conversation
+            transport, caller="test", call_id="test", conversation=conversation
         ) as call:
-            yield Caller(call, line, chars_per_s)
+            yield Caller(call, transport, chars_per_s)
     except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
         # Raise a test's own error as it is, not wrapped by the call's nurseries.
         failure = only_error(error)
-    line.errors.settle(failure)
+    transport.errors.settle(failure)

@@ -105,7 +105,7 @@ def cut_once(trial: Trial) -> Iterator[str]:
 
 def cut_is_cut(trial: Trial) -> Iterator[str]:
     """Nothing of a cut run reaches the caller."""
-    yield from trial.caller._line.broken
+    yield from trial.caller.broken
 
 
 def tools_have_results(trial: Trial) -> Iterator[str]:

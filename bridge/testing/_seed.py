@@ -53,7 +53,7 @@ async def seeded(seed: int | None) -> AsyncIterator[int | None]:
         yield None
         return
     if seed is None:
-        seed = _scheduler._r.getrandbits(32)
+        seed = _scheduler._r.getrandbits(32)  # noqa: SLF001 - trio has no public name for it
     used.append(seed)
     _open += 1
     try:

@@ -49,7 +49,7 @@ def repeatable(seed: int) -> Iterator[None]:
     makes the shuffling repeatable.  Python's ``random`` is seeded too.  Afterwards everything is
     restored.
     """
-    shuffling = _scheduler._r
+    shuffling = _scheduler._r  # noqa: SLF001 - trio has no public name for it
     states = shuffling.getstate(), random.getstate()
     before = getattr(_scheduler, _SWITCH)
     setattr(_scheduler, _SWITCH, True)

@@ -12,7 +12,7 @@ from bargein.routes import BargeinError
 
 from .._app import Answer, App
 from ._attempt import Attempt, Plan, Scenario
-from ._caller import CHARS_PER_S, Caller, _Line
+from ._caller import CHARS_PER_S, Caller
 from ._errors import AgentErrors, ExpectErrors
 from ._interrupt_everywhere import (
     SURVEY_S,
@@ -25,6 +25,7 @@ from ._interrupt_everywhere import (
 )
 from ._interruption_points import Point, Recorder, choose
 from ._invariants import errors
+from ._recording_transport import RecordingTransport
 from ._report import Report, Tried
 
 METHODS = ("send", "play", "clear", "hold")
@@ -72,17 +73,17 @@ class TransportCall(Point):
 
 
 class _Faults:
-    """Counts the calls of a line, and makes one of them raise."""
+    """Counts the calls of a transport, and makes one of them raise."""
 
     def __init__(self, fails_at: int | None = None) -> None:
         self.calls: list[TransportCall] = []
         self._fails_at = fails_at
 
-    def install_in(self, line: _Line) -> None:
+    def install_in(self, transport: RecordingTransport) -> None:
         for name in METHODS:
-            method = getattr(line, name, None)
+            method = getattr(transport, name, None)
             if method is not None:
-                setattr(line, name, self._counted(name, method))
+                setattr(transport, name, self._counted(name, method))
 
     def _counted(self, name: str, method: Callable[..., None]) -> Callable[..., None]:
         def counted(*args: object) -> None:

@@ -102,9 +102,9 @@ def reference() -> str:
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command that is documented option by option."""
     with patch.dict(os.environ, clear=True):  # a token in the environment is no default
-        parser = command_line._parser({})
+        parser = command_line.argument_parser({})
     [commands] = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    own = {"models": models._parser(), "eval": evaluation._parser()}
+    own = {"models": models.argument_parser(), "eval": evaluation.argument_parser()}
     return {**commands.choices, **own}
 
 

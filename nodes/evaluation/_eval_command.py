@@ -46,7 +46,7 @@ def command(argv: Sequence[str]) -> int:
         The exit code: 0 if everything was measured, 1 if an engine is missing, 2 if the recordings
         cannot be used.
     """
-    arguments = _parser().parse_args(argv)
+    arguments = argument_parser().parse_args(argv)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     try:
         folder = Folder(arguments.folder, arguments.most, arguments.seed)
@@ -62,7 +62,7 @@ def command(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bargein eval",
         description="Plays recordings of people into calls in virtual time, with the shipped ears "

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import structlog
@@ -102,7 +103,8 @@ class FallbackModel(Several[ChatModel]):
                 log.warning("model_switched", to=left[0].circuit.name, in_mid_answer=has_begun)
                 if has_begun:
                     name = provider.circuit.name
-                    raise AnswerBrokenOffError(_Rest(self, left), model=name) from error
+                    rest = _Rest(partial(self._answer, left))
+                    raise AnswerBrokenOffError(rest, model=name) from error
 
     async def _answer_of(
         self, provider: Provider[ChatModel], messages: Chat, tools: Chat
@@ -156,13 +158,12 @@ class FallbackModel(Several[ChatModel]):
 class _Rest:
     """The remaining models after one has failed in mid-answer."""
 
-    def __init__(self, models: FallbackModel, left: Sequence[Provider[ChatModel]]) -> None:
-        self._models = models
-        self._left = left
+    def __init__(self, answer: Callable[[Chat, Chat], AsyncGenerator[AnswerPiece, None]]) -> None:
+        self._answer = answer
 
     def stream(self, messages: Chat, *, tools: Chat = ()) -> AsyncGenerator[AnswerPiece, None]:
         """Yield the answer of the first one that works; see `FallbackModel.stream`."""
-        return self._models._answer(self._left, messages, tools)
+        return self._answer(messages, tools)
 
 
 def _whole_words(text: str) -> tuple[str, str]:

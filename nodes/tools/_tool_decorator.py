@@ -30,6 +30,7 @@ class FunctionTool(Tool, Generic[P, R]):
     Attributes:
         function: The function.
         where: Where it runs if it is not async: in a thread or a worker process.
+        instance: The object whose method it is; ``None`` for a plain function.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class FunctionTool(Tool, Generic[P, R]):
         self.function = function
         self.where = where
         self._signature = read_signature(function, ToolContext)
-        self._instance: object = None
+        self.instance: object = None
         if where == "worker" and (self._signature.context or self._signature.is_method):
             raise ToolDefinitionError(
                 f"{function.__qualname__}() runs in a process of its own and can take neither a "
@@ -75,15 +76,15 @@ class FunctionTool(Tool, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself."""
         function: Callable[..., R] = self.function
-        if self._instance is not None:
-            return function(self._instance, *args, **kwargs)
+        if self.instance is not None:
+            return function(self.instance, *args, **kwargs)
         return function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Self:
         if instance is None or not self._signature.is_method:
             return self
         bound = copy.copy(self)
-        bound._instance = instance
+        bound.instance = instance
         return bound
 
 

@@ -28,7 +28,7 @@ def command(
     Returns:
         The exit code: 0, or 1 after an error, which is printed to standard error.
     """
-    options = _parser().parse_args(list(argv))
+    options = argument_parser().parse_args(list(argv))
     store = store or ModelStore()
     stream: TextIO = out or sys.stdout
     try:
@@ -78,7 +78,7 @@ def _line(progress: Progress) -> str:
     return f"{progress.model}: {done:.1f} of {total:.1f} MB"
 
 
-def _parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bargein models",
         description="Lists the models of the offline speech stack, and downloads them.",

@@ -130,11 +130,11 @@ BREACHES = {
         "turn 9 has no TurnEnded",
     ),
     "audio after the cut": (
-        lambda caller: (caller._line.clear(3, "a cut"), caller._line.play(3, bytes(2))),
+        lambda caller: (caller._transport.clear(3, "a cut"), caller._transport.play(3, bytes(2))),
         "audio of utterance 3 was played after it was cut",
     ),
     "a message of a cut run": (
-        lambda caller: caller._line.send(stale_message(caller)),
+        lambda caller: caller._transport.send(stale_message(caller)),
         "'agent.response' of a run that was cut reached the caller",
     ),
     "two results": (
