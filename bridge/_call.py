@@ -11,7 +11,7 @@ import trio
 from bargein.routes import Interruption, Message, Route, RouteDefinitionError, Router, Run
 
 from ._agent_status import AgentStatus
-from ._bridge import Bridge, new_bridge
+from ._bridge import Bridge, bridge_of, new_bridge
 from ._bridge_name import free_name
 from ._call_context import CallContext
 from ._call_request import CallRequest
@@ -165,7 +165,7 @@ class Call:
     def bridge(
         self, node: object = None, *, name: str | None = None, is_agent: bool = True
     ) -> Bridge:
-        """Give a node its place in this call.
+        """Give a node its place in this call, or return the bridge that it has already.
 
         The first agent gets the floor; ``AgentHandoff`` passes it on.
 
@@ -178,7 +178,11 @@ class Call:
         Raises:
             TypeError: The name is not a string, or the node is a class or a name.
             ValueError: The name is empty or taken.
+            RouteDefinitionError: Its bridge has another name, or another `is_agent`.
         """
+        known = bridge_of(node, self._bridges.values(), name, is_agent=is_agent)
+        if known is not None:
+            return known
         name = free_name(node, name, self._bridges)
         bridge = self._bridges[name] = new_bridge(self, node, name, is_agent=is_agent)
         if is_agent:
@@ -207,21 +211,9 @@ class Call:
             ValueError: The name is taken.
         """
         check_generates(node)
-        place = self._place_of(node, name)
+        place = self.bridge(node, name=name)
         check_answers_once(place.name, node, self._answering)
         return answer_turns(place, node)
-
-    def _place_of(self, node: object, name: str | None) -> Bridge:
-        """Return the bridge of a node in this call; a new one if it has none."""
-        for bridge in self._bridges.values():
-            if bridge.node is node:
-                if name is not None and name != bridge.name:
-                    raise RouteDefinitionError(
-                        f"converse(name={name!r}): this {type(node).__name__} already has a "
-                        f"bridge in this call, {bridge.name!r}; leave name= out"
-                    )
-                return bridge
-        return self.bridge(node, name=name)
 
     @property
     def floor(self) -> Bridge | None:

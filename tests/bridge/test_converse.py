@@ -91,6 +91,26 @@ async def test_a_node_keeps_its_place(autojump_clock):
         pass
 
 
+async def test_a_second_bridge_of_a_node_is_its_first(autojump_clock):
+    """A node has one bridge in a call: whoever asks for it again gets the same one."""
+
+    async def answer(call: Call) -> None:
+        teller = Teller()
+        call.converse(teller)
+        place = call.bridge(teller)
+        place.on(DTMFInput).interrupt_on(UserStartedSpeaking).stream(teller.generate).broadcast()
+        assert [bridge for bridge in call.bridges if bridge.is_agent] == [place]
+        with pytest.raises(RouteDefinitionError, match="call, 'teller'; leave name= out"):
+            call.bridge(teller, name="another")
+        with pytest.raises(RouteDefinitionError, match="'teller', with is_agent=True"):
+            call.bridge(teller, is_agent=False)
+
+    async with open_call(answer) as caller:
+        caller.publish(DTMFInput(button="1"))
+        await caller.quiet()
+        assert caller.heard
+
+
 @pytest.mark.parametrize("wrong", [Teller, Teller().generate, "teller", None, object()])
 async def test_what_generates_nothing_is_refused(wrong, autojump_clock):
     """A class, a function or anything else is an error where it is written, and takes no place."""

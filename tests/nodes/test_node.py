@@ -53,7 +53,7 @@ async def test_a_node_in_a_call_shares_its_memory(autojump_clock):
 
 
 async def test_a_node_belongs_to_one_call(autojump_clock):
-    """A second place in its call is fine; another call is an error that says what to do."""
+    """Its place in a call is one and the same; another call is an error that says what to do."""
     node = Barista()
     bridges = []
 
@@ -62,7 +62,7 @@ async def test_a_node_belongs_to_one_call(autojump_clock):
         bridges.append(call.bridge(node))
 
     async with open_call(answer):
-        assert [bridge.name for bridge in bridges] == ["barista", "barista_2"]
+        assert [bridge.name for bridge in bridges] == ["barista", "barista"]
         async with open_call(lambda call: _nothing()) as caller:
             with pytest.raises(RuntimeError, match="Barista is in the call 'test' already; make a"):
                 caller.call.bridge(node)
