@@ -150,6 +150,9 @@ class ChatNode(ReasoningNode):
         Args:
             context: A snapshot of the conversation up to the turn.
         """
+        if not context.system_prompt:  # of a node around this one, which has no prompt of its own
+            context = context.copy()
+            context.system_prompt = self.context.system_prompt
         chat = context.as_chat()
         first = 1 if context.system_prompt else 0
         said = chat[first:]
@@ -188,7 +191,8 @@ class ChatNode(ReasoningNode):
         except RuntimeError:
             raise RuntimeError(
                 f"{type(self).__name__} has tools, and they need a call; give it a place with "
-                "call.bridge(node), or use it inside a tool"
+                "call.bridge(node), or use it inside a tool; to add code around its answers, "
+                "subclass ChatNode"
             ) from None
         runner = ToolRunner(outer.call, self._tools, source=outer.name)
         runner.on_settled = partial(bring, outer.call)

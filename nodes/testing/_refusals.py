@@ -75,9 +75,12 @@ def request_problems(messages: Sequence[Message], tools: Sequence[Message] = ())
     problems = chat_problems(messages)
     roles = [message.get("role") for message in messages]
     if not set(roles) - set(_SYSTEM):
-        problems.append("there is nothing to answer: no message but a system prompt")
+        problems.append(
+            "there is nothing to answer: no message but a system prompt; to let the model speak "
+            "first, give its node a note: node.context.add('Greet the caller.')"
+        )
     elif roles[-1] == "assistant":
-        problems.append(f"{len(roles) - 1}: the last message is the assistant's")
+        problems.append(f"{len(roles) - 1}: the last message is the assistant's; nobody has spoken since")
     late = [number for number, role in enumerate(roles) if number and role in _SYSTEM]
     problems += [f"{number}: a system message behind others" for number in late]
     return [*problems, *_tool_problems(tools)]

@@ -1,9 +1,11 @@
 """The node that lets a model answer, with a scripted model."""
 
+from collections.abc import AsyncIterator
+
 import pytest
 import trio
 
-from bargein import ChatNode
+from bargein import ChatNode, ConversationContext, ReasoningNode
 from bargein.events import UserStartedSpeaking
 from bargein.testing import ScriptedModel, open_call
 from bargein.tools import ToolDefinitionError, tool
@@ -53,6 +55,28 @@ async def test_only_the_last_entries_are_sent(autojump_clock):
         {"role": "system", "content": "p"},
         {"role": "user", "content": "two"},
     ]
+
+
+async def test_a_node_inside_another_keeps_its_prompt(autojump_clock):
+    """A node that passes its turns on to a ChatNode has no prompt of its own: the model gets that
+    of the ChatNode."""
+
+    class Guard(ReasoningNode):
+        def __init__(self, inner: ChatNode, system_prompt: str = "") -> None:
+            super().__init__(system_prompt)
+            self.inner = inner
+
+        async def process_context(self, context: ConversationContext) -> AsyncIterator[object]:
+            async for event in self.inner.process_context(context):
+                yield event
+
+    model = ScriptedModel("yes", "no")
+    for guard in (Guard(ChatNode(model, "Be kind.")), Guard(ChatNode(model), "Be brief.")):
+        async with open_call(answer_with(guard)) as caller:
+            await caller.says("a latte")
+            await caller.quiet()
+    prompts = [request.messages[0] for request in model.requests]
+    assert [prompt["content"] for prompt in prompts] == ["Be kind.", "Be brief."]
 
 
 def test_one_tool_that_is_no_list_is_refused():
