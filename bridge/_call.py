@@ -8,7 +8,7 @@ from typing import Literal, TypeVar, get_args
 import structlog
 import trio
 
-from bargein.routes import Interruption, Message, Route, RouteDefinitionError, Router, Run
+from bargein.routes import Interruption, Message, Route, Router, Run
 
 from ._agent_status import AgentStatus
 from ._bridge import Bridge, bridge_of, new_bridge

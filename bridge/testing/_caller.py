@@ -57,7 +57,8 @@ class Caller:
 
     Attributes:
         call: The call.
-        said: What the caller has said in this call, as transcribed.
+        said: What the caller has said in this call: the transcripts it published, as ``says()``
+            does, but not what turn taking makes of ``VoiceWords``.
         seed: The seed that repeats the order of tasks; ``None`` if Hypothesis or an outer call
             decides it.
     """

@@ -80,7 +80,7 @@ def request_problems(messages: Sequence[Message], tools: Sequence[Message] = ())
             "first, give its node a note: node.context.add('Greet the caller.')"
         )
     elif roles[-1] == "assistant":
-        problems.append(f"{len(roles) - 1}: the last message is the assistant's; nobody has spoken since")
+        problems.append(f"{len(roles) - 1}: the last message is the assistant's")
     late = [number for number, role in enumerate(roles) if number and role in _SYSTEM]
     problems += [f"{number}: a system message behind others" for number in late]
     return [*problems, *_tool_problems(tools)]
