@@ -3,8 +3,9 @@
 This module has what a first agent needs.  The rest lives in submodules: ``bargein.events``,
 ``testing``, ``client``, ``protocol``, ``server``, ``cli``, ``rehearsal``, ``evaluation``,
 ``conversations``, ``websocket``, ``control``, ``llm``, ``realtime``, ``tools``, ``speech``,
-``ears``, ``voices``, ``vendors``, ``fallback``, ``fakes``, ``user_turns``, ``weights`` and
-``routes``.  Names load on first use, so importing ``bargein`` is cheap and needs no extra.
+``processes``, ``ears``, ``voices``, ``vendors``, ``fallback``, ``fakes``, ``user_turns``,
+``weights`` and ``routes``.  Names load on first use, so importing ``bargein`` is cheap and needs no
+extra.
 """
 
 from importlib import import_module

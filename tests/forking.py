@@ -103,7 +103,6 @@ def _loaded(module: str) -> Any:
         import websockets  # noqa: F401
 
         return pytest.console_main  # which goes by whether bargein is imported
-    import bargein.bridge.console
     import bargein.llm
     import bargein.server
     import bargein.tools  # noqa: F401

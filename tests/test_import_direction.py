@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bargein import bridge, nodes, routes
+import bargein
 
-ROOTS = {
-    package.__name__: Path(package.__file__ or "").parent for package in (routes, bridge, nodes)
-}
+HOME = Path(bargein.__file__ or "").parent
+ROOTS = {f"bargein.{name}": HOME / name for name in ("routes", "bridge", "nodes")}
 MAY_IMPORT = {
     "bargein.routes": set(),
     "bargein.bridge": {"bargein.routes"},

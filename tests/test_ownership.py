@@ -6,7 +6,10 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from bargein import bridge, nodes, routes
+import bargein
+
+HOME = Path(bargein.__file__ or "").parent
+ROOTS = [HOME / name for name in ("bridge", "nodes", "routes")]
 
 OF_TRIO = {"custom_sleep_data", "deadline", "shield", "total_tokens"}
 """What trio lets its users write: of tasks, of scopes, and of a limiter."""
@@ -23,8 +26,7 @@ MAKERS = {"cls", "copy", "__new__"}
 
 def written() -> Iterator[str]:
     """Yield each assignment to a field of an object that another file defines."""
-    for package in (bridge, nodes, routes):
-        root = Path(package.__file__ or "").parent
+    for root in ROOTS:
         for path in sorted(root.rglob("*.py")):
             if "examples" in path.parts or "_child" in path.name:
                 continue
@@ -118,7 +120,7 @@ ENGINES = ("ears", "speech", "user_turns", "voices")
 
 
 def _nodes() -> Iterator[tuple[str, ast.Module]]:
-    root = Path(nodes.__file__ or "").parent
+    root = HOME / "nodes"
     for path in sorted(root.rglob("*.py")):
         if "examples" not in path.parts:
             yield str(path.relative_to(root)), ast.parse(path.read_text("utf-8"))
@@ -158,7 +160,7 @@ def test_nobody_imports_a_private_name_of_another_file():
     """What one file needs of another has no underscore; of objects, ruff's SLF001 says the same."""
     found = [
         f"{path.relative_to(root)}: {ast.unparse(node)}"
-        for root in (Path(package.__file__ or "").parent for package in (bridge, nodes, routes))
+        for root in ROOTS
         for path in sorted(root.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ImportFrom) and (node.level or node.module.startswith("bargein"))

@@ -1,7 +1,7 @@
 """Tests come in by the doors that users have, so that a private file moves without its tests.
 
-A door is `bargein`, one of the modules in `bargein/`, or a package; public is what its ``__all__``
-names.  A module without an underscore inside a package is not public by that.
+A door is `bargein`, one of the modules in `bargein/`, or `bargein.routes`, each with a page in the
+reference; public is what its ``__all__`` names.  A package behind them is not public by that.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from importlib import import_module
 from pathlib import Path
 
 TESTS = Path(__file__).parent
+
+FACADES = sorted(path.stem for path in (TESTS.parent / "bargein").glob("[!_]*.py"))
+DOORS = {"bargein", "bargein.routes", *(f"bargein.{name}" for name in FACADES)}
 
 PURE_CORES = {
     "bridge/console/test_keys_and_rows.py": "bytes, keys, lines and rows, in any order and cut",
@@ -71,14 +74,7 @@ def is_ours(module: str, name: str | None) -> bool:
 
 def is_door(module: str) -> bool:
     """Whether a module is one that users import from."""
-    if any(part.startswith("_") for part in module.split(".")):
-        return False
-    try:
-        loaded = import_module(module)
-    except ModuleNotFoundError:  # a name of a module, and no module
-        return False
-    at_the_top = module.count(".") < 2
-    return hasattr(loaded, "__all__") and (at_the_top or hasattr(loaded, "__path__"))
+    return module in DOORS
 
 
 def is_named(module: str, name: str) -> bool:
@@ -127,6 +123,12 @@ def private_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
                     yield name
 
 
+def test_each_door_has_a_page_in_the_reference():
+    """What tests may import, users can read about."""
+    pages = (TESTS.parent / "mkdocs.yml").read_text("utf-8")
+    assert [door for door in sorted(DOORS) if f"- {door}: api/" not in pages] == []
+
+
 def test_tests_use_no_private_names_of_objects():
     """Nor does a test patch one; each file that does stands in a list, with what it does it for."""
     _, names = found()
@@ -153,12 +155,13 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
         private_imports(
             nodes_of(
                 "from bargein.bridge.control._usage_caps import Caps\n"
-                "from bargein.bridge import _call, App\n"
+                "from bargein.bridge import _call\n"
                 "import bargein.routes._run\n"
                 "from bargein.bridge.error_text import headline\n"
                 "from bargein.routes import events_of\n"
                 "from bargein import events, routes, App\n"
-                "from bargein.bridge import history\n"
+                "from bargein.bridge.history import as_chat\n"
+                "from bargein import nodes\n"
                 "import bargein.testing, trio\n"
             )
         )
@@ -168,4 +171,6 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
         "bargein.routes._run",
         "bargein.bridge.error_text.headline",
         "bargein.routes.events_of",
+        "bargein.bridge.history.as_chat",
+        "bargein.nodes",
     ]

@@ -1,6 +1,10 @@
 """Conversations that outlive their call and their process."""
 
 from ..history._entries import Entry as Entry
+from ..history._render import ChatMessage as ChatMessage
+from ..history._render import as_anthropic as as_anthropic
+from ..history._render import as_chat as as_chat
+from ..history._render import last_messages as last_messages
 from ..history._repair import repair as repair
 from ._entry_records import from_record as from_record
 from ._entry_records import to_record as to_record
@@ -12,14 +16,18 @@ from ._protocol import Conversations as Conversations
 from ._sqlite_store import SqliteConversations as SqliteConversations
 
 __all__ = [
-    "SqliteConversations",
+    "ChatMessage",
     "Conversation",
     "ConversationBusyError",
     "ConversationError",
     "ConversationInfo",
     "Conversations",
     "Entry",
+    "SqliteConversations",
+    "as_anthropic",
+    "as_chat",
     "from_record",
+    "last_messages",
     "repair",
     "to_record",
 ]

@@ -2,6 +2,7 @@
 
 from bargein.bridge.control import Answer as Answer
 from bargein.bridge.control import AnswerPhrases as AnswerPhrases
+from bargein.nodes.processes import Ladder as Ladder
 
 from ._errors import BadArgumentsError as BadArgumentsError
 from ._errors import CommitOverrunError as CommitOverrunError
@@ -25,7 +26,6 @@ from ._tool_decorator import tool as tool
 from ._tool_runner import ToolRunner as ToolRunner
 from .processes import CommandError as CommandError
 from .processes import CommandTool as CommandTool
-from .processes import Ladder as Ladder
 from .processes import OutputLimits as OutputLimits
 from .processes import WorkerError as WorkerError
 from .processes import command_tool as command_tool

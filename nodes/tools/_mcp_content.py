@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bargein.nodes.processes import Excerpt
+from bargein.nodes.processes._process_output import Excerpt
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock

@@ -15,13 +15,9 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bargein.nodes.processes import (
-    SPARE_S,
-    Ladder,
-    Process,
-    ProcessLostError,
-    start_process,
-)
+from bargein.nodes.processes import Ladder, ProcessLostError
+from bargein.nodes.processes._process import Process, start_process
+from bargein.nodes.processes._termination import SPARE_S
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import trio
 
-from bargein.nodes.processes import DEFAULT_LADDER, SPARE_S
+from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S
 
 from ._schema import as_text
 from .processes import PythonWorker, WorkerCall, WorkerDiedError

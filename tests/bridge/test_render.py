@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bargein import AgentEntry, InterruptionRecord, JobEntry, NoteEntry, ToolEntry, UserEntry
-from bargein.bridge.history import as_anthropic, as_chat, last_messages
 from bargein.control import VERBS, ToolOutcome
+from bargein.conversations import as_anthropic, as_chat, last_messages
 from bargein.events import JobFinished, ToolCall, ToolResult
 from bargein.testing import anthropic_problems, chat_problems
 

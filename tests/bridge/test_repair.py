@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bargein import AgentEntry, InterruptionRecord, JobEntry, ToolEntry, ToolRecord, UserEntry
-from bargein.bridge.history import as_anthropic, as_chat
 from bargein.control import STRENGTH, VERBS
-from bargein.conversations import repair
+from bargein.conversations import as_anthropic, as_chat, repair
 from bargein.events import JobFinished, ToolCall, ToolResult
 from bargein.testing import anthropic_problems, chat_problems
 

@@ -1,7 +1,5 @@
 """Tools in processes of their own: commands, and Python functions in workers."""
 
-from bargein.nodes.processes import Ladder, StopReport, stop_process
-
 from ._command_tool import CommandTool, command_tool
 from ._errors import (
     CommandError,
@@ -18,11 +16,9 @@ __all__ = [
     "CommandError",
     "CommandResult",
     "CommandTool",
-    "Ladder",
     "OutputLimits",
     "ProcessError",
     "PythonWorker",
-    "StopReport",
     "WorkerCall",
     "WorkerCallError",
     "WorkerDiedError",
@@ -30,5 +26,4 @@ __all__ = [
     "WorkerStartError",
     "command_tool",
     "run_command",
-    "stop_process",
 ]

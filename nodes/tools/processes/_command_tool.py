@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
 from bargein.bridge.argument_checks import check_strings
-from bargein.nodes.processes import DEFAULT_LADDER, SPARE_S, Ladder
+from bargein.nodes.processes import Ladder
+from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S
 
 from .._errors import BadArgumentsError, ToolDefinitionError
 from .._schema import read_signature

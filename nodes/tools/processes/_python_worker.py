@@ -22,16 +22,15 @@ from typing import Any, Self
 import trio
 
 from bargein.nodes.processes import (
-    DEFAULT_LADDER,
-    TERM,
     ChildError,
     Ladder,
     OnOutput,
     Pool,
     PoolClosedError,
     PoolSettings,
-    never,
 )
+from bargein.nodes.processes._terminal import TERM
+from bargein.nodes.processes._termination import DEFAULT_LADDER, never
 
 from ._errors import WorkerCallError, WorkerDiedError, WorkerError, WorkerStartError
 from ._function_reference import main_script, reference_of

@@ -15,19 +15,10 @@ from pathlib import Path
 import structlog
 import trio
 
-from bargein.nodes.processes import (
-    DEFAULT_LADDER,
-    SPARE_S,
-    TERM,
-    Captured,
-    Excerpt,
-    Ladder,
-    OnOutput,
-    StopReport,
-    Stream,
-    never,
-    stop_process,
-)
+from bargein.nodes.processes import Ladder, OnOutput, StopReport, Stream, stop_process
+from bargein.nodes.processes._process_output import Captured, Excerpt
+from bargein.nodes.processes._terminal import TERM
+from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S, never
 
 from ._errors import CommandError
 

@@ -19,8 +19,7 @@ import pytest
 
 import bargein
 from bargein import AgentEntry, ToolEntry
-from bargein.bridge.history import as_anthropic, as_chat
-from bargein.conversations import SqliteConversations, repair
+from bargein.conversations import SqliteConversations, as_anthropic, as_chat, repair
 from bargein.testing import anthropic_problems, chat_problems
 
 pytestmark = pytest.mark.proof

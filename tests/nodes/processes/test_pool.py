@@ -19,7 +19,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bargein.nodes.processes import (
+from bargein.processes import (
     EngineLoadError,
     JobError,
     Pool,
@@ -399,7 +399,7 @@ async def test_closing_the_pool_ends_a_deaf_job(pool_of: Make, tmp_path: Path) -
 PARENT = """
 import trio
 from pathlib import Path
-from bargein.nodes.processes import Pool, PoolSettings
+from bargein.processes import Pool, PoolSettings
 
 async def main():
     pool = Pool(PoolSettings("tester", Path({engine!r}), {{}}))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from bargein.nodes.processes import Ladder, StopReport, stop_process
+from bargein.processes import Ladder, StopReport, stop_process
 
 pytestmark = pytest.mark.proof
 

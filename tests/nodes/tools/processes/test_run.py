@@ -13,7 +13,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bargein.nodes.tools.processes import CommandResult, run_command
+from bargein.processes import CommandResult, run_command
 from bargein.tools import CommandError, Ladder, OutputLimits
 
 pytestmark = pytest.mark.proof

@@ -18,7 +18,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bargein.nodes.tools.processes import (
+from bargein.processes import (
     PythonWorker,
     WorkerCall,
     WorkerCallError,
@@ -495,7 +495,7 @@ def native():
 
 if __name__ == "__main__":
     import trio
-    from bargein.nodes.tools.processes import PythonWorker
+    from bargein.processes import PythonWorker
 
     async def main():
         async with PythonWorker().open() as worker:
