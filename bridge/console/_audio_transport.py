@@ -45,14 +45,6 @@ CLOSE_S = 2.0
 class MachineVoice:
     """Opens the machine's default microphone and loudspeaker."""
 
-    def __init__(self, sounddevice: Any = None) -> None:
-        """Prepare.
-
-        Args:
-            sounddevice: The library; ``None`` imports it on opening.
-        """
-        self._library = sounddevice
-
     @asynccontextmanager
     async def open(self, take: Callable[[Message], None]) -> AsyncIterator[VoiceTransport]:
         """Open both; leaving the block closes them.
@@ -64,7 +56,7 @@ class MachineVoice:
             VoiceExtraError: The library, or PortAudio, which it needs, is missing.
             VoiceError: There is no microphone or loudspeaker, or it does not work.
         """
-        library = self._library or await trio.to_thread.run_sync(_imported)
+        library = await trio.to_thread.run_sync(_imported)
         transport = VoiceTransport(take)
         streams: list[Any] = []
         try:

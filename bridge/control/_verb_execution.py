@@ -210,10 +210,10 @@ class Control(Reach):
         self._router.nursery.start_soon(self._settle, receipt, runs, works)
         self._context.touch_state()
 
-    def shut_down(self, deadline_s: float, source: str = "handle") -> Receipt:
+    def shut_down(self, deadline_s: float) -> Receipt:
         """Refuse new work, cancel, and end the call once its tools are over."""
         self._shutdown_s = deadline_s
-        return self.use("shutdown", source=source)
+        return self.use("shutdown", source="handle")
 
     def _requested(self, message: Message) -> None:
         self._apply(message.event.verb, message)

@@ -11,6 +11,7 @@ import trio
 from ..client import FRAME_S, Caller, Ended, ErrorMessage, Heard
 from ._caller_hearing import Ear, Messages
 from ._microphone import TICK_S, Microphone
+from ._recording import RATE_HZ
 from ._script import BUSY, Line
 
 LINGER_S = 3.0
@@ -162,21 +163,15 @@ class Conversation:
         now_s = trio.current_time()
         told = [r.at_s for r in self._caller.received if isinstance(r.message, Ended)]
         self.ended_s = min([now_s, *told])
-        self.heard = heard_until(self._caller.heard, self.ended_s)
+        self.heard = _heard_until(self._caller.heard, self.ended_s)
         self._watcher.messages(self._update(now_s))
 
 
-def heard_until(spans: Sequence[Heard], at_s: float, rate_hz: int = 24_000) -> list[Heard]:
-    """Cut audio off at a moment, because a player falls silent when its call is over.
-
-    Args:
-        spans: The audio that would have been heard.
-        at_s: The moment, in seconds of trio's clock.
-        rate_hz: Sample rate of the audio.
-    """
+def _heard_until(spans: Sequence[Heard], at_s: float) -> list[Heard]:
+    """Cut audio off at a moment, because a player falls silent when its call is over."""
     kept = []
     for span in spans:
-        length = min(len(span.pcm), max(0, round((at_s - span.at_s) * rate_hz)) * 2)
+        length = min(len(span.pcm), max(0, round((at_s - span.at_s) * RATE_HZ)) * 2)
         if length:
             kept.append(Heard(span.at_s, span.utterance, span.pcm[:length]))
     return kept

@@ -36,28 +36,16 @@ class Terminal:
     On anything but a terminal, a row is written once, when it is final, and without colour.
     """
 
-    def __init__(
-        self, stream: TextIO, *, width: int | None = None, live: bool | None = None
-    ) -> None:
-        """Write to a stream.
-
-        Args:
-            stream: The stream; it stays open.
-            width: Columns; ``None`` asks the terminal, or uses 100 if there is none.
-            live: Whether rows may change and have colour; ``None`` means if the stream is a
-                terminal.  ``NO_COLOR`` in the environment disables colour (no-color.org).
-        """
-        self.live = stream.isatty() if live is None else live
+    def __init__(self, stream: TextIO) -> None:
+        """Write to a stream, which stays open."""
+        self.live = stream.isatty()
         self._stream = stream
-        self._colored = self.live and not os.environ.get("NO_COLOR")
-        self._fixed_width = width
+        self._colored = self.live and not os.environ.get("NO_COLOR")  # no-color.org
         self._open_row = ""
 
     @property
     def width(self) -> int:
-        """The number of columns, at least 40."""
-        if self._fixed_width is not None:
-            return max(_NARROWEST, self._fixed_width)
+        """The number of columns, at least 40; 100 where no terminal says it."""
         columns = shutil.get_terminal_size((100, 24)).columns if self.live else 100
         return max(_NARROWEST, columns)
 

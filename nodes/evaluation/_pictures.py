@@ -138,10 +138,8 @@ def _bar(x: float, y: float, width: float, height: float, fill: str) -> str:
     return f'<rect {place} fill="{fill}"/>'
 
 
-def _text(
-    x: float, y: float, text: str, *, anchor: str = "start", fill: str = "#222", size: int = 12
-) -> str:
-    place = f'x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{fill}" font-size="{size}"'
+def _text(x: float, y: float, text: str, *, anchor: str = "start", size: int = 12) -> str:
+    place = f'x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="#222" font-size="{size}"'
     return f"<text {place}>{escape(text)}</text>"
 
 

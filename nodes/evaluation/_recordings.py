@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import wave
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -125,21 +124,18 @@ class Folder:
         """Return every recording of a kind, sorted by name."""
         return [Recording(path) for path in sorted((self.path / kind).glob("*.wav"))]
 
-    def some(
-        self, kind: str, *, most: int = 0, of: Callable[[Recording], bool] = lambda _: True
-    ) -> list[Recording]:
+    def some(self, kind: str, *, most: int = 0) -> list[Recording]:
         """Draw a sample of a kind, taking speakers in turn so that each counts about the same.
 
         Args:
             kind: The kind; a key of ``KINDS``.
             most: The largest sample; 0 means the folder's own limit.
-            of: Returns whether a recording may be drawn.
         """
         import numpy as np
 
         order = np.random.default_rng(self.seed)
         by_speaker: dict[str, list[Recording]] = {}
-        for recording in filter(of, self.all(kind)):
+        for recording in self.all(kind):
             by_speaker.setdefault(recording.speaker, []).append(recording)
         speakers = [by_speaker[name] for name in sorted(by_speaker)]
         for each in speakers:

@@ -86,11 +86,11 @@ def hiss(length: int, db: float = HISS_DB) -> Samples:
     return np.random.default_rng(1).standard_normal(length) * 32768 * 10 ** (db / 20)
 
 
-def low_pass(cutoff_hz: float, rate_hz: float, reach: int = 48) -> Samples:
-    """Return the taps of a low-pass filter."""
+def low_pass(cutoff_hz: float, rate_hz: float) -> Samples:
+    """Return the 97 taps of a low-pass filter."""
     import numpy as np
 
-    n = np.arange(-reach, reach + 1)
+    n = np.arange(-48, 49)
     taps = np.sinc(2 * cutoff_hz / rate_hz * n) * np.hanning(len(n) + 2)[1:-1]
     return np.asarray(taps / taps.sum())
 

@@ -92,43 +92,28 @@ class Phrases:
 
     def __init__(
         self,
-        acknowledgements: Iterable[str],
-        interruptions: Iterable[str],
-        unfinished: Iterable[str] = (),
-        unfinished_statements: Iterable[str] = (),
-        question_words: Iterable[str] = (),
-        short_answers: Iterable[str] = (),
-        noises: Iterable[str] = (),
-        numbers: Iterable[str] = (),
-        articles: Iterable[str] = (),
-        adjectives: Iterable[str] = (),
+        packs: Sequence[LanguagePack],
+        acknowledgements: Sequence[str] = (),
+        interruptions: Sequence[str] = (),
+        unfinished: Sequence[str] = (),
     ) -> None:
-        """Take the phrases.
+        """Take the phrases of packs, and further ones."""
 
-        Args:
-            acknowledgements: Words that never interrupt.
-            interruptions: Words that always do.
-            unfinished: Words with which no sentence ends.
-            unfinished_statements: Words with which none ends that has no question word.
-            question_words: The question words.
-            short_answers: Short words that callers say alone and mean.
-            noises: What recognisers write for sounds without words.
-            numbers: The words of numbers.
-            articles: Words that may precede an adjective.
-            adjectives: Words that need a noun after an article.
-        """
-        self._acknowledgements = _Known(acknowledgements)
-        self._interruptions = _Known(interruptions)
-        self._unfinished = _Known(unfinished)
-        self._unfinished_statements = _Known(unfinished_statements)
-        self._question_words = _Known(question_words)
-        self._numbers = _Known(numbers)
-        short_answers = tuple(short_answers)
+        def phrases(field: str) -> list[str]:
+            return [phrase for pack in packs for phrase in getattr(pack, field)]
+
+        self._acknowledgements = _Known([*acknowledgements, *phrases("acknowledgements")])
+        self._interruptions = _Known([*interruptions, *phrases("interruptions")])
+        self._unfinished = _Known([*unfinished, *phrases("unfinished")])
+        self._unfinished_statements = _Known(phrases("unfinished_statements"))
+        self._question_words = _Known(phrases("question_words"))
+        self._numbers = _Known(phrases("numbers"))
+        short_answers = phrases("short_answers")
         self._short_answers = _Known((*short_answers, *self._numbers))
         self._answers = _Known((*short_answers, *self._acknowledgements))
-        self._noises = _Known((*noises, *self._acknowledgements))
-        adjectives = tuple(adjectives)
-        self._without_noun = _Known(f"{one} {other}" for one in articles for other in adjectives)
+        self._noises = _Known((*phrases("noises"), *self._acknowledgements))
+        adjectives = phrases("adjectives")
+        self._without_noun = _Known(f"{a} {b}" for a in phrases("articles") for b in adjectives)
 
     @classmethod
     @lru_cache(maxsize=64)
@@ -140,18 +125,7 @@ class Phrases:
         unfinished: tuple[str, ...] = (),
     ) -> Phrases:
         """Return the phrases of packs and further ones; the first call takes milliseconds."""
-        return cls(
-            [*acknowledgements, *(p for pack in packs for p in pack.acknowledgements)],
-            [*interruptions, *(p for pack in packs for p in pack.interruptions)],
-            [*unfinished, *(p for pack in packs for p in pack.unfinished)],
-            [p for pack in packs for p in pack.unfinished_statements],
-            [p for pack in packs for p in pack.question_words],
-            [p for pack in packs for p in pack.short_answers],
-            [p for pack in packs for p in pack.noises],
-            [p for pack in packs for p in pack.numbers],
-            [p for pack in packs for p in pack.articles],
-            [p for pack in packs for p in pack.adjectives],
-        )
+        return cls(packs, acknowledgements, interruptions, unfinished)
 
     def is_acknowledgement(self, text: str) -> bool:
         """Whether a text consists only of acknowledgements; false without words."""
