@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
+from .argument_checks import check_numbers
 from .events import AnswerStage
 
 
@@ -45,16 +46,9 @@ class Budgets:
 
         Raises:
             TypeError: A budget is not a number.
-            ValueError: A budget is not above 0.
+            ValueError: A budget is not above 0, or infinite.
         """
-        for field in fields(self):
-            seconds = getattr(self, field.name)
-            if seconds is None:
-                continue
-            if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-                raise TypeError(f"Budgets({field.name}=) is seconds or None, not {seconds!r}")
-            if not 0 < seconds < math.inf:
-                raise ValueError(f"Budgets({field.name}=) is above 0 and finite, not {seconds!r}")
+        check_numbers(self)
 
     def of(self, stage: AnswerStage) -> float:
         """Return the budget of a stage, in seconds; infinite for one that is not watched."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import final, get_args
 
 import trio
 
+from ..argument_checks import check_numbers
 from ._watch_messages import WatchLevel
 
 AUDIO_WINDOW_S = 5.0
@@ -22,7 +23,8 @@ class Limits:
     """The limits of a server; ``None`` disables one where that is allowed.
 
     Raises:
-        ValueError: A limit is zero or negative, or ``watch`` is not a known level.
+        TypeError: A limit is not a number.
+        ValueError: A limit is zero, negative or infinite, or ``watch`` is not a known level.
     """
 
     max_calls: int = 100
@@ -71,14 +73,7 @@ class Limits:
         if self.watch not in get_args(WatchLevel):
             levels = ", ".join(map(repr, get_args(WatchLevel)))
             raise ValueError(f"Limits: watch is one of {levels}, not {self.watch!r}")
-        for field in fields(self):
-            if field.name == "watch":
-                continue
-            value = getattr(self, field.name)
-            if field.name == "resume_s" and value == 0:
-                continue
-            if value is not None and not value > 0:
-                raise ValueError(f"Limits: {field.name} must be above 0, not {value!r}")
+        check_numbers(self, resume_s=0)
 
 
 @final

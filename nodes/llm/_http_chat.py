@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import structlog
 import trio
 
+from bargein.bridge.argument_checks import check_numbers
 from bargein.nodes.vendors import Backoff, Credential
 
 from ._answer_stream import Answer
@@ -54,13 +55,13 @@ class HttpLimits:
     """Returns numbers from 0 to 1, for the jitter of the waits."""
 
     def __post_init__(self) -> None:
-        """Check the number of attempts.
+        """Check the numbers.
 
         Raises:
-            ValueError: `attempts` is less than 1.
+            TypeError: One of them is not a number.
+            ValueError: A wait is negative, another number is not above 0, or one is infinite.
         """
-        if self.attempts < 1:
-            raise ValueError(f"attempts is {self.attempts!r}; it must be 1 or more")
+        check_numbers(self, first_wait_s=0, max_wait_s=0)
 
 
 class HttpChat:

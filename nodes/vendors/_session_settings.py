@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bargein.bridge.argument_checks import check_numbers
 from bargein.bridge.websocket import Data
 
 
@@ -69,9 +70,7 @@ class SessionLimits:
         """Check the numbers.
 
         Raises:
-            ValueError: One of them is not above 0.
+            TypeError: One of them is not a number.
+            ValueError: One of them is not above 0, or infinite.
         """
-        for name in self.__slots__:
-            value = getattr(self, name)
-            if not value > 0:
-                raise ValueError(f"SessionLimits({name}=) is above 0, not {value!r}")
+        check_numbers(self)

@@ -15,6 +15,7 @@ from pathlib import Path
 import structlog
 import trio
 
+from bargein.bridge.argument_checks import check_numbers
 from bargein.nodes.processes import Ladder, OnOutput, StopReport, Stream, stop_process
 from bargein.nodes.processes._process_output import Captured, Excerpt
 from bargein.nodes.processes._terminal import TERM
@@ -46,9 +47,7 @@ class OutputLimits:
     """How much is passed on while it runs; later output is only kept."""
 
     def __post_init__(self) -> None:
-        for name in ("head", "tail", "live"):
-            if (value := getattr(self, name)) < 0:
-                raise ValueError(f"OutputLimits({name}={value!r}): give a number of at least 0")
+        check_numbers(self, head=0, tail=0, live=0)
 
 
 DEFAULT_LIMITS = OutputLimits()

@@ -228,5 +228,7 @@ def test_settings_that_miss_something(monkeypatch) -> None:
         OpenAIChat()
     with pytest.raises(ValueError, match="OPENAI_API_KEY"):
         OpenAIChat("m")
-    with pytest.raises(ValueError, match="attempts is 0"):
+    with pytest.raises(ValueError, match=r"attempts=\) is a whole number from 1, not 0"):
         HttpLimits(attempts=0)
+    with pytest.raises(ValueError, match=r"first_token_timeout_s=\) is a number above 0, or None"):
+        HttpLimits(first_token_timeout_s=-1)

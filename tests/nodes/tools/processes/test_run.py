@@ -311,7 +311,7 @@ async def test_mistakes_are_told_with_what_to_do(tmp_path: Path):
         await run_command([])
     with pytest.raises(ValueError, match="leave out stdin or tty"):
         await run_command(["cat"], stdin="x", tty=True)
-    with pytest.raises(ValueError, match="head=-1"):
+    with pytest.raises(ValueError, match=r"head=\) is a whole number from 0, not -1"):
         OutputLimits(head=-1)
 
 
