@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import unicodedata
 from collections.abc import Sequence
 from typing import Literal, TextIO, final
+
+from ..console._lines import encodable
+from ..console._terminal_text import clean, columns, wrap
 
 Style = Literal["plain", "dim", "bold", "caller", "agent", "cut", "good", "bad"]
 
@@ -21,10 +23,6 @@ _CODES: dict[Style, str] = {
     "bad": "1;31",
 }
 """Parameters of SGR (ECMA-48, 8.3.117)."""
-
-_ASCII = str.maketrans(
-    {"“": '"', "”": '"', "…": "...", "—": "-", "✓": "+", "✗": "x", "·": "-", "│": "|"}
-)
 
 _NARROWEST = 40
 
@@ -59,7 +57,7 @@ class Terminal:
         """
         self._erase()
         indent = sum(columns(part) for part, _ in label)
-        first, *rest = wrap(text, max(10, self.width - indent - 1)) or [""]
+        first, *rest = wrap(_one_line(text), max(10, self.width - indent - 1))
         self._write(f"{self._joined(label)}{self._styled(first, style)}\n")
         for line in rest:
             self._write(f"{' ' * indent}{self._styled(line, style)}\n")
@@ -69,7 +67,7 @@ class Terminal:
         if not self.live:
             return
         indent = sum(columns(part) for part, _ in label)
-        shown = last_columns(text, max(10, self.width - indent - 1))
+        shown = _last_columns(text, max(10, self.width - indent - 1))
         row = f"{self._joined(label)}{self._styled(shown, style)}"
         if row != self._open_row:
             self._erase()
@@ -93,53 +91,18 @@ class Terminal:
         return f"\x1b[{code}m{text}\x1b[0m" if self._colored and code and text else text
 
     def _write(self, text: str) -> None:
-        encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        try:
-            text.encode(encoding)
-        except UnicodeEncodeError:
-            text = text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
-        self._stream.write(text)
+        self._stream.write(encodable(text, getattr(self._stream, "encoding", None) or "utf-8"))
         self._stream.flush()
 
 
-def columns(text: str) -> int:
-    """Return the width of a text in columns of a terminal."""
-    return sum(_columns_of(character) for character in text)
+def _one_line(text: str) -> str:
+    """Return a foreign text on one line, without anything that a terminal would execute."""
+    return " ".join(clean(text).split())
 
 
-def _columns_of(character: str) -> int:
-    if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Cc"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def wrap(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most this many columns, broken between words if possible."""
-    lines, line = [], ""
-    for word in text.split():
-        longer = f"{line} {word}" if line else word
-        if columns(longer) <= width:
-            line = longer
-            continue
-        if line:
-            lines.append(line)
-        *full, line = _pieces(word, width)
-        lines += full
-    return [*lines, line] if line else lines
-
-
-def _pieces(word: str, width: int) -> list[str]:
-    pieces = [""]
-    for character in word:
-        if columns(pieces[-1] + character) > width:
-            pieces.append("")
-        pieces[-1] += character
-    return pieces
-
-
-def last_columns(text: str, width: int) -> str:
+def _last_columns(text: str, width: int) -> str:
     """Return a text, or an ellipsis and its end if it is too long."""
-    text = " ".join(text.split())
+    text = _one_line(text)
     if columns(text) <= width:
         return text
     while text and columns(text) > width - 1:

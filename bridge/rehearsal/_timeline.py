@@ -11,6 +11,7 @@ from typing import Any, final
 import trio
 
 from ..client import Cut, Ended, ErrorMessage, OtherEvent, Received, Spoken, State, Transcript
+from ..console._terminal_text import columns
 from ._caller_hearing import Ear, Messages
 from ._pcm import last_audible, samples
 from ._recording import RATE_HZ
@@ -18,7 +19,7 @@ from ._report import decision_in_words, parts_in_words
 from ._result import Decision, Rehearsal
 from ._script import Line
 from ._simulated_caller import Conversation
-from ._terminal_rows import Style, Terminal, columns
+from ._terminal_rows import Style, Terminal
 
 PROGRESS_EVERY_S = 0.2
 _NAME_COLUMNS = 8
@@ -46,7 +47,6 @@ class Timeline:
         """Write to a terminal."""
         self._terminal = terminal
         self._start_s = 0.0
-        self._now_s = 0.0
         self._state = "idle"
         self._draft: _Draft | None = None
         self._is_held = False
@@ -94,7 +94,7 @@ class Timeline:
             start_s: Time zero, in seconds of trio's clock.
             conversation: Measures the cuts.
         """
-        self._start_s = self._now_s = start_s
+        self._start_s = start_s
         self._conversation = conversation
 
     def line(self, at_s: float, line: Line) -> None:
@@ -111,7 +111,6 @@ class Timeline:
 
     def tick(self, at_s: float, ear: Ear) -> None:
         """Keep the last row up to date."""
-        self._now_s = at_s
         self._state = ear.state
         tenth_s = math.floor((at_s - self._start_s) * 10) / 10
         draft = self._draft or _Draft(self._start_s + tenth_s, "", "dim", "")

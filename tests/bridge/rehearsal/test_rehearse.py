@@ -96,7 +96,7 @@ def calls(
                 nursery.start_soon(lambda: call("good", make_app(TEXTS), out=out, checks=good))
                 nursery.start_soon(lambda: call("rude", make_app(TEXTS, polite=False)))
                 nursery.start_soon(lambda: call("late", make_app(TEXTS, late=True)))
-            wary = make_app(("a latte", "a cappuccino"), wary=True)
+            wary = make_app(("a \x1b[8mlatte", "a cappuccino"), wary=True)
             await call("wary", wary, WARY_SCRIPT, out=out / "wary")
 
     with pytest.MonkeyPatch.context() as environment:
@@ -246,6 +246,13 @@ def test_a_voice_that_plays_old_audio_late_fails(calls: dict[str, Done]) -> None
     result = calls["late"].result
     assert failed(result) == [LATER]
     assert result.cuts[0].late_s > 0.2
+
+
+def test_what_was_said_controls_no_terminal(calls: dict[str, Done]) -> None:
+    """Escape sequences in a transcript are left out of what is printed."""
+    told = calls["wary"].told
+    assert "understood: “a latte”" in told
+    assert "\x1b" not in told
 
 
 def test_a_short_sound_leaves_a_wary_agent_speaking(calls: dict[str, Done]) -> None:
