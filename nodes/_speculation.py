@@ -52,7 +52,6 @@ class SpeculativeModel:
     """
 
     def __init__(self, model: ChatModel) -> None:
-        """Wrap a model."""
         self._model = model
         self._begun: _Begun | None = None
 

@@ -20,7 +20,6 @@ class LineEditor:
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self.text = ""
         self.cursor = 0
         self._history: list[str] = []

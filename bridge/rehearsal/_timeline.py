@@ -44,7 +44,6 @@ class Timeline:
     """Shows a rehearsal: who speaks, what is understood, what is cut, and the results."""
 
     def __init__(self, terminal: Terminal) -> None:
-        """Write to a terminal."""
         self._terminal = terminal
         self._start_s = 0.0
         self._state = "idle"

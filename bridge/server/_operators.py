@@ -81,7 +81,6 @@ class Operators:
     """The operators of a server, and the calls whose questions they answer."""
 
     def __init__(self) -> None:
-        """Start without calls and operators."""
         self._calls: dict[str, Call] = {}
         self._outboxes: set[Outbox] = set()
 

@@ -94,7 +94,6 @@ class InkCodec:
     piece_s = 0.06
 
     def __init__(self) -> None:
-        """Begin with no turn."""
         self._ended: str | None = None  # the words of the previous turn, until another begins
 
     def audio(self, pcm: bytes) -> Data:

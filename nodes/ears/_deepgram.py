@@ -104,7 +104,6 @@ class FluxCodec:
     piece_s = 0.08  # as the vendor recommends
 
     def __init__(self) -> None:
-        """Begin with no turn."""
         self._over = -1  # the number of the newest turn that is over
 
     def audio(self, pcm: bytes) -> Data:
@@ -220,7 +219,6 @@ class NovaCodec:
     piece_s = 0.06
 
     def __init__(self) -> None:
-        """Begin with no turn."""
         self._segment = 0
         self._parts: list[Mapping[str, Any]] = []
         self._over_s = -math.inf  # the end of what was reported, in the line's audio

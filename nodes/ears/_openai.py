@@ -137,7 +137,6 @@ class TranscriptionCodec:
     piece_s = 0.06
 
     def __init__(self) -> None:
-        """Start between two turns."""
         self._turns = OpenAITurns()
         self._resampler = EvenResampler(SAMPLE_RATE_HZ, VENDOR_RATE_HZ)
 

@@ -47,7 +47,6 @@ class OpenAITurns:
     """
 
     def __init__(self) -> None:
-        """Start between two turns."""
         self.spoken = ""
         self._items: dict[str, _Item] = {}
         self._past: deque[str] = deque(maxlen=PAST_ITEMS)

@@ -192,7 +192,6 @@ class Engines:
         voice: TextToSpeech,
         answers: Answers,
     ) -> None:
-        """Keep engines that are open."""
         self._hears = _Hears(elsewhere, stt, answers)
         self._ends = _Ends(elsewhere, ends, answers)
         self._says, self._silero = _Says(elsewhere, voice), SileroModel()

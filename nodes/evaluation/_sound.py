@@ -113,7 +113,6 @@ class Surroundings:
     """The noise, the babble and the rooms of a folder."""
 
     def __init__(self, folder: Folder) -> None:
-        """Load them from a folder."""
         self.rooms = [_response(each.samples) for each in folder.all("rooms")]
         self.noise = [each.samples for each in folder.all("noise")]
         self.babble = _babble(folder)

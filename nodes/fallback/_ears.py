@@ -99,7 +99,6 @@ class FallbackStream:
     def __init__(
         self, providers: Sequence[Provider[StreamingSTT]], rate_hz: int, stalls_after_s: float
     ) -> None:
-        """Start without audio."""
         self._providers = providers
         self._rate_hz = rate_hz
         self._stalls_after_s = stalls_after_s

@@ -91,7 +91,6 @@ class FallbackContext:
         sample_rate_hz: int,
         stalls_after_s: float,
     ) -> None:
-        """Start without text."""
         self._waiting = in_order(providers)
         self._style = style
         self._rate_hz = sample_rate_hz

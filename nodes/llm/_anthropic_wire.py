@@ -93,7 +93,6 @@ class MessageReading:
     """The state of one answer between its events."""
 
     def __init__(self, model: str) -> None:
-        """Start an answer of the named model."""
         self._model = model
         self._calls: dict[int, dict[str, Any]] = {}  # by the index of their block
         self._calls_size = 0  # in characters

@@ -209,7 +209,6 @@ class Assembler:
     """The state of one answer between its chunks."""
 
     def __init__(self, model: str) -> None:
-        """Start an answer of the named model."""
         self._model = model
         self._calls: list[_OpenCall] = []
         self._calls_size = 0  # in characters

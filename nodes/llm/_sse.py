@@ -21,7 +21,6 @@ class EventStreamDecoder:
     """Splits a byte stream into events, wherever the network cuts it."""
 
     def __init__(self) -> None:
-        """Start at the beginning of a stream."""
         self._rest = bytearray()
         self._data: list[bytes] = []
         self._size = 0

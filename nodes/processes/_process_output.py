@@ -69,7 +69,6 @@ class Lines:
     """Decodes bytes and passes on whole lines, several at once if they come together."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
-        """Pass lines to a function."""
         self._on_text = on_text
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._rest = ""

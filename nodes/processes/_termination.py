@@ -108,7 +108,6 @@ class Offspring:
     """
 
     def __init__(self, process: trio.Process) -> None:
-        """Remember the current time."""
         self._process = process
         self._since_s = boot_clock_s()
         self._interrupted: set[tuple[int, bytes]] = set()

@@ -156,7 +156,6 @@ class OpenAIRealtimeCodec:
     input_rate_hz = output_rate_hz = RATE_HZ
 
     def __init__(self, session: Mapping[str, Any], detection: Mapping[str, Any]) -> None:
-        """Keep the settings of the session."""
         self._session = session
         self._detection = detection
         self._turns = OpenAITurns()

@@ -18,7 +18,6 @@ class GivenSpeech:
     """The utterances of a call that may still be interrupted, and the items that they say."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._parts: dict[int, list[_Part]] = {}
 
     @property

@@ -24,7 +24,6 @@ class VendorMemory:
     """Records, for one line, what the vendor knows and what was sent."""
 
     def __init__(self) -> None:
-        """Start with nothing known."""
         self._known: set[Hashable] = set()
         self._calls: set[str] = set()
         self._open: dict[str, str] = {}

@@ -63,7 +63,6 @@ class Espeak:
     """Says one text at a time, because the library has global state."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        """Open the library and set the voice."""
         import espeakng_loader
 
         self._lib = ctypes.CDLL(espeakng_loader.get_library_path())

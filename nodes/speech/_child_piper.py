@@ -35,7 +35,6 @@ class Piper:
     """Says text sentence by sentence."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        """Load the voice."""
         import onnxruntime
         from piper import PiperVoice, SynthesisConfig
         from piper.config import PiperConfig

@@ -35,7 +35,6 @@ class Voice:
     """Runs jobs that synthesise a text piece by piece."""
 
     def __init__(self, engine: Engine) -> None:
-        """Use a loaded engine."""
         self._engine = engine
         self.about = {"sample_rate_hz": engine.sample_rate_hz}
 

@@ -124,7 +124,6 @@ class WorkerVoice:
     """A ``TextToSpeech`` whose engine runs in worker processes."""
 
     def __init__(self) -> None:
-        """Start without workers."""
         self._pool: WorkerPool | None = None
 
     def _worker_settings(self) -> WorkerSettings:

@@ -97,7 +97,6 @@ class SonicCodec:
         speed: float | None,
         emotion: str | None,
     ) -> None:
-        """Keep what every message of the context repeats."""
         config = {"speed": speed, "emotion": emotion}
         given = {name: value for name, value in config.items() if value is not None}
         self._context = context

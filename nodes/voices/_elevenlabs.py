@@ -100,7 +100,6 @@ class MultiContextCodec:
     """
 
     def __init__(self, context: str, *, speed: float | None) -> None:
-        """Start without text."""
         self._context = context
         self._speed = speed
         self._is_open = False

@@ -243,7 +243,6 @@ class OpenAIVoiceContext:
     """One utterance on its way through the voice; see `VoiceContext`."""
 
     def __init__(self, say: Callable[[str], AsyncGenerator[SpeechPiece, None]]) -> None:
-        """Start without text."""
         self._say = say
         self._text = ""
         self._send, self._clauses = trio.open_memory_channel[str](CLAUSES_WAITING)

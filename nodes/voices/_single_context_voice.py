@@ -296,7 +296,6 @@ class SocketVoiceContext:
     def __init__(
         self, socket: _Socket, codec: SpeakCodec, most_waiting_bytes: int, answer_s: float
     ) -> None:
-        """Start without text."""
         self._socket = socket
         self._codec = codec
         self._most_bytes = most_waiting_bytes

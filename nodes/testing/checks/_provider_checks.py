@@ -39,7 +39,6 @@ class ProviderChecks(Generic[P, R]):
     """Runs the checks of one provider."""
 
     def __init__(self, subject: str, make: Make[P], use: ProviderUse[P, R], terms: Terms) -> None:
-        """Keep what to check."""
         self._subject = subject
         self._use = use
         self._terms = terms

@@ -39,7 +39,6 @@ class ProviderTrials(Generic[P, R]):
     """
 
     def __init__(self, make: Make[P], use: ProviderUse[P, R], terms: Terms) -> None:
-        """Keep the provider, its use and the bounds."""
         self._make = make
         self._use = use
         self._terms = terms

@@ -63,7 +63,6 @@ class Functions:
     about: dict[str, Any] = {}  # noqa: RUF012 - nobody writes to it
 
     def __init__(self) -> None:
-        """Listen for interrupts."""
         self._pid = os.getpid()
         self._is_cancelled: Callable[[], bool] | None = None
         """Says whether the current call is cancelled; None between calls."""
