@@ -38,11 +38,6 @@ def check_generates(node: object) -> None:
 def check_answers_once(name: str, node: Generates, answering: set[str]) -> None:
     """Check that a node does not answer the turns of a call already.
 
-    Args:
-        name: The name of its bridge.
-        node: The node.
-        answering: The names of the bridges that answer already; gets this one.
-
     Raises:
         RouteDefinitionError: It does.
     """

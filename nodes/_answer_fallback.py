@@ -35,11 +35,7 @@ class Continuation:
         self._is_new = not self._stands
 
     def add(self, text: str) -> str:
-        """Return the part of some text that is new; empty while that is undecided.
-
-        Args:
-            text: Whole words.
-        """
+        """Return the part of some text that is new; empty while that is undecided."""
         if self._is_new:
             return text
         self._kept += text

@@ -179,12 +179,6 @@ def bring(
 
     The agent that has the floor then reports it. The result of a job that somebody stopped is only
     recorded in the history.
-
-    Args:
-        call: The call.
-        running: The tool.
-        result: Its final result.
-        is_told: Whether to report it even if it was stopped.
     """
     stopped = running.is_cut and result.outcome != "timed_out"
     call.delivery.bring(result, is_told=is_told or not stopped)

@@ -99,10 +99,6 @@ class SpeculativeModel:
 
         Cancelling frees the model at once, as it does without speculation.
 
-        Args:
-            messages: The chat so far.
-            tools: What the model may call.
-
         Yields:
             The pieces of the answer.
 

@@ -22,10 +22,6 @@ def say_not_understood(call: Call, text: str) -> None:
     """Say a text in a call whenever the caller waits for an answer to unrecognised words.
 
     A sound without words that interrupted nothing, such as a cough, gets no answer.
-
-    Args:
-        call: The call.
-        text: What to say; the caller may interrupt it.
     """
 
     def failed(message: Message) -> None:

@@ -115,10 +115,6 @@ class Loudspeaker:
     def clear(self, fence: int, now_s: float) -> Report:
         """Stop at once: drop all audio of utterances up to and including ``fence``.
 
-        Args:
-            fence: The number of an utterance.
-            now_s: The time.
-
         Returns:
             What was played of the utterance that was cut, or of the fence's if none was.
         """
@@ -137,10 +133,6 @@ class Loudspeaker:
 
     def hold(self, on: bool, now_s: float) -> Report | None:
         """Stop at the sample being heard without losing anything, or continue there.
-
-        Args:
-            on: True stops, False continues.
-            now_s: The time.
 
         Returns:
             Where it stopped; ``None`` if nothing was being heard, or if it continues.
@@ -200,11 +192,7 @@ class Loudspeaker:
     # --- reports --------------------------------------------------------------------------------
 
     def reports(self, now_s: float) -> list[Report]:
-        """Return the reports that are due, in order; each is returned once.
-
-        Args:
-            now_s: The time; never before that of an earlier call.
-        """
+        """Return the reports that are due, in order; each is returned once."""
         own_s = self._own_s(now_s)
         due: list[Report] = []
         while (step := self._next_step(own_s)) is not None and step[0] <= own_s + _CLOSE_S:

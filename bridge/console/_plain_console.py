@@ -51,11 +51,7 @@ class PlainConsole:
     """
 
     def __init__(self, *, as_json: bool) -> None:
-        """Start empty.
-
-        Args:
-            as_json: Whether standard output gets events, one JSON object per line.
-        """
+        """Start empty."""
         self.exit_code = 0
         self._as_json = as_json
         self._out, self._err = sys.stdout, sys.stderr

@@ -48,13 +48,7 @@ class StateKeeper:
     control: Control
 
     def __init__(self, context: CallContext, speaking: Speaking, control: Control) -> None:
-        """Start in the state ``idle``.
-
-        Args:
-            context: The call's; gets each state.
-            speaking: What is said in the call.
-            control: The verbs of the call.
-        """
+        """Start in the state ``idle``."""
         self.context = context
         self.speaking = speaking
         self.control = control

@@ -30,11 +30,6 @@ def is_never_mind(text: str, phrases: AnswerPhrases = ENGLISH) -> bool:
 def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases = ENGLISH) -> str | None:
     """Return the choice that an answer names.
 
-    Args:
-        text: What was said, typed or keyed.
-        choices: What was offered.
-        phrases: The phrases of the answer's language.
-
     Returns:
         ``None`` if the answer names none of them, or more than one.
     """

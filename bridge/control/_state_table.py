@@ -161,11 +161,6 @@ def refusal(now: StateKeeper, verb: Verb) -> str:
 def check_step(state: CallState, to: CallState, verb: Verb | None = None) -> None:
     """Check that one state may follow another.
 
-    Args:
-        state: The state before.
-        to: The state after.
-        verb: The verb under way, for the error.
-
     Raises:
         IllegalStepError: It may not.
     """

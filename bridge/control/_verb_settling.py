@@ -45,11 +45,6 @@ async def stopped_work_ended(receipt: Receipt, runs: list[Run], works: list[Work
 
 
 async def settle_with(weaker: Receipt, stronger: Receipt) -> None:
-    """Settle the receipt of a verb together with that of the stronger verb that took over its work.
-
-    Args:
-        weaker: The receipt of the verb that came first.
-        stronger: The receipt of the verb that took over.
-    """
+    """Settle the receipt of a verb with that of the stronger verb that took over its work."""
     await stronger.settled
     weaker.settled.set()

@@ -175,10 +175,6 @@ class Database:
     def add(self, conversation: str, addition: Addition) -> None:
         """Write an addition to an entry of a conversation.
 
-        Args:
-            conversation: Its name.
-            addition: The addition.
-
         Raises:
             sqlite3.Error: It cannot be written now.
         """

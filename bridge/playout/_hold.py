@@ -34,13 +34,7 @@ class Holding:
     __slots__ = ("_has_something", "_playout", "_router", "_since_s")
 
     def __init__(self, router: Router, playout: Playout, has_something: Callable[[], bool]) -> None:
-        """Start without a hold.
-
-        Args:
-            router: The call's.
-            playout: Plays the voice.
-            has_something: Whether anything is said or generated.
-        """
+        """Start without a hold."""
         self._router = router
         self._playout = playout
         self._has_something = has_something

@@ -48,13 +48,7 @@ class Terminal:
         return max(_NARROWEST, columns)
 
     def row(self, label: Sequence[tuple[str, Style]], text: str, style: Style = "plain") -> None:
-        """Write a permanent row; a long text continues on further rows.
-
-        Args:
-            label: The label in front of the text, in parts.
-            text: The text.
-            style: The style of the text.
-        """
+        """Write a permanent row; a long text continues on further rows."""
         self._erase()
         indent = sum(columns(part) for part, _ in label)
         first, *rest = wrap(_one_line(text), max(10, self.width - indent - 1))

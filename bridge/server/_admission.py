@@ -47,15 +47,7 @@ class Entrance:
     def __init__(
         self, app: App, gate: Gate, access: Access, addresses: Addresses, proxies: TrustedProxies
     ) -> None:
-        """Keep the parts that decide.
-
-        Args:
-            app: Decides about each call that the gate admits.
-            gate: Answers everything else.
-            access: Identifies callers by their tokens.
-            addresses: The budgets of addresses.
-            proxies: The proxies trusted to name the caller's address.
-        """
+        """Keep the parts that decide."""
         self._app = app
         self.gate = gate
         self.access = access

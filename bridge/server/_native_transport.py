@@ -258,9 +258,6 @@ class NativeTransport:
         """Hold the client's player at its next sample, or resume it there.
 
         The client gets this before all waiting messages, in the order of holds and clears.
-
-        Args:
-            on: True holds, False resumes.
         """
         self._held = on
         self.send_hold()

@@ -84,10 +84,6 @@ class Outbox:
         """Queue audio behind waiting messages.
 
         Its header is added when it is sent, so that the queue shares the bytes object with others.
-
-        Args:
-            utterance: The number of its utterance.
-            pcm: The audio.
         """
         if self._admit(pcm):
             self._queue.append((utterance, pcm))
@@ -101,9 +97,6 @@ class Outbox:
 
     def drop_audio(self, fence: int) -> int:
         """Drop the waiting audio of all utterances up to and including ``fence``.
-
-        Args:
-            fence: The number of an utterance.
 
         Returns:
             How many messages were dropped.

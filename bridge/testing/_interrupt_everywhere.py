@@ -154,11 +154,6 @@ def _survey(plan: Plan) -> tuple[Survey, Attempt]:
 def try_untouched(attempt: Attempt, recorder: Recorder, what: str) -> None:
     """Run the scenario once without doing anything to it.
 
-    Args:
-        attempt: The run.
-        recorder: Counts its steps.
-        what: What is done in later runs, for the message.
-
     Raises:
         AssertionError: This run already breaks a law.
     """

@@ -110,11 +110,7 @@ class TurnCodec:
     piece_s = 0.1  # 0.05 to 1 s, or the vendor ends the session with 3007
 
     def __init__(self, *, formatted: bool) -> None:
-        """Begin with no turn.
-
-        Args:
-            formatted: Whether to wait for the formatted words of a turn.
-        """
+        """Begin with no turn."""
         self._formatted = formatted
         self._over = -1  # the number of the newest turn that is over
 

@@ -73,10 +73,6 @@ class FallbackModel(Several[ChatModel]):
     def stream(self, messages: Chat, *, tools: Chat = ()) -> AsyncGenerator[AnswerPiece, None]:
         """Yield the answer of the first model that works; see `ChatModel.stream`.
 
-        Args:
-            messages: The chat so far.
-            tools: What the model may call.
-
         Raises:
             AnswerBrokenOffError: A model failed in mid-answer, and others are left.
             Exception: What the last model raised.

@@ -53,14 +53,7 @@ class Responses:
         post: Callable[[str], None],
         delete: Callable[[str], None],
     ) -> None:
-        """Start with none.
-
-        Args:
-            vendor: The vendor's name, for errors.
-            codec: Makes the messages.
-            post: Queues a message for the vendor.
-            delete: Deletes an item from the vendor's conversation.
-        """
+        """Start with none."""
         self._vendor = vendor
         self._codec = codec
         self._post = post

@@ -92,9 +92,6 @@ def features(samples: NDArray[np.float32]) -> NDArray[np.float32]:
 def levels(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the course of the spectrum, finer than the network sees it.
 
-    Args:
-        samples: As for `features`.
-
     Returns:
         Shape (sounds, 21, 24), float32: bels in each window and band.
     """

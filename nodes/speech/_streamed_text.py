@@ -60,11 +60,7 @@ class StreamedText:
         self._receiving = trio.CancelScope()
 
     def add(self, text: str) -> None:
-        """Queue a clause.
-
-        Args:
-            text: The clause, with its spaces.
-        """
+        """Queue a clause."""
         self._send.send_nowait(text)
 
     def finish(self) -> None:

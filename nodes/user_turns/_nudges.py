@@ -78,14 +78,7 @@ class Nudges:
     def due(
         self, now_s: float, view: AgentView, settings: TurnSettings, *, user_speaks: bool
     ) -> list[Event]:
-        """Return the nudges that are due, each after its decision.
-
-        Args:
-            now_s: This moment.
-            view: The agent at this moment.
-            settings: Those of this moment.
-            user_speaks: Whether the caller's voice is heard, or not decided yet.
-        """
+        """Return the nudges that are due, each after its decision."""
         if user_speaks:
             self.user_is_there()
         is_idle = view.is_idle

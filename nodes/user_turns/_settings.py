@@ -202,10 +202,6 @@ SETTINGS = tuple(spec.name for spec in fields(TurnSettings) if spec.init)
 def check_changes(where: str, changes: Mapping[str, Any]) -> None:
     """Raise if changes name an unknown setting, or have a wrong value.
 
-    Args:
-        where: The name of the caller in the error.
-        changes: Names and values.
-
     Raises:
         TypeError: There is no such setting, or a value has a wrong type.
         ValueError: A value is out of its bounds.

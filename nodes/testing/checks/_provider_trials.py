@@ -80,10 +80,6 @@ class ProviderTrials(Generic[P, R]):
     def attempt(self, fault: Fault, wanted: Wanted) -> None:
         """Use a provider whose vendor has a fault.
 
-        Args:
-            fault: What goes wrong.
-            wanted: What may come of it.
-
         Raises:
             BreachError: Something else came of it.
         """

@@ -44,12 +44,7 @@ class RealtimeCaller:
     """Talks with a model turn by turn; made by `open_caller`."""
 
     def __init__(self, model: RealtimeModel, *, hears: bool) -> None:
-        """Keep the settings; `keep_line` opens a line.
-
-        Args:
-            model: The model.
-            hears: Whether the model detects the caller's turns.
-        """
+        """Keep the settings; `keep_line` opens a line."""
         self._model = model
         self._hears = hears
         self._speech: deque[bytes] = deque()  # audio to send
