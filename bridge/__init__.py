@@ -13,15 +13,15 @@ from bargein.routes import current_run as current_run
 
 from ._agent_status import AgentStatus as AgentStatus
 from ._app import App as App
-from ._bridge import Bridge as Bridge
 from ._call import Call as Call
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
+from ._node_bridge import Bridge as Bridge
 from ._open_agent import open_agent as open_agent
 from ._provider_circuits import Circuit as Circuit
 from ._provider_circuits import ProviderKind as ProviderKind
-from ._shared_failures import record_fault as record_fault
+from ._provider_faults import record_fault as record_fault
 from ._speech_protocol import Speech as Speech
 from ._stage_budgets import Budgets as Budgets
 from ._transport import CallActionError as CallActionError
@@ -31,7 +31,7 @@ from ._transport import Transport as Transport
 from .answers._answer import Turn as Turn
 from .answers._answer_handle import AnswerHandle as AnswerHandle
 from .control._call_feed import Snapshot as Snapshot
-from .control._handle import Handle as Handle
+from .control._call_handle import Handle as Handle
 from .control._tool_permissions import Question as Question
 from .control._usage_caps import Caps as Caps
 from .control._usage_meter import CapReachedError as CapReachedError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from .control._state_table import find
 
 if TYPE_CHECKING:
-    from ._floor import Floor
+    from ._agent_floor import Floor
     from .answers._call_answers import Speaking
     from .control._call_state import StateKeeper
     from .control._questions import Questions

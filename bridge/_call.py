@@ -11,7 +11,6 @@ import trio
 from bargein.routes import Interruption, Message, Route, Router, Run
 
 from ._agent_status import AgentStatus
-from ._bridge import Bridge, bridge_of, new_bridge
 from ._bridge_name import free_name
 from ._call_context import CallContext
 from ._call_request import CallRequest
@@ -19,6 +18,7 @@ from ._chain_warnings import ChainCheck
 from ._default_chain import Generates, answer_turns, check_answers_once, check_generates
 from ._error_listeners import ErrorListeners
 from ._handoff import Handoff
+from ._node_bridge import Bridge, bridge_of, new_bridge
 from ._stage_budgets import Budgets
 from ._stage_watchdog import StageWatchdog
 from ._transfer_and_dtmf import CallActions
@@ -37,8 +37,8 @@ from .control._argument_checks import (
     check_word,
 )
 from .control._call_feed import Snapshot, Subscription
+from .control._call_handle import Handle
 from .control._call_state import StateKeeper
-from .control._handle import Handle
 from .control._questions import Questions
 from .control._result_delivery import Delivery
 from .control._snapshot import snapshot_at

@@ -12,7 +12,7 @@ import structlog
 
 from bargein.routes import Message, Route, Router
 
-from ._floor import Floor
+from ._agent_floor import Floor
 from .events import (
     CallStarted,
     CustomReceived,

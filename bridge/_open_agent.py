@@ -10,7 +10,7 @@ from bargein.routes import Message
 
 from ._default_chain import Generates
 from ._open_call import open_bare_call
-from .control._handle import Handle
+from .control._call_handle import Handle
 from .events import CallStarted
 from .history._history import History
 

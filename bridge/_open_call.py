@@ -12,7 +12,7 @@ from bargein.routes.error_containment import CONTAINED
 
 from ._call import Call
 from ._call_request import CallRequest
-from ._shared_failures import recording_faults
+from ._provider_faults import recording_faults
 from ._stage_budgets import Budgets
 from ._transport import Transport
 from .history._history import History

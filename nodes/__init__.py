@@ -6,9 +6,9 @@ if __name__ == "nodes":
     )
 
 from ._background_jobs import Job as Job
+from ._base_node import Node as Node
 from ._chat_node import ChatNode as ChatNode
 from ._conversation_context import ConversationContext as ConversationContext
-from ._node import Node as Node
 from ._reasoning_node import ReasoningNode as ReasoningNode
 
 __all__ = [

@@ -14,7 +14,7 @@ from bargein.bridge.events import ToolCall, ToolResult
 from bargein.bridge.history import as_chat
 
 from ._answer_fallback import GO_ON
-from ._request_order import LastAsked, newest, with_last_word
+from ._user_words_last import LastAsked, newest, with_last_word
 
 if TYPE_CHECKING:
     from bargein.bridge.history import Entry

@@ -17,7 +17,7 @@ from bargein.bridge.events import ToolResult, TurnEnded
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
 
-    from ._call_protocols import CallWithJobs
+    from ._call_for_nodes import CallWithJobs
     from .tools import RunningTool, ToolRunner
 
 log = structlog.get_logger()

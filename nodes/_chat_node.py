@@ -21,9 +21,9 @@ from bargein.bridge.history import last_messages
 from ._background_jobs import Job, Jobs, bring
 from ._conversation_context import ConversationContext
 from ._reasoning_node import ReasoningNode
-from ._request_order import LastAsked, with_announced_last
 from ._speculation import SpeculativeModel
 from ._tool_loop import LoopPlan, ToolLoop
+from ._user_words_last import LastAsked, with_announced_last
 from .llm import ChatModel, Usage
 from .tools import Tool, ToolDefinitionError, ToolRunner, current_tool, tool
 

@@ -16,7 +16,7 @@ from bargein.bridge.events import (
 from bargein.bridge.history import ChatMessage, Entry, as_anthropic, as_chat
 
 if TYPE_CHECKING:
-    from ._call_protocols import RememberedCall
+    from ._call_for_nodes import RememberedCall
 
 
 class ConversationContext:

@@ -11,8 +11,8 @@ from bargein.bridge import RouteDefinitionError
 from bargein.bridge.events import AgentResponse
 from bargein.routes.error_containment import closing
 
+from ._base_node import Node
 from ._conversation_context import ConversationContext
-from ._node import Node
 
 if TYPE_CHECKING:
     from bargein.bridge import Message

@@ -38,7 +38,7 @@ from bargein.routes.error_containment import closing
 
 from ._answer_fallback import Continuation
 from ._answer_steps import AnswerSteps, ChatMessage, Messages
-from ._request_order import LastAsked, last_asked_of
+from ._user_words_last import LastAsked, last_asked_of
 from .llm import (
     AnswerBrokenOffError,
     AnswerProgress,
@@ -54,7 +54,7 @@ from .tools import RunningTool, ToolRunner, current_tool
 if TYPE_CHECKING:
     from bargein.routes import Run
 
-    from ._call_protocols import AnsweredCall
+    from ._call_for_nodes import AnsweredCall
     from ._conversation_context import ConversationContext
 
 log = structlog.get_logger()

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from ._generator_scope import closing, explained
+from ._generator_cancel_scope import closing, explained
 from ._pipeline import UNMOVED, Passed, Pending, Pipeline, StageError
 from ._run import Run
 from ._stage_results import spread

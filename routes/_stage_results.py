@@ -9,7 +9,7 @@ from inspect import isawaitable
 from types import GeneratorType
 from typing import Any
 
-from ._generator_scope import closing
+from ._generator_cancel_scope import closing
 
 
 class Shape(IntEnum):

@@ -15,7 +15,7 @@ from typing import Any
 
 import trio
 
-from ._generator_scope import CLOSE_S
+from ._generator_cancel_scope import CLOSE_S
 from ._run import Run
 from ._user_errors import as_error
 

@@ -1,6 +1,6 @@
 """Calls foreign code so that its errors end only its own work, and are reported once."""
 
-from ._generator_scope import closing as closing
+from ._generator_cancel_scope import closing as closing
 from ._repeated_failures import Failures as Failures
 from ._user_errors import CONTAINED as CONTAINED
 from ._user_errors import as_error as as_error

@@ -12,13 +12,13 @@ ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
-    accept active address and annotation anthropic argument as assemblyai attempt audio base
-    batched binding body bpe cancellation canvas captured cartesia chinese click clock closeup color
-    connect connection content core deadline decision decorator deepgram default demo detector
-    download duplicate editor elevenlabs english error espeak eval everywhere execution failure
-    field file french function generator german guard hearing hello http ignored input japanese json
-    label late latency launch layout library listener listening local lock long main measure merge
-    microphone missing multi name number nursery observer open openai option order output packed
+    accept active address and annotation anthropic argument as assemblyai audio base batched binding
+    body bpe cancel cancellation canvas captured cartesia chinese click clock closeup color connect
+    connection content core deadline decision decorator deepgram default demo detector download
+    duplicate editor elevenlabs embedded english error espeak eval everywhere execution failure
+    field file for french function generator german guard hearing hello http ignored input japanese
+    json label last late latency launch layout library listener listening local lock long main
+    measure merge microphone missing multi name number nursery observer open openai option output
     parser partial pausable per picture piper plain player plugin position probability process
     python reconnecting recorded recorder recording refusal rehearse remote repeated reply report
     resample resource result resumable row runner running safe say schema scope screen script

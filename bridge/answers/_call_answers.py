@@ -18,7 +18,7 @@ from bargein.routes import Interruption, Message, Run, current_run
 from .._barge_in_log import BargeIns
 from .._transport import Transport
 from .._verbs import Verb
-from ..control._long_running import LongRunningMarks
+from ..control._long_turns import LongRunningMarks
 from ..events import (
     AgentGenerationComplete,
     AgentResponse,

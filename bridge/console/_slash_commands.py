@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .._verbs import Verb
-from ..control._handle import Handle
+from ..control._call_handle import Handle
 from ._lines import Line
 
 _COMMAND = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?\s*", re.DOTALL)

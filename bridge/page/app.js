@@ -10,7 +10,7 @@
 import { Call } from "./call.js";
 import { canPlay } from "./audio.js";
 import { Settings } from "./devices.js";
-import { Drawer } from "./drawer.js";
+import { Drawer } from "./drawer-tabs.js";
 import { HandleView } from "./agent-verbs-view.js";
 import { Journal } from "./page-log.js";
 import { Keep } from "./save-transcript.js";

@@ -160,7 +160,7 @@ export class CallAudio {
   }
 
   async #openTap() {
-    await this.context.audioWorklet.addModule(here("tap-worklet.js"));
+    await this.context.audioWorklet.addModule(here("test-output-worklet.js"));
     const tap = this.#node("bargein-tap", {});
     tap.port.onmessage = ({ data }) => this.#on.tap(data);
     this.#volume.connect(tap).connect(this.context.destination);

@@ -13,7 +13,7 @@ import {
   SUSPENDED,
   WAITING,
 } from "./problems.js";
-import { Positions } from "./positions.js";
+import { PlaybackReports } from "./playback-reports.js";
 import { Line } from "./reconnect.js";
 import { callUrl, whyRefused } from "./socket.js";
 import { eventWords } from "./control-texts.js";
@@ -38,7 +38,7 @@ export class Call {
   #greeted = false; // the server has sent hello
   #newest = -1; // the highest number of an utterance with received audio
   #audible = new Set(); // the utterances being played
-  #positions = new Positions(); // decides which player positions are reported
+  #playbackReports = new PlaybackReports(); // decides which player positions are reported
   #wasHot = false;
   #isHeard = true; // the agent's ears work
 
@@ -304,7 +304,7 @@ export class Call {
     const fields = ON_THE_WIRE.filter((name) => report[name] !== undefined);
     const message = Object.fromEntries(fields.map((name) => [name, rounded(report[name])]));
     const type = `playback.${report.kind}`;
-    if (this.#positions.isNews(report, performance.now())) this.#send(type, message);
+    if (this.#playbackReports.isNews(report, performance.now())) this.#send(type, message);
     else this.#socket?.noteReport(type, message);
   }
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from ._clicks import clipped, edges_of
+from ._recorded_clicks import clipped, edges_of
 from ._report import decision_in_words
 from ._result import Aside, Check, Cut, Predicate, Rehearsal
 

@@ -9,13 +9,13 @@ async def test_barge_in(autojump_clock):
 """
 
 from ..playout._simulated_voice import SimulatedVoice
-from ._agent import open_agent
-from ._attempt import Scenario
 from ._caller import CHARS_PER_S, Caller, Received, open_call
 from ._errors import ExpectErrors
 from ._interrupt_everywhere import asks_on, barge_in, interrupt_everywhere
 from ._interruption_points import Point
+from ._open_agent import open_agent
 from ._report import Report, Tried
+from ._scenario_run import Scenario
 from ._transport_faults import TransportCall, TransportFaultError, fail_everywhere
 
 __all__ = [

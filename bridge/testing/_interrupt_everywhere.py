@@ -13,12 +13,12 @@ import trio.testing
 
 from .._app import Answer, App
 from ..events import AgentResponse, UserStartedSpeaking
-from ._attempt import Attempt, Plan, Scenario
 from ._caller import CHARS_PER_S, Caller
 from ._errors import AgentErrors, ExpectErrors
 from ._interruption_points import Injector, Point, Recorder, Survey, choose
 from ._invariants import errors
 from ._report import Report, Tried
+from ._scenario_run import Plan, Scenario, ScenarioRun
 
 STEPS_FACTOR, STEPS_SPARE = 20, 20_000
 """A run may take this multiple of the steps of the run without an interrupt, plus this many; beyond
@@ -145,13 +145,13 @@ class _Limits:
     times: int
 
 
-def _survey(plan: Plan) -> tuple[Survey, Attempt]:
-    survey, attempt = Survey(SURVEY_STEPS), Attempt(plan, SURVEY_S)
+def _survey(plan: Plan) -> tuple[Survey, ScenarioRun]:
+    survey, attempt = Survey(SURVEY_STEPS), ScenarioRun(plan, SURVEY_S)
     try_untouched(attempt, survey, "an interrupt")
     return survey, attempt
 
 
-def try_untouched(attempt: Attempt, recorder: Recorder, what: str) -> None:
+def try_untouched(attempt: ScenarioRun, recorder: Recorder, what: str) -> None:
     """Run the scenario once without doing anything to it.
 
     Raises:
@@ -170,7 +170,7 @@ def most_steps(untouched: Recorder) -> int:
 
 def _try(plan: Plan, point: Point, limits: _Limits) -> tuple[Tried, Exception | None]:
     descriptors = _descriptors()
-    attempt = Attempt(plan, limits.limit_s, limits.may_end, limits.usual_errors)
+    attempt = ScenarioRun(plan, limits.limit_s, limits.may_end, limits.usual_errors)
     clock = trio.testing.MockClock(autojump_threshold=0)
     injector = Injector(point, attempt.interrupt, clock, times=limits.times, most=limits.most)
     attempt.run(injector, clock)

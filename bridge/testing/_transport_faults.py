@@ -11,7 +11,6 @@ import trio.testing
 from bargein.routes import BargeinError
 
 from .._app import Answer, App
-from ._attempt import Attempt, Plan, Scenario
 from ._caller import CHARS_PER_S, Caller
 from ._errors import AgentErrors, ExpectErrors
 from ._interrupt_everywhere import (
@@ -27,6 +26,7 @@ from ._interruption_points import Point, Recorder, choose
 from ._invariants import errors
 from ._recording_transport import RecordingTransport
 from ._report import Report, Tried
+from ._scenario_run import Plan, Scenario, ScenarioRun
 
 METHODS = ("send", "play", "clear", "hold")
 """The methods of a ``bargein.Transport`` that a call uses; ``hold`` also releases the player."""
@@ -153,7 +153,7 @@ def fail_everywhere(
         expect_errors=expect_errors, seed=seed, audio=audio, chars_per_s=chars_per_s,
         within_s=within_s, holds=holds,
     )  # fmt: skip
-    untouched, steps, faults = Attempt(plan, SURVEY_S), Recorder(SURVEY_STEPS), _Faults()
+    untouched, steps, faults = ScenarioRun(plan, SURVEY_S), Recorder(SURVEY_STEPS), _Faults()
     untouched.prepare = faults.install_in
     try_untouched(untouched, steps, "a fault")
     chosen = choose(faults.calls, limit, seed)
@@ -162,10 +162,10 @@ def fail_everywhere(
 
 
 def _try(
-    plan: Plan, call: TransportCall, untouched: Attempt, most: int
+    plan: Plan, call: TransportCall, untouched: ScenarioRun, most: int
 ) -> tuple[Tried, Exception | None]:
     faults = _Faults(call.step)
-    attempt = Attempt(
+    attempt = ScenarioRun(
         plan,
         untouched.took_s + plan.within_s,
         untouched.ended,

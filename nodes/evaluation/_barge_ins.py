@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _peer_rules
+from . import _other_frameworks
 from ._measure import Ground, at, percent, place, quantiles, words_of
 from ._recordings import RATE, Recording, Samples
 from ._replay import FRAME_S, Replay, replay
@@ -55,7 +55,7 @@ def over(ground: Ground, recording: Recording, sound: Samples, kind: str, **how:
     until_s = result.length_s if cut_s is None else cut_s
     speech: list[float] = []
     if kind in NO_WORDS:
-        speech = _peer_rules.probabilities(ground.engines, microphone)
+        speech = _other_frameworks.probabilities(ground.engines, microphone)
     found = Over(
         recording,
         result,
@@ -63,8 +63,8 @@ def over(ground: Ground, recording: Recording, sound: Samples, kind: str, **how:
         None if cut_s is None else cut_s - begins_s,
         None if cut_s is None else result.plays_until_s(cut_s) - begins_s,
         result.talked_on_s(begins_s, until_s),
-        _peer_rules.pipecat_cuts(speech),
-        _peer_rules.livekit_pauses(speech),
+        _other_frameworks.pipecat_cuts(speech),
+        _other_frameworks.livekit_pauses(speech),
     )
     ground.note(
         {

@@ -18,7 +18,7 @@ from typing import Literal
 
 import trio
 
-from ._session import Member, boot_clock_s, strike
+from ._process_session import Member, boot_clock_s, strike
 
 LOOK_S = 0.02
 """How often to check whether the others of a session are gone, in seconds; a check takes a few

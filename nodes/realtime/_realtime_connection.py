@@ -29,7 +29,7 @@ from bargein.nodes.vendors import VendorError, VendorSession, open_session
 from ._caller_audio import CallerAudio
 from ._protocol import AudioCommitted, RealtimeModel
 from ._response import LineLostError, Response
-from ._responses import ResponseFact, Responses
+from ._response_dispatch import ResponseFact, Responses
 from ._vendor_memory import VendorMemory
 
 log = structlog.get_logger()

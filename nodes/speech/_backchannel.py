@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from . import _backchannel_weights
+from ._embedded_weights import unpacked
 from ._errors import need
 from ._log_mel import samples_of
-from ._packed_weights import unpacked
 
 if TYPE_CHECKING:
     import numpy as np

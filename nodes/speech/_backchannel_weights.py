@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._packed_weights import Packed
+from ._embedded_weights import Packed
 
 EARLY = Packed(
     values=r"""

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Literal
 
 from . import _throat_sound_weights
 from ._backchannel import BANDS, SAMPLE_RATE_HZ, filters
+from ._embedded_weights import unpacked
 from ._errors import need
 from ._log_mel import samples_of
-from ._packed_weights import unpacked
 
 if TYPE_CHECKING:
     import numpy as np

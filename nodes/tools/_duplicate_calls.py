@@ -11,10 +11,10 @@ from typing import Any
 
 from bargein.bridge.events import ToolCall
 
-from ._outcome import Settled
 from ._tool import Tool
 from ._tool_call import RunningTool
 from ._tool_context import ToolContext
+from ._tool_outcome import Settled
 
 
 def without_duplicate(

@@ -21,14 +21,14 @@ from bargein.bridge.events import JobFinished, ToolCall, ToolResult
 from bargein.routes import Interrupted, Run
 from bargein.routes.error_containment import CONTAINED, text_of
 
-from ._outcome import Settled, plain, settle
 from ._time_limits import Limits
 from ._tool_body import Body
 from ._tool_context import ToolContext
 from ._tool_interrupts import Effect, Interrupts
+from ._tool_outcome import Settled, plain, settle
 
 if TYPE_CHECKING:
-    from ._call_protocols import CallOfTools
+    from ._call_for_tools import CallOfTools
     from ._tool import Tool
 
 log = structlog.get_logger()

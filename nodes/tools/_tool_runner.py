@@ -17,16 +17,16 @@ from bargein.routes.error_containment import CONTAINED
 
 from ._duplicate_calls import without_duplicate
 from ._errors import BadArgumentsError, ToolDefinitionError
-from ._outcome import Settled, plain
 from ._prompt_texts import NEVER
 from ._tool import Tool
 from ._tool_call import OnSettled, RunningTool
 from ._tool_context import ToolContext
+from ._tool_outcome import Settled, plain
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
 
-    from ._call_protocols import CallOfTools
+    from ._call_for_tools import CallOfTools
 
 log = structlog.get_logger()
 

@@ -3,7 +3,7 @@
 ``TurnTaking().attach(call)`` makes turns out of what the ears of a call hear; see docs/turns.md.
 """
 
-from ._agent_view import AgentView
+from ._agent_state_view import AgentView
 from ._barge_in import BargeIn, HoldThenDecide
 from ._endpointing import (
     DynamicEndpointing,

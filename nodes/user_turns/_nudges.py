@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bargein.bridge.events import AgentIdle, TurnDecided, UserAway
 from bargein.routes import Event
 
-from ._agent_view import AgentView
+from ._agent_state_view import AgentView
 from ._settings import TurnSettings
 from ._sound_verdict import CLOSE_S
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ._agent_view import AgentView
+from ._agent_state_view import AgentView
 
 HintKind = Literal["speech", "acknowledgement", "noise", "echo"]
 

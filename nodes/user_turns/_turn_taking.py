@@ -28,7 +28,7 @@ from bargein.bridge.events import (
 )
 from bargein.routes import Message
 
-from ._agent_view import AgentView, LiveView
+from ._agent_state_view import AgentView, LiveView
 from ._nudges import Nudges
 from ._settings import TurnSettings
 from ._settings_overlays import ChangeTurns, Overlay, SettingsInForce

@@ -35,7 +35,7 @@ from bargein.bridge.events import (
     VoiceWords,
 )
 
-from ._agent_view import AgentView
+from ._agent_state_view import AgentView
 from ._barge_in import timeout
 from ._barge_in_decision import blocking_rule, decide_on_sound
 from ._settings import TurnSettings

@@ -15,7 +15,7 @@ from bargein.bridge.text_validation import is_blank
 from bargein.routes import Event
 from bargein.routes.error_containment import as_error
 
-from ._agent_view import AgentView
+from ._agent_state_view import AgentView
 from ._settings import TurnSettings
 from ._transcript_merge import is_old_news, rest_of
 from ._turn_actions import Act, Failed, Hold, Publish, Release, Values

@@ -360,7 +360,7 @@ HEAD = '''"""Weights of `BackchannelDetector`, written by ``tests/training/assen
 
 from __future__ import annotations
 
-from ._packed_weights import Packed
+from ._embedded_weights import Packed
 '''
 
 

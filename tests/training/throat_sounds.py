@@ -242,7 +242,7 @@ gave theirs to the public domain; tests/training/README.md names all.
 
 from __future__ import annotations
 
-from ._packed_weights import Packed
+from ._embedded_weights import Packed
 
 '''
 

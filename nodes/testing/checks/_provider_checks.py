@@ -17,7 +17,7 @@ from ._check_options import Terms
 from ._check_report import BreachError, CheckReport, CheckResult, ProviderCheckError
 from ._provider_trials import ProviderTrials
 from ._provider_use import Make, P, ProviderUse, R
-from ._trial import Trial, run_trial, shown, spread
+from ._trial_run import Trial, run_trial, shown, spread
 
 WARM_UP = 120
 """Uses before memory is measured, to fill caches."""

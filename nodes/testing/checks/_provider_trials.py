@@ -18,7 +18,7 @@ from ..fakes import Fault
 from ._check_options import Terms
 from ._check_report import BreachError
 from ._provider_use import Make, P, ProviderUse, R
-from ._trial import LEAVE_S, Trial, run_trial, shown
+from ._trial_run import LEAVE_S, Trial, run_trial, shown
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from bargein.routes.error_containment import only_error
 
 from .. import _open_agent
 from .._default_chain import Generates
-from ..control._handle import Handle
+from ..control._call_handle import Handle
 from ..history._history import History
 from ._errors import AgentErrors, ExpectErrors
 from ._seed import seeded

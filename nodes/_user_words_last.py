@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bargein.bridge.history import Entry
     from bargein.routes import Interruption, Outcome, Run
 
-    from ._call_protocols import AnsweredCall
+    from ._call_for_nodes import AnsweredCall
     from ._conversation_context import ConversationContext
 
 log = structlog.get_logger()

@@ -44,7 +44,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Attempt:
+class ScenarioRun:
     """A run and its results."""
 
     plan: Plan

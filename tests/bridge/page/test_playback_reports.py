@@ -7,10 +7,10 @@ from typing import Any
 
 POSITIONS = """
 async (reports) => {
-  const { Positions } = await import(new URL("page/positions.js", document.baseURI));
-  const positions = new Positions();
+  const { PlaybackReports } = await import(new URL("page/playback-reports.js", document.baseURI));
+  const rule = new PlaybackReports();
   return reports.map(([now, kind, played_ms, more = {}]) =>
-    positions.isNews({ kind, utterance: 1, played_ms, ...more }, now));
+    rule.isNews({ kind, utterance: 1, played_ms, ...more }, now));
 }
 """
 

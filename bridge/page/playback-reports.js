@@ -8,7 +8,7 @@
 const TELL_EVERY_MS = 250; // the server trusts the last position for this long
 const FORESEEN_MS = 20; // the server ignores smaller differences (DRIFT_S)
 
-export class Positions {
+export class PlaybackReports {
   #told = null; // {utterance, played_ms, now}: the last position that the server knows
 
   /** Whether the server needs a report, which then counts as sent; `now` is in milliseconds. */
