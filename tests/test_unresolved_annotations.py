@@ -6,7 +6,7 @@ From Python 3.14 on, annotations need no quotes for that: they are evaluated whe
 from __future__ import annotations
 
 import sys
-from types import SimpleNamespace
+from types import ModuleType
 
 import pytest
 
@@ -37,12 +37,14 @@ def admit(request: [Call]) -> bool:
 
 
 @pytest.fixture
-def shop():
+def shop(monkeypatch):
     """A module of a user's, without quotes where Python needs none."""
     quote = "" if sys.version_info >= (3, 14) else '"'
-    names = {"__name__": "shop", "amounts": []}
-    exec(SOURCE.replace("[", quote).replace("]", quote), names)
-    return SimpleNamespace(**names)
+    module = ModuleType("shop")
+    monkeypatch.setitem(sys.modules, "shop", module)  # where dataclasses look the names up
+    vars(module)["amounts"] = []
+    exec(SOURCE.replace("[", quote).replace("]", quote), vars(module))
+    return module
 
 
 async def test_a_chain_takes_functions_and_events_with_such_names(shop, autojump_clock):
