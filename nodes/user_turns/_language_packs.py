@@ -40,9 +40,13 @@ class LanguagePack:
     numbers: tuple[str, ...] = ()
     """The words of numbers; figures ("2") are known in every language."""
     articles: tuple[str, ...] = ()
-    """Words that may precede an adjective: "a", "two"."""
+    """Words that may precede an adjective: "a", "two", "with"."""
     adjectives: tuple[str, ...] = ()
     """Adjectives that need a noun after an article: "a large"."""
+    linking_words: tuple[str, ...] = ()
+    """Words after which such an adjective may end a sentence: "is", "too"."""
+    units: tuple[str, ...] = ()
+    """Measures whose singular needs a noun after a number above one: "16 ounce"."""
     short_answers: tuple[str, ...] = ()
     """Short words that callers say on their own and mean: "no", "next". They count although they
     sound like backchannels, and so do numbers."""
@@ -71,6 +75,8 @@ _PHRASES = (
     "numbers",
     "articles",
     "adjectives",
+    "linking_words",
+    "units",
     "short_answers",
     "noises",
 )

@@ -112,8 +112,12 @@ class Phrases:
         self._short_answers = _Known((*short_answers, *self._numbers))
         self._answers = _Known((*short_answers, *self._acknowledgements))
         self._noises = _Known((*phrases("noises"), *self._acknowledgements))
-        adjectives = phrases("adjectives")
-        self._without_noun = _Known(f"{a} {b}" for a in phrases("articles") for b in adjectives)
+        articles, adjectives = phrases("articles"), phrases("adjectives")
+        self._articles = _Known((*articles, *self._numbers))
+        self._adjectives = _Known(adjectives)
+        self._linking_words = _Known(phrases("linking_words"))
+        self._units = _Known(phrases("units"))
+        self._without_noun = _Known(f"{a} {b}" for a in articles for b in adjectives)
 
     @classmethod
     @lru_cache(maxsize=64)
@@ -166,11 +170,32 @@ class Phrases:
 
     def _is_spelt(self, word: str) -> bool:
         is_letter = len(word) == 1 and word.isalpha() and not _UNSPACED.match(word)
-        return word.isdigit() or is_letter or (word,) in self._numbers.phrases
+        return word.isdigit() or is_letter or self._numbers.holds(word)
 
     def wants_noun(self, text: str) -> bool:
-        """Whether a text ends with an article and an adjective: "a large"."""
-        return self._without_noun.end(words_of(text))
+        """Whether a text ends with an adjective or a measure that needs a noun.
+
+        An adjective does if an article is before it, with other words between them, but no linking
+        word: "a large", "a double shot dark", but not "the coffee is cold". A measure does in the
+        singular after a number: "a 16 ounce".
+        """
+        *before, last = words_of(text) or ("",)
+        if self._units.holds(last):
+            return bool(before) and self._is_many(before[-1])
+        if self._without_noun.end((*before, last)):
+            return True
+        return self._adjectives.holds(last) and self._is_behind_article(before)
+
+    def _is_many(self, word: str) -> bool:
+        return word not in ("1", "one") and (word.isdigit() or self._numbers.holds(word))
+
+    def _is_behind_article(self, words: Sequence[str]) -> bool:
+        for word in reversed(words):
+            if self._linking_words.holds(word):
+                return False
+            if word.isdigit() or self._articles.holds(word):
+                return True
+        return False
 
     def lacks_stop(self, text: str) -> bool:
         """Whether a text begins with a capital letter, but ends without a full stop.
@@ -219,6 +244,10 @@ class _Known:
 
     def __iter__(self) -> Iterator[str]:
         return map(" ".join, self.phrases)
+
+    def holds(self, word: str) -> bool:
+        """Return whether a word is one of the phrases."""
+        return (word,) in self.phrases
 
     def end(self, words: Sequence[str]) -> bool:
         """Return whether the words end with one of the phrases."""

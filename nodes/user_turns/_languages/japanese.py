@@ -90,6 +90,9 @@ JAPANESE = LanguagePack(
         "名前は",
         "電話番号は",
         "住所は",
+        "大きな",
+        "小さな",
+        "この",
     ),
     unfinished_statements=("と",),
     question_words=(

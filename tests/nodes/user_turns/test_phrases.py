@@ -173,11 +173,31 @@ def test_spelling_in_other_languages():
 
 @pytest.mark.parametrize(
     ("text", "wants"),
-    [("a large", True), ("Give me two small", True), ("large", False), ("a latte", False)],
-)
-def test_an_adjective_behind_an_article_wants_a_noun(text, wants):
-    """Alone it may be the whole answer."""
+    [
+        ("a large", True), ("Give me two small", True), ("large", False), ("a latte", False),
+        ("Can I get a double shot, dark", True), ("a latte with almond", True),
+        ("May I have a 16 ounce", True), ("a two hour", True), ("in an hour", False),
+        ("I have one hour", False), ("The coffee is cold", False), ("my coffee was too hot", False),
+    ],
+)  # fmt: skip
+def test_an_adjective_or_a_measure_may_want_a_noun(text, wants):
+    """One behind an article does, unless a verb stands between; alone it may be the answer."""
     assert phrases("en").wants_noun(text) is wants
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "over"),
+    [
+        ("de", "Ich nehme einen Kaffee mit einer kleinen", "Der Kaffee ist zu heiß"),
+        ("fr", "Je prends un café et une petite", "Le café est trop petit"),
+        ("es", "Quisiera un café y un buen", "El vaso es muy pequeño"),
+        ("zh", "我要一杯大", "太大"),
+    ],
+)
+def test_adjectives_want_nouns_in_other_languages(language, text, over):
+    """Where adjectives stand before their nouns, they do not end a sentence."""
+    assert phrases(language).wants_noun(text)
+    assert not phrases(language).wants_noun(over)
 
 
 @pytest.mark.parametrize(
