@@ -60,6 +60,9 @@ class VoiceWords(Event):
     unhinted_confidence: float | None = Field(default=None, ge=0, le=1)
     """For words that are all in the recogniser's hint: its confidence, 0 to 1, that the sound has
     words at all when recognised without the hint; 0 if unknown.  ``None`` for all other words."""
+    ending_confidence: float | None = Field(default=None, ge=0, le=1)
+    """How sure the recogniser is of the last word, and that the sentence ends behind it, 0 to 1;
+    ``None`` if it does not report that."""
     language: str = ""
     """The language of the words, as in BCP 47: "fr"; empty if the recogniser does not report it."""
     speaker: str = ""

@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, aclosing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -138,7 +138,9 @@ class _Hears:
         def ask() -> dict[str, Any]:
             return asdict(self._elsewhere.ask(self._engine.transcribe, sound))
 
-        return Transcript(**self._answers.of(type(self._engine).__name__, sound, ask))
+        # An answer of an earlier version, which lacks fields, counts for none.
+        model = f"{type(self._engine).__name__} {len(fields(Transcript))}"
+        return Transcript(**self._answers.of(model, sound, ask))
 
     async def transcribe(self, pcm: bytes) -> Transcript:
         found = self.now(pcm)

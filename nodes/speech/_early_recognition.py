@@ -100,5 +100,6 @@ def words_of(heard: Sequence[Transcript]) -> VoiceWords:
         content=text,
         confidence=sure,
         unhinted_confidence=least,
+        ending_confidence=heard[-1].ending_confidence if heard else None,
         language=longest.language,
     )

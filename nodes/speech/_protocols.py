@@ -26,6 +26,9 @@ class Transcript:
     recogniser may read its hint into sounds that are not speech."""
     language: str = ""
     """The language of the words, as a BCP 47 tag such as "fr"; empty if unknown."""
+    ending_confidence: float | None = None
+    """0 to 1: how sure the recogniser is of the last word, and that the sentence ends behind it;
+    ``None`` if it cannot tell. A word that breaks off, or that more words follow, has a low one."""
 
     @property
     def confidence(self) -> float:

@@ -7,7 +7,7 @@ of the time.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +45,12 @@ _ENGLISH = "en"
 _STEM = 3
 """The least number of letters of a word with longer forms: "a" begins too many other words."""
 _WORDS = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_SPACE = "\u0120"
+"""What the first token of a word begins with."""
+_LONGEST_WORD = 4
+"""How many more tokens of a word count: a language without spaces has no first one."""
+_STOPS = (0, 13, 30)
+"""The tokens "!", "." and "?" in all vocabularies of Whisper."""
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
 
@@ -202,6 +208,7 @@ def _decode(
         suppress_blank=True,
         return_scores=True,
         return_no_speech_prob=True,
+        return_logits_vocab=True,
     )[0]
     return _transcript(result, seconds, longest)
 
@@ -231,7 +238,31 @@ def _transcript(result: Any, seconds: float, longest: int) -> Transcript:
         certainty = min(certainty, _GUESS)  # in a loop each token makes the next one likely
     if not _WORDS.search(text) or (silence > _SILENCE and certainty < _GUESS):
         text = ""
-    return Transcript(text, silence, certainty)
+    whole = text == decode(result.sequences[0]).strip()
+    ending = _ending_confidence(result) if whole else None
+    return Transcript(text, silence, certainty, ending_confidence=ending)
+
+
+def _ending_confidence(result: Any) -> float | None:
+    """Return the probability of the last word, times that of a full stop behind it."""
+    tokens, numbers, logits = result.sequences[0], result.sequences_ids[0], result.logits[0]
+    spoken = [at for at, token in enumerate(tokens) if _WORDS.search(decode([token]))]
+    if not spoken or spoken[-1] + 1 >= len(logits):
+        return None
+    first = last = spoken[-1]
+    while first > max(0, last - _LONGEST_WORD) and not tokens[first].startswith(_SPACE):
+        first -= 1
+    word = min(_share(logits[at], [numbers[at]]) for at in range(first, last + 1))
+    return word * _share(logits[last + 1], _STOPS)
+
+
+def _share(logits: Any, tokens: Sequence[int]) -> float:
+    """Return the probability that the next token is one of these."""
+    import numpy as np
+
+    scores = np.array(logits)
+    shares = np.exp(scores - scores.max())
+    return float(shares[list(tokens)].sum() / shares.sum())
 
 
 def without_repetition(text: str, seconds: float) -> str:

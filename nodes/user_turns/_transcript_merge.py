@@ -96,6 +96,12 @@ class Transcript:
         return _least(part.unhinted_confidence for part in self.segments.values() if part.content)
 
     @property
+    def ending_confidence(self) -> float | None:
+        """How sure it is that a sentence ends with the last words; None if that is unknown."""
+        parts = [self.segments[n] for n in sorted(self.segments) if self.segments[n].content]
+        return parts[-1].ending_confidence if parts else None
+
+    @property
     def language(self) -> str:
         """The language of most of the words; empty if none is known."""
         return _of_most((part.language, part.content) for part in self.segments.values())

@@ -103,6 +103,7 @@ def _is_over(state: TurnTakingState, turn: UserTurn) -> bool:
         wants_noun=settings.phrases.wants_noun(turn.text),
         lacks_stop=settings.phrases.lacks_stop(turn.text),
         is_answer=settings.phrases.is_answer(turn.text),
+        ending_confidence=turn.transcript.ending_confidence,
     )
     wait_s = state.ask(
         "endpointing",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -127,6 +127,18 @@ async def test_an_english_model_refuses_other_languages(tmp_path: Path, language
             pass
 
 
+def decoded(*tokens: str, logits: Sequence[Sequence[float]] = ()) -> SimpleNamespace:
+    """Return what the decoder returns; ``logits`` are the scores of all tokens at each step."""
+    numbers = [[*range(len(tokens))]]
+    return SimpleNamespace(
+        sequences=[[*tokens]],
+        sequences_ids=numbers,
+        logits=[logits],
+        scores=[-0.1],
+        no_speech_prob=0.0,
+    )
+
+
 @pytest.mark.parametrize(("asked", "heard"), [("de", "de"), (None, "fr")])
 async def test_a_model_of_many_languages_tells_which_it_heard(monkeypatch, asked, heard) -> None:
     """It is asked for a language, or finds out; what it heard is in the transcript."""
@@ -146,8 +158,7 @@ async def test_a_model_of_many_languages_tells_which_it_heard(monkeypatch, asked
 
         def generate(self, encoded: object, prompt: list[list[str]], **options: object) -> object:
             prompts.append(prompt[0])
-            found = SimpleNamespace(sequences=[["deux"]], scores=[-0.1], no_speech_prob=0.0)
-            return [found]
+            return [decoded("deux")]
 
     monkeypatch.setattr("ctranslate2.models.Whisper", ManyLanguages)
     async with WhisperTiny(path_of("whisper-tiny.en"), language=asked).open() as ears:
@@ -170,8 +181,7 @@ def decoder_of(text: str) -> type:
             """Hear nothing."""
 
         def generate(self, *args: object, **options: object) -> list[object]:
-            tokens = [[text.replace(" ", "Ġ")]]
-            return [SimpleNamespace(sequences=tokens, scores=[-0.1], no_speech_prob=0.0)]
+            return [decoded(text.replace(" ", "Ġ"))]
 
     return Decoder
 
@@ -220,3 +230,51 @@ async def test_words_of_the_hint_are_decoded_once_more_without_it(
         heard = await ears.transcribe(bytes(32_000))
     assert heard.text == word
     assert (heard.unhinted_confidence is not None) is doubted
+
+
+def sure_of(*tokens: int) -> list[float]:
+    """Return the decoder's scores of a vocabulary, in which some tokens are equally likely."""
+    return [20.0 if number in tokens else 0.0 for number in range(40)]
+
+
+STOPS, OTHERS = (0, 13, 30), (1, 2, 3)
+"""The tokens "!", "." and "?" of Whisper, and three that are none."""
+
+
+@pytest.mark.parametrize(
+    ("tokens", "logits", "ending"),
+    [
+        (("?", "Ġtea"), (), None),
+        (("?", "Ġtea"), (sure_of(0), sure_of(1), sure_of(13)), 1.0),
+        (("?", "Ġtea"), (sure_of(0), sure_of(1), sure_of(*STOPS)), 1.0),
+        (("?", "Ġtea"), (sure_of(0), sure_of(1), sure_of(*STOPS, *OTHERS)), 0.5),
+        (("?", "Ġtea"), (sure_of(0), sure_of(1), sure_of(4)), 0.0),
+        (("?", "Ġtea"), (sure_of(0), sure_of(1, 4), sure_of(0)), 0.5),
+        (("?", "Ġmoc", "ha"), (sure_of(0), sure_of(1, 4), sure_of(2), sure_of(0)), 0.5),
+        (("?", "Ġtea"), (sure_of(0), sure_of(1)), None),
+        (("?",), (sure_of(0), sure_of(0)), None),
+    ],
+    ids=[
+        "no-scores",
+        "stop",
+        "any-stop",
+        "perhaps",
+        "goes-on",
+        "word",
+        "half",
+        "cut-off",
+        "no-word",
+    ],
+)
+async def test_how_sure_it_is_of_the_ending(monkeypatch, tokens, logits, ending) -> None:
+    """The least of the last word's tokens counts, times the share of a full stop behind it."""
+
+    class Decoder(decoder_of("")):  # type: ignore[misc]
+        def generate(self, *args: object, **options: object) -> list[object]:
+            return [decoded(*tokens, logits=logits)]
+
+    monkeypatch.setattr("ctranslate2.models.Whisper", Decoder)
+    async with WhisperTiny().open() as ears:
+        heard = await ears.transcribe(bytes(32_000))
+    found = heard.ending_confidence
+    assert (found is None) if ending is None else found == pytest.approx(ending, abs=0.01)

@@ -499,7 +499,7 @@ def test_a_model_of_ones_own_bounds(bench):
     """ModelEndpointing(complete_above=): what counts as complete can be set."""
     b = bench(settings=TurnSettings(endpointing=ModelEndpointing(complete_above=0.95)))
     b.take(VoiceStarted()).take(VoiceStopped()).take(TurnScored(complete=0.9)).take(says("a tea"))
-    b.wait(0.5)
+    b.wait(0.6)
     assert b.events(UserStoppedSpeaking) == []
     b.wait(0.05)
     assert b.turns[-1] == "stop"

@@ -37,8 +37,8 @@ def test_dynamic_keeps_its_bounds():
 def test_a_model_ends_what_is_surely_complete_soon():
     """What sounds complete waits a little, and the surer it is the less."""
     model = ModelEndpointing()
-    assert model.wait_s(Pause(score=0.5, turn_s=3.0)) == 0.5
-    assert model.wait_s(Pause(score=0.93, turn_s=3.0)) == 0.5
+    assert model.wait_s(Pause(score=0.5, turn_s=3.0)) == 0.6
+    assert model.wait_s(Pause(score=0.93, turn_s=3.0)) == 0.6
     assert model.wait_s(Pause(score=0.94, turn_s=3.0)) == 0.32
 
 
@@ -55,7 +55,31 @@ def test_the_melody_of_a_word_tells_little():
 
 def test_a_turn_of_unknown_length_is_not_short():
     """An ear that tells words alone says nothing of how long they took."""
-    assert ModelEndpointing().wait_s(Pause(score=0.5)) == 0.5
+    assert ModelEndpointing().wait_s(Pause(score=0.5)) == 0.6
+
+
+def test_a_sure_ending_ends_what_sounds_complete_soon():
+    """The recogniser's confidence in the ending makes up for a melody that is less sure."""
+    model = ModelEndpointing()
+    sure = Pause(score=0.85, turn_s=3.0, ending_confidence=0.7)
+    assert (model.wait_s(sure), model.evidence(sure)) == (0.32, "sound and ending")
+    assert model.wait_s(Pause(score=0.84, turn_s=3.0, ending_confidence=0.99)) == 0.6
+    assert model.wait_s(Pause(score=0.85, turn_s=3.0, ending_confidence=0.69)) == 0.6
+    assert model.evidence(Pause(score=0.94, turn_s=3.0, ending_confidence=0.7)) == "sound"
+
+
+def test_an_unsure_ending_is_waited_for():
+    """The less sure the recogniser is of the last word, and that a full stop follows, the longer;
+    figures and answers have rules of their own."""
+    model = ModelEndpointing()
+    sounds = {"score": 0.99, "turn_s": 3.0}
+    assert model.wait_s(Pause(**sounds, ending_confidence=0.4)) == 0.32
+    assert model.wait_s(Pause(**sounds, ending_confidence=0.2)) == pytest.approx(0.9)
+    nothing = Pause(**sounds, ending_confidence=0.0)
+    assert (model.wait_s(nothing), model.evidence(nothing)) == (1.0, "unsure ending")
+    assert model.wait_s(Pause(**sounds, ending_confidence=0.0, is_answer=True)) == 0.32
+    assert model.wait_s(Pause(**sounds, ending_confidence=0.0, spelling=True)) == 0.8
+    assert ModelEndpointing(unsure_ending_below=0.0).wait_s(nothing) == 0.32
 
 
 def test_figures_and_adjectives_are_waited_for():
@@ -80,7 +104,7 @@ def test_the_rhythm_of_figures_is_learnt():
     assert model.wait_s(Pause(**figures, earlier_in_turn_s=(0.4, 0.1, 0.4))) == 0.8
     known = Pause(**figures, earlier_in_turn_s=(0.4, 0.42, 0.4))
     assert (model.wait_s(known), model.evidence(known)) == (pytest.approx(0.63), "rhythm")
-    assert model.wait_s(Pause(**figures, earlier_in_turn_s=(0.3, 0.3, 0.3))) == 0.5
+    assert model.wait_s(Pause(**figures, earlier_in_turn_s=(0.3, 0.3, 0.3))) == 0.6
     assert model.wait_s(Pause(**figures, earlier_in_turn_s=(2.0, 2.0, 2.0))) == 1.5
 
 
@@ -88,10 +112,19 @@ def test_who_talks_for_long_is_waited_for():
     """Each sentence of a story sounds complete; noise around a few words makes no story."""
     ten = "She put her hair down and turned her skirt back."
     model = ModelEndpointing()
-    assert model.wait_s(Pause(score=1.0, text=ten, turn_s=3.6)) == 0.32
-    assert model.wait_s(Pause(score=1.0, text=ten, turn_s=3.65)) == 0.8
-    assert model.evidence(Pause(score=1.0, text=ten, turn_s=3.65)) == "long turn"
+    assert model.wait_s(Pause(score=1.0, text=ten, turn_s=4.99)) == 0.32
+    assert model.wait_s(Pause(score=1.0, text=ten, turn_s=5.0)) == 0.8
+    assert model.evidence(Pause(score=1.0, text=ten, turn_s=5.0)) == "long turn"
     assert model.wait_s(Pause(score=1.0, text=ten.removeprefix("She "), turn_s=9.0)) == 0.32
+
+
+def test_who_paused_in_a_long_turn_is_waited_for_sooner():
+    """A long sentence is said at one go; a story has pauses, which are longer than closures."""
+    ten = "She put her hair down and turned her skirt back."
+    model = ModelEndpointing()
+    assert model.wait_s(Pause(score=1.0, text=ten, turn_s=3.65, earlier_in_turn_s=(0.25,))) == 0.8
+    assert model.wait_s(Pause(score=1.0, text=ten, turn_s=3.64, earlier_in_turn_s=(0.25,))) < 0.4
+    assert model.wait_s(Pause(score=1.0, text=ten, turn_s=3.65, earlier_in_turn_s=(0.2,))) < 0.4
 
 
 def test_the_usual_pauses_of_a_call_are_learnt():
@@ -135,7 +168,7 @@ def test_a_model_waits_for_who_paused_before_in_this_turn():
     model = ModelEndpointing(margin=1.5, unfinished_pause_s=1.2)
     assert model.wait_s(Pause(score=1.0, earlier_in_turn_s=(0.6, 0.3))) == pytest.approx(0.9)
     assert model.wait_s(Pause(score=1.0, earlier_in_turn_s=(2.0,))) == 1.2
-    assert model.wait_s(Pause(score=1.0, earlier_s=(0.6,))) == 0.5
+    assert model.wait_s(Pause(score=1.0, earlier_s=(0.6,))) == 0.6
     assert model.wait_s(Pause(score=0.0, earlier_in_turn_s=(0.3,))) == 1.3
 
 
@@ -152,6 +185,10 @@ def test_a_model_waits_for_who_paused_before_in_this_turn():
         (lambda: DynamicEndpointing(margin=0.5), "margin="),
         (lambda: ModelEndpointing(complete_above=0), "complete_above="),
         (lambda: ModelEndpointing(surely_above=1.1), "surely_above="),
+        (lambda: ModelEndpointing(likely_above=0), "likely_above="),
+        (lambda: ModelEndpointing(sure_ending_above=1.1), "sure_ending_above="),
+        (lambda: ModelEndpointing(unsure_ending_below=-0.1), "unsure_ending_below="),
+        (lambda: ModelEndpointing(long_breath_s=-1), "long_breath_s="),
         (lambda: ModelEndpointing(sure_pause_s=-1), "sure_pause_s="),
         (lambda: ModelEndpointing(spelling_pause_s=None), "spelling_pause_s="),
         (lambda: ModelEndpointing(longest_pause_s=-1), "longest_pause_s="),
