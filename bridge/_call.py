@@ -35,6 +35,7 @@ from .control._argument_checks import (
     check_number,
     check_string,
     check_word,
+    outside_loop,
 )
 from .control._call_feed import Snapshot, Subscription
 from .control._call_handle import Handle
@@ -271,7 +272,10 @@ class Call:
         Raises:
             TypeError: `event` is not an event (for example a class, ``None`` or a string), or
                 `source` is not a string.
+            RuntimeError: A thread publishes it itself.
         """
+        if not trio.lowlevel.in_trio_run():
+            raise outside_loop("publish", "event")
         if isinstance(event, type) or type(event).__module__ == "builtins":
             check_event(event)  # raises; tested inline, because each audio frame passes here
         if not isinstance(source, str):
@@ -292,7 +296,10 @@ class Call:
 
         Raises:
             TypeError: The text is not a string, or `interruptible` is not a bool.
+            RuntimeError: A thread says it itself.
         """
+        if not trio.lowlevel.in_trio_run():
+            raise outside_loop("say", "text")
         check_string("say", "text", text)
         check_flag("say", "interruptible", interruptible)
         return self.speaking.say(AgentResponse(content=text, interruptible=interruptible))
@@ -380,10 +387,13 @@ class Call:
 
         Raises:
             TypeError: The reason is no string.
+            RuntimeError: A thread ends it itself.
         """
         check_string("end", "reason", reason)
         if self._is_ending:
             return
+        if not trio.lowlevel.in_trio_run():
+            raise outside_loop("end", "reason")
         self._is_ending = True
         self.router.catch_up()
         self.end_reason = reason

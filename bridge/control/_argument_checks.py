@@ -19,6 +19,14 @@ def check_string(verb: str, argument: str, value: object) -> None:
         raise TypeError(f"{verb}() {argument}= is a string, not {value!r}")
 
 
+def outside_loop(verb: str, argument: str) -> RuntimeError:
+    """Return the error for a method of the call that a thread calls itself."""
+    return RuntimeError(
+        f"call.{verb}() was called outside the call's event loop; in a sync tool or another "
+        f"thread, write trio.from_thread.run_sync(call.{verb}, {argument})"
+    )
+
+
 def check_event(event: object) -> None:
     """Check that something is an event, not a class, ``None`` or a plain value such as a string.
 

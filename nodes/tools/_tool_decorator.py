@@ -42,7 +42,8 @@ class FunctionTool(Tool, Generic[P, R]):
         self.where = where
         self._signature = read_signature(function, ToolContext)
         self.instance: object = None
-        if where == "worker" and (self._signature.context or self._signature.is_method):
+        is_method = self._signature.is_method or inspect.ismethod(function)
+        if where == "worker" and (self._signature.context or is_method):
             raise ToolDefinitionError(
                 f"{function.__qualname__}() runs in a process of its own and can take neither a "
                 'ToolContext nor self; leave out where="worker" or that parameter'
@@ -89,7 +90,7 @@ class FunctionTool(Tool, Generic[P, R]):
 
 
 def _check_function(function: object, where: object) -> None:
-    if not inspect.isfunction(function):
+    if not inspect.isfunction(function) and not inspect.ismethod(function):
         raise ToolDefinitionError(f"@tool stands before a function, not {function!r}")
     what = function.__qualname__
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -135,7 +136,7 @@ def tool(
     commits: bool = False,
     where: Where = "thread",
 ) -> Any:
-    """Make a tool from a function.
+    """Make a tool from a function, or from the method of an object: ``tool(shop.sell)``.
 
     The annotations become the JSON schema of the arguments, the docstring becomes the description,
     and its section ``Args:`` describes the arguments. A parameter annotated ``ToolContext`` gets

@@ -5,7 +5,7 @@ import threading
 import pytest
 import trio
 
-from bargein.tools import FunctionTool, ToolContext, ToolDefinitionError, finish, tool
+from bargein.tools import FunctionTool, ToolContext, ToolDefinitionError, finish, shield, tool
 
 
 def test_bare_and_with_options():
@@ -86,6 +86,30 @@ async def test_methods_are_tools_of_their_instance(autojump_clock, open_bench):
     assert (shop.stock, other.stock) == (7, 4)
 
 
+async def test_a_method_of_an_object_is_a_tool(autojump_clock, open_bench):
+    """A class that knows nothing of tools lends its methods, such as in ``tools=[shop.sell]``."""
+
+    class Shop:
+        stock = 10
+
+        async def sell(self, cups: int) -> int:
+            """Sell."""
+            self.stock -= cups
+            return self.stock
+
+        @classmethod
+        async def name(cls) -> str:
+            return cls.__name__
+
+    shop = Shop()
+    sell, name = tool(policy=shield(5.0))(shop.sell), tool(shop.name)
+    assert (sell.name, list(sell.parameters["properties"])) == ("sell", ["cups"])
+    assert await sell(1) == 9
+    async with open_bench(sell, name) as bench:
+        assert (await bench.start("sell", cups=3).result()).content == "6"
+        assert (await bench.start("name").result()).content == "Shop"
+
+
 async def test_a_plain_function_that_gives_a_coroutine(open_bench):
     """A value that JSON cannot hold is an error for the model, and the call continues."""
 
@@ -111,6 +135,11 @@ async def on_the_loop() -> None:
     pass
 
 
+class Shelf:
+    def count(self) -> int:
+        return 3
+
+
 def generator():
     yield 1
 
@@ -129,6 +158,7 @@ async def async_generator():
         (plain, {"where": "moon"}, "is 'thread' or 'worker', not 'moon'"),
         (on_the_loop, {"where": "worker"}, 'where="worker" is for plain functions'),
         (with_context, {"where": "worker"}, "neither a ToolContext nor self"),
+        (Shelf().count, {"where": "worker"}, "neither a ToolContext nor self"),
         (lambda: 1, {"where": "worker"}, "no name by which a process can import it"),
         (plain, {"timeout_s": -1}, "timeout_s= of the tool 'plain'"),
     ],

@@ -7,6 +7,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
+from bargein.events import EndCall
 from bargein.tools import ToolContext, tool
 
 LIMIT_S = 30.0
@@ -155,6 +156,43 @@ async def test_an_error_in_a_thread_is_the_result(open_bench):
     async with open_bench(fail, expect_errors=LookupError) as bench:
         result = await bench.start("fail").result()
         assert (result.error, result.content) == (True, "LookupError: no such row")
+
+
+@pytest.mark.parametrize(
+    ("act", "verb"),
+    [
+        (lambda call: call.publish(EndCall()), "publish"),
+        (lambda call: call.hand_over("desk"), "publish"),
+        (lambda call: call.say("One moment."), "say"),
+        (lambda call: call.end("done"), "end"),
+    ],
+)
+async def test_a_thread_that_acts_on_the_call_is_told_how(open_bench, act, verb):
+    """Events belong to the event loop: a thread that publishes one itself does nothing at all."""
+
+    @tool
+    def work(context: ToolContext) -> None:
+        act(context.call)
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(work, expect_errors=RuntimeError) as bench:
+            result = await bench.start("work").result()
+            assert f"write trio.from_thread.run_sync(call.{verb}, " in result.content
+            assert not bench.call.ended.is_set()
+
+
+async def test_a_thread_acts_on_the_call(open_bench):
+    """The way that the error names."""
+
+    @tool
+    def work(context: ToolContext) -> str:
+        trio.from_thread.run_sync(context.call.publish, EndCall())
+        trio.from_thread.run(context.say, "Goodbye.")
+        return "done"
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(work) as bench:
+            assert (await bench.start("work").result()).content == "done"
 
 
 async def test_a_thread_can_stop_its_own_tool(open_bench):
