@@ -11,8 +11,11 @@ import bargein
 HOME = Path(bargein.__file__ or "").parent
 ROOTS = [HOME / name for name in ("bridge", "nodes", "routes")]
 
-OF_TRIO = {"custom_sleep_data", "deadline", "shield", "total_tokens"}
-"""What trio lets its users write: of tasks, of scopes, and of a limiter."""
+OF_TRIO = {
+    *("custom_sleep_data", "deadline", "shield", "total_tokens"),
+    *("autojump_threshold", "rate"),
+}
+"""What trio lets its users write: of tasks, of scopes, of a limiter, and of a test's clock."""
 
 ASKED_BACK = {"prepare", "spare"}
 """Fields for a function that an object asks its owner; so are all that begin with ``on_``."""

@@ -12,6 +12,7 @@ from ._policy import PlainPolicy, Policy
 from ._schema import as_text, read_signature
 from ._thread_tool import run_in_thread
 from ._tool import OnDuplicate, Permission, Tool
+from ._tool_clock import real_time
 from ._tool_context import ToolContext
 from ._worker_tool import UNWIND_S, run_in_worker
 
@@ -68,11 +69,12 @@ class FunctionTool(Tool, Generic[P, R]):
             arguments = {**arguments, self._signature.context: context}
         if inspect.iscoroutinefunction(self.function):
             return as_text(await call(**arguments))
-        if self.where == "worker":
-            return await run_in_worker(
-                context, self.function, arguments, has_effects=not self.read_only
-            )
-        return await run_in_thread(context, call, arguments)
+        with real_time():
+            if self.where == "worker":
+                return await run_in_worker(
+                    context, self.function, arguments, has_effects=not self.read_only
+                )
+            return await run_in_thread(context, call, arguments)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself."""

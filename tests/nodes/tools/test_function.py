@@ -1,11 +1,17 @@
 """Tools made of functions."""
 
 import threading
+import time
 
 import pytest
 import trio
 
+from bargein import ChatNode
+from bargein.events import ToolResult
+from bargein.llm import ToolCallRequest
+from bargein.testing import ScriptedModel, calls, open_call
 from bargein.tools import FunctionTool, ToolContext, ToolDefinitionError, finish, shield, tool
+from tests.nodes.answering import answer_with
 
 
 def test_bare_and_with_options():
@@ -62,6 +68,28 @@ async def test_other_functions_run_in_threads(open_bench):
     async with open_bench(brew) as bench:
         assert (await bench.start("brew").result()).content == "c1: 1"
     assert threads[0] is not threading.current_thread()
+
+
+async def test_a_thread_works_in_real_time_on_a_virtual_clock(autojump_clock):
+    """The clock jumps before and after it: two minutes pass, and no time limit is leapt over."""
+    begun = threading.Barrier(2, timeout=30)
+
+    @tool(timeout_s=60.0)
+    def work() -> str:
+        begun.wait()  # both of them at once
+        time.sleep(0.05)
+        return "done"
+
+    model = ScriptedModel(["Both: ", ToolCallRequest("1", "work", {}, "{}"), calls("work")], "ok")
+    async with open_call(answer_with(ChatNode(model, tools=[work]))) as caller:
+        await caller.at(60.0)
+        await caller.says("go", takes_s=1.0)
+        await caller.quiet()
+        first, second = caller.events(ToolResult)
+        assert first.outcome == second.outcome == "completed"
+        assert 0.04 < first.ran_s < 30
+        await caller.at(120.0)
+    assert caller.heard == "Both: ok"
 
 
 async def test_methods_are_tools_of_their_instance(autojump_clock, open_bench):
