@@ -51,7 +51,7 @@ def configure_logs(
     if not pii:
         processors.append(drop_pii)
     if for_people:
-        processors.append(structlog.dev.ConsoleRenderer())
+        processors += [_without_control_characters, structlog.dev.ConsoleRenderer()]
     else:
         processors.append(structlog.processors.JSONRenderer(default=repr))
     number = logging.getLevelNamesMapping()[level.upper()]
@@ -67,6 +67,13 @@ def configure_logs(
 def drop_pii(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
     """Remove the keys that start with ``pii_`` (a structlog processor)."""
     return {key: value for key, value in event.items() if not key.startswith("pii_")}
+
+
+def _without_control_characters(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Leave out what a terminal would execute: clients choose some values."""
+    from ..console._terminal_text import clean  # not before a terminal needs it
+
+    return {key: clean(one) if isinstance(one, str) else one for key, one in event.items()}
 
 
 class _ExceptionText:

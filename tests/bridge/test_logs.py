@@ -112,6 +112,15 @@ def test_a_terminal_gets_lines_for_people(out):
     assert not screen.getvalue().startswith("{")
 
 
+def test_a_terminal_gets_no_control_characters(out):
+    """A value from a client or a vendor cannot move the cursor, or write a title."""
+    screen = Terminal()
+    configure_logs(out=screen)
+    structlog.get_logger().info("call_refused", agent="\x1b]0;title\x07Firefox\x9b8m")
+    assert "Firefox" in screen.getvalue()
+    assert not any(mark in screen.getvalue() for mark in ("\x1b]", "\x07", "\x9b", "title"))
+
+
 def test_the_level_holds(out):
     """Events below the level are not written."""
     configure_logs("warning", out=out)
