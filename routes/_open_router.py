@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import trio
-
 from ._router import Router
+from .service_nursery import open_service_nursery
 
 UNWIND_S = 1.0
 """How many seconds a cut run may take to unwind before its chain stops waiting."""
@@ -28,14 +27,13 @@ async def open_router(
     """
     router: Router | None = None
     try:
-        async with trio.open_nursery() as nursery:
+        async with open_service_nursery("the router is closing") as nursery:
             router = Router(nursery, unwind_s=unwind_s, handler_s=handler_s)
             try:
                 yield router
             finally:
                 router.close("shutdown")
                 router.timers.close()
-                nursery.cancel_scope.cancel(reason="the router is closing")
     finally:
         if router is not None:
             router.seal()

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, final
 import trio
 
 from bargein.routes import Message
+from bargein.routes.service_nursery import open_service_nursery
 
 from ..events import AgentUtteranceQueued, UserAudio
-from ..service_nursery import open_service_nursery
 from ._errors import VoiceError, VoiceExtraError
 from ._player import Player
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import trio
 
-from ..service_nursery import open_service_nursery
+from bargein.routes.service_nursery import open_service_nursery
+
 from ._entry_records import from_record, with_additions
 from ._errors import ConversationBusyError, ConversationError
 from ._lock import ConversationLock

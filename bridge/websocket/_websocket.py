@@ -16,8 +16,8 @@ from typing import NoReturn, Protocol, final
 import trio
 
 from bargein.routes import BargeinError
+from bargein.routes.service_nursery import open_service_nursery
 
-from ..service_nursery import open_service_nursery
 from ._connection import NORMAL_CLOSE, Connection, Data, Source
 
 MAX_WAITING_BYTES = 1_048_576

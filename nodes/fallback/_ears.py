@@ -20,7 +20,6 @@ from typing import Any
 import structlog
 import trio
 
-from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.speech import (
     EarFact,
     EarRestarted,
@@ -30,6 +29,7 @@ from bargein.nodes.speech import (
 )
 from bargein.nodes.speech._silent_ear import TRUSTED_S, Loudness
 from bargein.routes.error_containment import first_error
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._provider_recovery import Provider, Several, in_order
 

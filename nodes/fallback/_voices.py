@@ -18,7 +18,6 @@ from typing import Any, Literal
 import structlog
 import trio
 
-from bargein.bridge.service_nursery import open_service_nursery
 from bargein.bridge.text_validation import has_words
 from bargein.nodes.speech import (
     SpeechEngineError,
@@ -30,6 +29,7 @@ from bargein.nodes.speech import (
     resample,
 )
 from bargein.routes.error_containment import closing, first_error
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._provider_recovery import Provider, Several, in_order
 from ._whole_words import WholeWords

@@ -23,7 +23,7 @@ from typing import Any
 import structlog
 import trio
 
-from bargein.bridge.service_nursery import open_service_nursery
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import ChildError, PoolClosedError, ProcessLostError
 from ._process_output import OnOutput

@@ -20,11 +20,11 @@ import structlog
 import trio
 
 from bargein.bridge.history import Entry
-from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.ears import VendorEarStream
 from bargein.nodes.llm import AnswerPiece, ToolCallRequest
 from bargein.nodes.speech import EarFact, EvenResampler, VoiceBegan, WentOn
 from bargein.nodes.vendors import VendorError, VendorSession, open_session
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._caller_audio import CallerAudio
 from ._protocol import AudioCommitted, RealtimeModel

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import structlog
 import trio
 
-from bargein.bridge.service_nursery import open_service_nursery
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import BadArgumentsError, ToolDefinitionError
 from ._mcp_content import (

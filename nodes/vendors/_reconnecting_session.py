@@ -27,7 +27,6 @@ from typing import final
 import structlog
 import trio
 
-from bargein.bridge.service_nursery import open_service_nursery
 from bargein.bridge.websocket import (
     ConnectionClosedError,
     Data,
@@ -35,6 +34,7 @@ from bargein.bridge.websocket import (
     WebSocket,
     open_websocket,
 )
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import VendorError
 from ._request_retries import Backoff, retry_after_s

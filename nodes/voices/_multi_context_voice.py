@@ -21,7 +21,6 @@ from typing import Any, Literal, Protocol, final
 
 import trio
 
-from bargein.bridge.service_nursery import open_service_nursery
 from bargein.bridge.websocket import ConnectionClosedError
 from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
@@ -32,6 +31,7 @@ from bargein.nodes.vendors import (
     in_order,
     open_session,
 )
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._voice_connection import OTHER_STYLE_S, SPARE_S, ContextLimit, VoiceLine
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import structlog
 import trio
 
-from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.llm._errors import need
 from bargein.nodes.llm._http_reply import close_response
 from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import Backoff, Credential, VendorError, retry_after_s
+from bargein.routes.service_nursery import open_service_nursery
 
 if TYPE_CHECKING:
     import httpx2

@@ -24,7 +24,6 @@ from typing import Any, Literal, Protocol, final
 import structlog
 import trio
 
-from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
     Reopened,
@@ -34,6 +33,7 @@ from bargein.nodes.vendors import (
     VendorSession,
     open_session,
 )
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._flush_limit import FlushLimit
 from ._multi_context_voice import MOST_WAITING_S

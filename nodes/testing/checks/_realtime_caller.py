@@ -17,13 +17,13 @@ from typing import Any
 import trio
 
 from bargein.bridge import UserEntry
-from bargein.bridge.service_nursery import open_service_nursery
 from bargein.nodes.llm import SpeechDelta
 from bargein.nodes.realtime import RealtimeModel
 from bargein.nodes.realtime._caller_audio import CallerAudio
 from bargein.nodes.realtime._realtime_connection import RealtimeLine, SessionSettings
 from bargein.nodes.speech import EarFact, TurnOver
 from bargein.routes.error_containment import first_error
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._check_ear import BYTES_PER_S, PIECE_BYTES, HeardTurn
 from ._check_report import BreachError

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import trio
 
-from bargein.bridge.service_nursery import open_service_nursery
+from bargein.routes.service_nursery import open_service_nursery
 
 from ._fault import Fault, FaultKind
 from ._memory_stream import memory_stream_pair
