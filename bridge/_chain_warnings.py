@@ -3,7 +3,8 @@
 Chains are checked when the call starts, after the first step of ``answer``; those written later are
 checked when they are first triggered.  Only the agent with the floor is checked: ears, voices and
 agents in the background need neither rules nor a listener.  Of other agents that answer the caller,
-the log says when the call starts that they are not heard.
+the log says when the call starts that they are not heard, and warns if the one that has the floor
+says nothing.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ NOT_HEARD = (
     "the caller hears the first agent of a call; call.hand_over(name) lets them hear another one"
 )
 
+HOLDER_IS_SILENT = (
+    "the first agent of a call has the floor, and no chain of this one broadcasts: write "
+    "call.bridge(..., is_agent=False) for what only listens, or call.hand_over(name)"
+)
+
 
 class ChainCheck:
     """Checks the chains of one call."""
@@ -67,8 +73,14 @@ class ChainCheck:
         for runtime in self._router.routes:
             self._check(runtime.route)
         agents = [agent for agent in self._floor.agents if self._answers_unheard(agent)]
-        if agents:
+        if not agents:
+            return
+        holder = self._floor.holder
+        if any(r.route.source == holder and r.route.broadcasts for r in self._router.routes):
             log.info("agents_not_heard", agents=agents, hint=NOT_HEARD)
+        else:
+            hint = HOLDER_IS_SILENT
+            log.warning("agents_not_heard", agents=agents, has_floor=holder, hint=hint)
 
     def _answers_unheard(self, agent: str) -> bool:
         routes = (runtime.route for runtime in self._router.routes)

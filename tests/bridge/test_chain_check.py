@@ -210,3 +210,18 @@ async def test_agents_that_answer_unheard_are_named(autojump_clock, logs):
     (told,) = [entry for entry in logs if entry["event"] == "agents_not_heard"]
     assert (told["log_level"], told["agents"]) == ("info", ["expert", "night"])
     assert "call.hand_over(name)" in told["hint"]
+
+
+async def test_a_listener_that_has_the_floor_is_warned_of(autojump_clock, logs):
+    """A log that is written before the agent has the floor, and the caller hears nothing."""
+
+    async def answer(call: Call) -> None:
+        call.bridge(name="log").on(UserStoppedSpeaking).map(lambda message: None)
+        usual(call.bridge(name="desk")).broadcast()
+
+    async with open_call(answer):
+        await trio.sleep(0.1)
+    (told,) = [entry for entry in logs if entry["event"] == "agents_not_heard"]
+    assert (told["log_level"], told["agents"]) == ("warning", ["desk"])
+    assert told["has_floor"] == "log"
+    assert "is_agent=False" in told["hint"]
