@@ -43,7 +43,7 @@ class BargeIns:
     its own event was not interrupted by anybody.
     """
 
-    __slots__ = ("_began", "_context", "_cut", "_decided", "_follows_turns", "_turns")
+    __slots__ = ("_cause_of_turn", "_context", "_cut", "_decided", "_follows_turns", "_turns")
 
     def __init__(self, context: CallContext, turns: Turns) -> None:
         self._context = context
@@ -51,7 +51,7 @@ class BargeIns:
         self._cut: dict[object, _BargeIn] = {}
         self._decided: tuple[str, str] | None = None
         self._follows_turns = False
-        self._began: tuple[int, tuple[str, str] | None] = (0, None)
+        self._cause_of_turn: tuple[int, tuple[str, str] | None] = (0, None)
         context.router.observe(TurnDecided, self._turn_decided)
 
     def add(self, turn: Turn, by: Interruption, phase: TurnPhase) -> None:
@@ -84,13 +84,13 @@ class BargeIns:
     def _turn_began(self, message: Message) -> None:
         # Rules apply before observers are called, so its cuts are made; but they may be recorded
         # later.
-        self._began, self._decided = (message.id, self._decided), None
+        self._cause_of_turn, self._decided = (message.id, self._decided), None
 
     def _turn_rule(self, cause: Message | None) -> str | None:
         """Return the rule of turn taking that started the caller's turn; ``None`` without one."""
         if cause is None or type(cause.event) is not UserStartedSpeaking:
             return None
-        began_by, decided = self._began
+        began_by, decided = self._cause_of_turn
         source, rule = (decided if began_by == cause.id else self._decided) or ("", None)
         return rule if source == cause.source else None
 

@@ -35,7 +35,7 @@ class CallContext:
     """
 
     __slots__ = (
-        "_looks", "_update", "audio", "ended", "floor", "history", "is_closing",
+        "_polled", "_update", "audio", "ended", "floor", "history", "is_closing",
         "is_paused", "on_touch", "router", "state", "touch_state", "work",
     )  # fmt: skip
 
@@ -53,7 +53,7 @@ class CallContext:
         self.on_touch: list[Callable[[], None]] = []
         self._update: Callable[[], None] | None = None
         self._time_cuts(False)
-        self._looks: list[tuple[Callable[[], object], Callable[[], None]]] = []
+        self._polled: list[tuple[Callable[[], object], Callable[[], None]]] = []
 
     def _time_cuts(self, works: bool) -> None:
         """Report cuts by a barge-in at once if a voice or a tool must end with them, else later.
@@ -71,17 +71,17 @@ class CallContext:
         notify = self.router.listeners.notify
         for fn in tuple(self.on_touch):
             notify(fn)
-        for waits, look in self._looks:
+        for waits, fn in self._polled:
             if waits():
-                notify(look)
+                notify(fn)
 
     def work_out_by(self, update: Callable[[], None]) -> None:
         """Set the function that updates the state whenever it is touched."""
         self._update = update
 
-    def call_while(self, waits: Callable[[], object], look: Callable[[], None]) -> None:
+    def call_while(self, waits: Callable[[], object], fn: Callable[[], None]) -> None:
         """Call a function after each update of the state, while something waits."""
-        self._looks.append((waits, look))
+        self._polled.append((waits, fn))
 
     def enter(self, state: CallState) -> None:
         """Record the state that is published."""

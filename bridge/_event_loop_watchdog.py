@@ -157,7 +157,7 @@ class _Watchdog:
             return
         self._places.add(place)
         summary = traceback.StackSummary.extract(reversed(stack))
-        known = {} if task is None else _known_of(task.context)
+        known = {} if task is None else _log_keys_of(task.context)
         known |= {  # our values win over an app's keys of the same name
             "place": f"{place[0]}:{line}",
             "function": at.f_code.co_qualname,
@@ -179,7 +179,7 @@ def _running(root: trio.lowlevel.Task) -> trio.lowlevel.Task | None:
     return None
 
 
-def _known_of(context: Context) -> dict[str, Any]:
+def _log_keys_of(context: Context) -> dict[str, Any]:
     """Return the node and route of a task, and the keys bound to its log lines, with its call."""
     known = {
         variable.name.removeprefix(STRUCTLOG_KEY_PREFIX): value

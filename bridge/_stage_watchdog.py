@@ -82,7 +82,7 @@ class StageWatchdog:
         self._budgets = budgets
         self._limits_s = sorted(budgets.of(stage) for stage in STAGES)
         self._since_s = 0.0  # when the caller began to wait for what is awaited now
-        self._told_s = 0.0
+        self._reported_s = 0.0
         self._count = 0
         self._is_awaited = False
         self._voice_stopped_s: float | None = None
@@ -197,9 +197,9 @@ class StageWatchdog:
         if stage is None:
             return  # the next change of state checks again
         silent_since_s = self._silent_since_s(stage, now_s)
-        since_s = max(silent_since_s, self._told_s)
+        since_s = max(silent_since_s, self._reported_s)
         if now_s >= since_s + self._budgets.of(stage) - CLOSE_S:
-            self._told_s = since_s = now_s
+            self._reported_s = since_s = now_s
             self._publish(stage, now_s - silent_since_s)
         self._set_timer(since_s, now_s)
 

@@ -144,12 +144,12 @@ class CallActions:
         try:
             await request.answered.wait()
         except trio.Cancelled:
-            self._give_up(request)
+            self._fail_unsupported(request)
             raise
         assert request.outcome is not None
         return request.outcome
 
-    def _give_up(self, request: _Request) -> None:
+    def _fail_unsupported(self, request: _Request) -> None:
         request.scope.cancel(reason="nobody waits for it")
         self._answer(request, "it was cancelled")
 
@@ -188,11 +188,11 @@ class CallActions:
                 elif not is_wanted:
                     self._answer(request, CUT)
                 elif request.outcome is None:
-                    await self._let_it_run(request)
+                    await self._run_in_time(request)
         finally:
             self._is_working = False
 
-    async def _let_it_run(self, request: _Request) -> None:
+    async def _run_in_time(self, request: _Request) -> None:
         ended = trio.Event()
         self._router.nursery.start_soon(self._run, request, ended, name="call action")
         with trio.move_on_after(request.limit_s + CLOSE_S):

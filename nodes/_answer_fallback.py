@@ -29,36 +29,36 @@ class Continuation:
         Args:
             stands: The part of the answer that stands; empty if it starts over.
         """
-        self._stands = [_letters(word) for word in stands.split()]
+        self._said = [_letters(word) for word in stands.split()]
         self._ends_in_space = stands[-1:].isspace()
-        self._kept = ""
-        self._is_new = not self._stands
+        self._unsaid = ""
+        self._is_new = not self._said
 
     def add(self, text: str) -> str:
         """Return the part of some text that is new; empty while that is undecided."""
         if self._is_new:
             return text
-        self._kept += text
-        if not self._kept.strip() or self._may_repeat_more():
+        self._unsaid += text
+        if not self._unsaid.strip() or self._may_repeat_more():
             return ""
         return self.rest()
 
     def rest(self) -> str:
         """Return the text held back, without repeated words; call it when no more text comes."""
         self._is_new = True
-        words, kept = self._words(), self._kept
-        self._kept = ""
-        for count in range(min(len(words), len(self._stands)), 0, -1):
-            if words[:count] == self._stands[-count:]:
+        words, kept = self._words(), self._unsaid
+        self._unsaid = ""
+        for count in range(min(len(words), len(self._said)), 0, -1):
+            if words[:count] == self._said[-count:]:
                 return "".join(kept.split(maxsplit=count)[count:])
         return kept.lstrip() if self._ends_in_space else kept
 
     def _words(self) -> list[str]:
-        return [_letters(word) for word in self._kept.split()]
+        return [_letters(word) for word in self._unsaid.split()]
 
     def _may_repeat_more(self) -> bool:
         """Whether the text so far matches a run of words before the end of the answer."""
-        words, stands = self._words(), self._stands
+        words, stands = self._words(), self._said
         return any(words == stands[at : at + len(words)] for at in range(len(stands) - len(words)))
 
 

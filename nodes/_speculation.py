@@ -31,7 +31,7 @@ Chat = Sequence[Mapping[str, Any]]
 
 
 @dataclass(eq=False)
-class _Begun:
+class _Speculated:
     """A speculative answer and the request that it answers."""
 
     question: tuple[Chat, Chat]
@@ -53,7 +53,7 @@ class SpeculativeModel:
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
-        self._begun: _Begun | None = None
+        self._speculated: _Speculated | None = None
 
     def start_answer(self, nursery: trio.Nursery, messages: Chat, tools: Chat = ()) -> None:
         """Start a speculative answer, and discard the one before it.
@@ -63,21 +63,21 @@ class SpeculativeModel:
             messages: The chat that the real request will probably have.
             tools: What the model may call; no tool runs before the real request.
         """
-        if self._begun is not None and self._begun.question == (messages, tools):
+        if self._speculated is not None and self._speculated.question == (messages, tools):
             return
         self.throw_away()
-        begun = self._begun = _Begun((messages, tools), trio.current_time())
+        begun = self._speculated = _Speculated((messages, tools), trio.current_time())
         begun.scope.deadline = begun.began_s + UNCLAIMED_S
         nursery.start_soon(self._write, begun, name="speculative answer")
 
     def throw_away(self) -> None:
         """Cancel the speculative answer if it was not taken over; the model is free at once."""
-        if self._begun is not None:
+        if self._speculated is not None:
             log.debug("speculation_thrown_away")
-            self._begun.scope.cancel()
-            self._begun = None
+            self._speculated.scope.cancel()
+            self._speculated = None
 
-    async def _write(self, begun: _Begun) -> None:
+    async def _write(self, begun: _Speculated) -> None:
         messages, tools = begun.question
         with begun.send:
             try:
@@ -89,8 +89,8 @@ class SpeculativeModel:
                 begun.error, rest = contain(failure)
                 if rest is not None:
                     raise rest from None  # noqa: ASYNC104  Cancelled is in it
-        if self._begun is begun and begun.scope.cancelled_caught:
-            self._begun = None  # it was not taken over in time
+        if self._speculated is begun and begun.scope.cancelled_caught:
+            self._speculated = None  # it was not taken over in time
 
     async def stream(
         self, messages: Chat, *, tools: Chat = ()
@@ -120,15 +120,15 @@ class SpeculativeModel:
         finally:
             begun.scope.cancel()
 
-    def _claim(self, messages: Chat, tools: Chat) -> _Begun | None:
-        begun = self._begun
+    def _claim(self, messages: Chat, tools: Chat) -> _Speculated | None:
+        begun = self._speculated
         if begun is None:
             return None
         same = begun.question == (messages, tools)
         if not same or begun.error is not None:
             self.throw_away()
             return None
-        self._begun = None
+        self._speculated = None
         begun.scope.deadline = float("inf")
         log.debug("speculation_used", head_start_s=round(trio.current_time() - begun.began_s, 3))
         return begun
@@ -137,7 +137,7 @@ class SpeculativeModel:
         return self._model.stream(messages, tools=tools)  # type: ignore[return-value]  # models write generators
 
 
-async def _keep(begun: _Begun, piece: AnswerPiece) -> None:
+async def _keep(begun: _Speculated, piece: AnswerPiece) -> None:
     try:
         begun.send.send_nowait(piece)
     except trio.WouldBlock:

@@ -33,7 +33,7 @@ class Run:
     """
 
     __slots__ = (
-        "_children", "_clocks", "_finished", "_interruption", "_nursery", "_stands", "_task",
+        "_children", "_clocks", "_finished", "_interruption", "_nursery", "_stops", "_task",
         "_token", "_waits",
         "blocked_on", "chain", "cut_by", "id", "is_aside", "is_cut", "is_stopping", "outcome",
         "parent", "paused_until", "scope", "stages_are_over", "started_at_s", "times_kept",
@@ -67,7 +67,7 @@ class Run:
         self._children: list[Run] | None = None
         self._nursery: trio.Nursery | None = None
         self._clocks: list[Clock] = []
-        self._stands = 0
+        self._stops = 0
         self.is_stopping = self.stages_are_over = False
         self._waits: list[trio.CancelScope] | None = None
         self._finished: trio.Event | None = None
@@ -140,7 +140,7 @@ class Run:
             trio_token = trio.lowlevel.current_trio_token()
             self._token = InterruptToken(
                 partial(call_on, trio_token, partial(self.cut, reason="its token was asked")),
-                partial(call_on, trio_token, self._move),
+                partial(call_on, trio_token, self._ask_for_background),
             )
             if self.is_cut:
                 self._token.request()
@@ -148,7 +148,7 @@ class Run:
                 self._token.notify_background()
         return self._token
 
-    def _move(self) -> None:
+    def _ask_for_background(self) -> None:
         """Ask the listener to move this run to the background, as its token requested."""
         if self.is_running and not self.is_cut and not self.is_aside:
             self.chain.ask_for_background(self)
@@ -303,40 +303,40 @@ class Run:
         """Pause this run at its next value."""
         if self.paused_until is None:
             self.paused_until = trio.Event()
-            self._stand()
+            self._stop_clocks()
 
     def resume(self) -> None:
         """Continue a paused run where it stopped."""
         if self.paused_until is not None:
             self.paused_until.set()
             self.paused_until = None
-            self._count_on()
+            self._resume_clocks()
 
     @contextlib.contextmanager
     def waiting_for_people(self) -> Iterator[None]:
         """Stop its time limits within the block, as a pause does, without pausing the run."""
-        self._stand()
+        self._stop_clocks()
         try:
             yield
         finally:
-            self._count_on()
+            self._resume_clocks()
 
-    def _stand(self) -> None:
-        self._stands += 1
-        if self._stands == 1:
+    def _stop_clocks(self) -> None:
+        self._stops += 1
+        if self._stops == 1:
             for clock in self._clocks:
                 clock.stand()
 
-    def _count_on(self) -> None:
-        self._stands -= 1
-        if not self._stands:
+    def _resume_clocks(self) -> None:
+        self._stops -= 1
+        if not self._stops:
             for clock in self._clocks:
                 clock.resume()
 
     @property
     def stands_still(self) -> bool:
         """Whether its time limits are stopped, because it is paused or waits for a person."""
-        return self._stands > 0
+        return self._stops > 0
 
     def add_clock(self, clock: Clock) -> None:
         """Stop a clock whenever this run is paused or waits for a person."""

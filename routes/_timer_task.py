@@ -37,7 +37,7 @@ class TimerTask:
         self._entries = count()  # breaks ties: first set, first woken
         self._entries_allowed = SPARE_ENTRIES
         self._scope = trio.CancelScope()
-        self._looks_at_s = math.inf
+        self._wakes_at_s = math.inf
         self._sleeping: Task | None = None
         self._next_step: list[Callable[[], None]] = []
 
@@ -89,10 +89,10 @@ class TimerTask:
 
     def _move_deadline(self) -> None:
         next_s = self._next_s()
-        if next_s != self._looks_at_s:
+        if next_s != self._wakes_at_s:
             # Unlike waking the task, moving the deadline takes no scheduler step, so putting off
             # the next timer wakes nobody.
-            self._looks_at_s = self._scope.deadline = next_s
+            self._wakes_at_s = self._scope.deadline = next_s
 
     def _next_s(self) -> float:
         heap = self._heap
@@ -105,10 +105,10 @@ class TimerTask:
             with self._scope:
                 await self._sleep()
             self._scope = trio.CancelScope()
-            self._looks_at_s = math.inf
+            self._wakes_at_s = math.inf
             self._call_next_step()
             now_s = trio.current_time()
-            for sleeper in self._due(now_s):
+            for sleeper in self._pop_due(now_s):
                 sleeper.wake(now_s)
             self._move_deadline()
 
@@ -130,7 +130,7 @@ class TimerTask:
         for fn in calls:
             fn()
 
-    def _due(self, now_s: float) -> list[Sleeper]:
+    def _pop_due(self, now_s: float) -> list[Sleeper]:
         due = []
         while self._next_s() <= now_s:
             sleeper = heappop(self._heap)[2]

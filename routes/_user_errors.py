@@ -41,7 +41,7 @@ def as_error(error: BaseException) -> Exception:
         return _without_leaks(error)
     if _passes(error):
         raise error
-    return _told(error)
+    return _as_exception(error)
 
 
 class _Contained:
@@ -143,11 +143,11 @@ def _is_from_thread(error: BaseException) -> bool:
     return False
 
 
-def _told(error: BaseException) -> Exception:
+def _as_exception(error: BaseException) -> Exception:
     if isinstance(error, Exception):
         return error
     if isinstance(error, BaseExceptionGroup):
-        return _told_group(error)
+        return _as_exception_group(error)
     told = CodeExitError(error)
     told.__cause__ = error
     return told
@@ -156,7 +156,7 @@ def _told(error: BaseException) -> Exception:
 def _without_leaks(group: BaseExceptionGroup[BaseException]) -> Exception:
     """Return the error to report for a group, without a leaked nursery's GeneratorExit."""
     leaked, others = group.split(GeneratorExit)
-    return _told_group(others) if others is not None else _leak(leaked)
+    return _as_exception_group(others) if others is not None else _leak(leaked)
 
 
 def _leak(cause: BaseException | None) -> ScopeLeakError:
@@ -165,8 +165,8 @@ def _leak(cause: BaseException | None) -> ScopeLeakError:
     return leak
 
 
-def _told_group(group: BaseExceptionGroup[BaseException]) -> Exception:
+def _as_exception_group(group: BaseExceptionGroup[BaseException]) -> Exception:
     if isinstance(group, ExceptionGroup):
         return group
-    told = ExceptionGroup(group.message, [_told(one) for one in group.exceptions])
+    told = ExceptionGroup(group.message, [_as_exception(one) for one in group.exceptions])
     return told.with_traceback(group.__traceback__)

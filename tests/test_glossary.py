@@ -113,6 +113,13 @@ def test_private_words_are_not_explained_into_the_glossary() -> None:
 SAYS_NOTHING = re.compile(r"\bdef (_*(?:take|tell|look|put|begin|go_on)(?:_\w+)?)\(")
 """Verbs that do not say what is done, alone or with an object."""
 
+EMPTY_PRIVATE = re.compile(
+    r"\b(?:def |self\.|class )"
+    r"(_(?:take[ns]?|took|tells?|told|telling|looks?|looked|puts?|begins?|began|begun|known?|knows|mind)"
+    r"(?:_\w+)?)\b"
+)
+"""Private methods, attributes and classes that such a verb names, in whatever form."""
+
 OF_A_BUDGET_OR_QUEUE = {"playout/_playout_buffer.py": "take", "server/_limits.py": "take"}
 """Where a piece is taken from a queue, and a token from a bucket, as everywhere."""
 
@@ -131,6 +138,11 @@ def test_a_function_says_what_it_does() -> None:
     """No function takes, tells, looks, puts, begins or goes on: it pops, publishes, starts."""
     found = functions(SAYS_NOTHING, "bridge", "nodes", "routes")
     assert found - set(OF_A_BUDGET_OR_QUEUE.items()) == set()
+
+
+def test_a_private_name_says_what_is_done() -> None:
+    """Nor does a private name say that something is told, known, taken, looked at or begun."""
+    assert functions(EMPTY_PRIVATE, "bridge", "nodes", "routes") == set()
 
 
 def test_only_a_voice_is_held() -> None:

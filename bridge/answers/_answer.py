@@ -79,9 +79,9 @@ class Turn:
     """Returns how much of each cap is used, and how much is allowed."""
     stood_still_s: float = 0.0
     """How long its clock has stood still in total, up to the last time it continued."""
-    _stands_for: tuple[str, ...] = ()
+    _pause_reasons: tuple[str, ...] = ()
     """Why its clock stands still; empty while it runs."""
-    _stands_since_s: float = 0.0
+    _paused_since_s: float = 0.0
 
     def show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> bool:
         """Set what it is doing now, and return whether that changed anything.
@@ -186,20 +186,20 @@ class Turn:
     @property
     def stands_still(self) -> bool:
         """Whether its clock stands still."""
-        return bool(self._stands_for)
+        return bool(self._pause_reasons)
 
     def stand(self, reason: str, now_s: float) -> None:
         """Stop its clock until ``resume()`` is called for each reason."""
-        if not self._stands_for:
-            self._stands_since_s = now_s
-        if reason not in self._stands_for:
-            self._stands_for += (reason,)
+        if not self._pause_reasons:
+            self._paused_since_s = now_s
+        if reason not in self._pause_reasons:
+            self._pause_reasons += (reason,)
 
     def resume(self, reason: str, now_s: float) -> None:
         """Remove a reason, and start its clock again after the last one."""
-        if self._stands_for == (reason,):
-            self.stood_still_s += now_s - self._stands_since_s
-        self._stands_for = tuple(each for each in self._stands_for if each != reason)
+        if self._pause_reasons == (reason,):
+            self.stood_still_s += now_s - self._paused_since_s
+        self._pause_reasons = tuple(each for each in self._pause_reasons if each != reason)
 
     @property
     def seen_phase(self) -> TurnPhase:
@@ -217,7 +217,7 @@ class Turn:
 
     def active_s(self, now_s: float) -> float:
         """Return how long it was worked on, without pauses and the time people took to answer."""
-        standing_s = now_s - self._stands_since_s if self._stands_for else 0.0
+        standing_s = now_s - self._paused_since_s if self._pause_reasons else 0.0
         return now_s - self.started_at_s - self.stood_still_s - standing_s
 
     @property
@@ -286,7 +286,7 @@ class FixedText:
 class Turns:
     """The turns of a call that are not over."""
 
-    __slots__ = ("_by_run", "_count", "_deferred", "_held", "_open")
+    __slots__ = ("_by_run", "_count", "_deferred", "_kept_earlier", "_open")
 
     def __init__(self, deferred: DeferredWork, after: int = 0) -> None:
         """Continue the numbers of a conversation.
@@ -298,7 +298,7 @@ class Turns:
         self._deferred = deferred
         self._open: dict[Turn, None] = {}
         self._by_run: dict[Run, Turn] = {}
-        self._held: dict[Run, list[Run]] = {}
+        self._kept_earlier: dict[Run, list[Run]] = {}
         self._count = after
 
     def __iter__(self) -> Iterator[Turn]:
@@ -331,12 +331,12 @@ class Turns:
         """Keep a run's ancestors interruptible until it ends: their rules may cut it too."""
         earlier = [each for each in lineage(run.parent) if each.source == run.source]
         if earlier:
-            self._held[run] = earlier
+            self._kept_earlier[run] = earlier
         for each in earlier:
             each.keep()
 
     def _release_earlier(self, run: Run) -> None:
-        for each in self._held.pop(run, ()):
+        for each in self._kept_earlier.pop(run, ()):
             each.release()
 
     def leave(self, turn: Turn, run: Run) -> None:

@@ -8,7 +8,7 @@ from bargein.routes import Message
 
 from ..playout._echo_text import words_around
 from ..playout._playout import Playout
-from ..playout._playout_events import Telling
+from ..playout._playout_events import PlayoutEvents
 from ..playout._utterance import Utterance
 
 
@@ -16,7 +16,7 @@ class AnswerAudio:
     """Knows which part of a call's answers is being heard, and which waits."""
 
     _playout: Playout
-    _telling: Telling
+    _events: PlayoutEvents
 
     @property
     def is_audible_now(self) -> bool:
@@ -29,7 +29,7 @@ class AnswerAudio:
         end of the clause after what the player has.  It stays for 3 s after the end."""
         now_s = trio.current_time()
         self._playout.advance(now_s)
-        return words_around(self._telling.said_before(now_s), self._playout.utterances)
+        return words_around(self._events.said_before(now_s), self._playout.utterances)
 
     @property
     def has_notice(self) -> bool:

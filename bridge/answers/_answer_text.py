@@ -51,7 +51,7 @@ class Texts:
 
     __slots__ = (
         "_answers", "_audio", "_floor", "_history", "_last", "_last_run", "_memory", "_playout",
-        "_router", "_send", "_told_chars", "_told_s", "_turns", "_unpublished",
+        "_published_chars", "_published_s", "_router", "_send", "_turns", "_unpublished",
     )  # fmt: skip
 
     def __init__(
@@ -75,8 +75,8 @@ class Texts:
         self._last: Utterance | None = None
         self._last_run: Run | None = None
         self._unpublished: Utterance | None = None
-        self._told_chars = 0
-        self._told_s = -math.inf
+        self._published_chars = 0
+        self._published_s = -math.inf
         context.router.observe(AgentResponse, self._response)
         context.router.add_sink(self._response_passed, AgentResponse)
 
@@ -162,8 +162,8 @@ class Texts:
     def _publish_in_time(self, utterance: Utterance, told_chars: int) -> None:
         """Publish sent text at once, or later with the next if some was published just now."""
         self.publish_heard()
-        self._unpublished, self._told_chars = utterance, told_chars
-        next_s = self._told_s + HEARD_EVERY_S
+        self._unpublished, self._published_chars = utterance, told_chars
+        next_s = self._published_s + HEARD_EVERY_S
         if trio.current_time() < next_s:
             self._router.call_at(self, next_s, self.publish_heard)
         else:
@@ -178,9 +178,9 @@ class Texts:
         """In a text-only call, publish text that was sent, and so heard, but not yet published."""
         utterance, self._unpublished = self._unpublished, None
         if utterance is not None:
-            self._told_s = trio.current_time()
+            self._published_s = trio.current_time()
             self._router.forget(self)
-            content = utterance.generated[self._told_chars : utterance.heard_chars]
+            content = utterance.generated[self._published_chars : utterance.heard_chars]
             sent = AgentSpeechSent(content=content, utterance=utterance.number)
             self._router.publish_detached(sent, utterance.turn.agent)
 

@@ -24,7 +24,15 @@ log = structlog.get_logger()
 class BackgroundAnswers:
     """Moves answers to the background, and records their results."""
 
-    __slots__ = ("_context", "_delivery", "_playout", "_stop", "_tell", "_turns", "_unpublished")
+    __slots__ = (
+        "_context",
+        "_delivery",
+        "_playout",
+        "_publish_ended",
+        "_stop",
+        "_turns",
+        "_unpublished",
+    )
 
     def __init__(
         self,
@@ -49,7 +57,7 @@ class BackgroundAnswers:
         self._delivery = delivery
         self._turns = turns
         self._playout = playout
-        self._tell = tell
+        self._publish_ended = tell
         self._stop = stop
         self._unpublished: list[Turn] = []
 
@@ -94,7 +102,7 @@ class BackgroundAnswers:
     def publish_moved(self) -> None:
         """Publish the moves that are not published yet."""
         for turn in self.pop_unpublished():
-            self._tell(turn)
+            self._publish_ended(turn)
 
     def _ended(self, job: BackgroundTurn, result: ToolResult) -> None:
         """Record the result of a turn that continued in the background."""

@@ -28,7 +28,7 @@ from ..events import (
 )
 from ..playout._hold import Holding
 from ..playout._playout import Playout
-from ..playout._playout_events import Telling
+from ..playout._playout_events import PlayoutEvents
 from ..playout._tts_audio import Voiced
 from ..playout._utterance import Utterance
 from ._answer import FixedText, Turn, Turns, end_of, lineage, verb_of
@@ -84,8 +84,8 @@ class Speaking(AnswerAudio):
         self._interrupt = interrupt
         self._memory = AnswerMemory(context.history)
         self._cuts = CutRecords(context.history)
-        self._telling = Telling(router, self._memory, self._utterance_settled)
-        playout = self._playout = Playout(transport, self._telling, router.call_at)
+        self._events = PlayoutEvents(router, self._memory, self._utterance_settled)
+        playout = self._playout = Playout(transport, self._events, router.call_at)
         self.sounds_until_s = playout.sounds_until_s
         self._turns = Turns(router, after=context.history.last_turn)
         self.turn_of = self._turns.of

@@ -25,7 +25,7 @@ still while the call is paused and while its connection is lost: nothing can be 
 class Goodbye:
     """Waits for the last words of one call."""
 
-    __slots__ = ("_clock", "_context", "_end", "_ending", "_speaking", "_stands")
+    __slots__ = ("_clock", "_context", "_end", "_ending", "_is_paused", "_speaking")
 
     def __init__(
         self, context: CallContext, speaking: Speaking, end: Callable[[str], None]
@@ -42,7 +42,7 @@ class Goodbye:
         self._end = end
         self._ending: Message | None = None
         self._clock: Deadline | None = None
-        self._stands = False
+        self._is_paused = False
         context.router.add_sink(self._start_ending, EndCall)
         context.router.observe(
             [StateChanged, AgentSpeechHeld, AgentSpeechReleased], self._follow_hold
@@ -58,8 +58,8 @@ class Goodbye:
     async def _end_when_heard(self, message: Message) -> None:
         speaking = self._speaking
         cut_before = speaking.turns_cut
-        self._stands = self._must_stand()
-        clock = self._clock = Deadline(GOODBYE_S, stands=self._stands)
+        self._is_paused = self._must_stand()
+        clock = self._clock = Deadline(GOODBYE_S, stands=self._is_paused)
         with clock.scope:
             await speaking.silence()
         if message.is_stale or speaking.turns_cut > cut_before:
@@ -76,9 +76,9 @@ class Goodbye:
         if self._clock is None:
             return
         stands = self._must_stand()
-        if stands == self._stands:
+        if stands == self._is_paused:
             return
-        self._stands = stands
+        self._is_paused = stands
         if stands:
             self._clock.stand()
         else:

@@ -222,7 +222,7 @@ def _chat(options: argparse.Namespace) -> int:
     except (ConsoleError, ImportError, ConversationError) as error:
         return _fail(str(error))
     except Exception as error:  # noqa: BLE001  # the outermost edge: reported; the log has the traceback
-        return _fail(f"{_told(error)} (the log has all lines)")
+        return _fail(f"{_described(error)} (the log has all lines)")
 
 
 def _run(
@@ -262,7 +262,7 @@ def _run(
         return _fail(str(error))
     except Exception as error:  # noqa: BLE001  # the outermost edge: reported, and logged for debug
         structlog.get_logger().debug("server_failed", exc_info=error)
-        return _fail(f"{_told(error)} (--log-level debug shows all lines)")
+        return _fail(f"{_described(error)} (--log-level debug shows all lines)")
     return 0
 
 
@@ -306,7 +306,7 @@ def _fail(problem: str, *, code: int = 1) -> int:
     return code
 
 
-def _told(error: Exception) -> str:
+def _described(error: Exception) -> str:
     place = where_in_app(error)
     return f"{type(error).__name__}: {error}" + (f"\n  {place}\n " if place else "")
 

@@ -78,7 +78,7 @@ class Loudspeaker:
         self._current: Heard | None = None
         self._starved: int | None = None
         self._next_position_s = math.inf
-        self._holds: list[tuple[float, float]] = []
+        self._pauses: list[tuple[float, float]] = []
         self._held_at_s: float | None = None
         self._behind_s = 0.0
 
@@ -143,7 +143,7 @@ class Loudspeaker:
         if not on:
             assert self._held_at_s is not None  # because it is held
             self._behind_s = now_s - own_s
-            self._holds.append((own_s, self._behind_s))
+            self._pauses.append((own_s, self._behind_s))
             self._held_at_s = None
             self._next_position_s = own_s  # the server does not know when the release arrived
             return None
@@ -249,7 +249,7 @@ class Loudspeaker:
     def _between_holds(self, span: Heard) -> list[Heard]:
         """Return a span split at the holds, with times on trio's clock."""
         parts, behind_s = [], 0.0
-        for held_at_s, then_behind_s in self._holds:
+        for held_at_s, then_behind_s in self._pauses:
             before = self._played_bytes(span, held_at_s)
             if before:
                 part = Heard(span.at_s + behind_s, span.utterance, span.pcm[:before])

@@ -83,7 +83,7 @@ class VoiceTransport:
         Args:
             take: Called with every event that reaches the caller; must not wait.
         """
-        self._take = take
+        self._show = take
         self._call: Call | None = None
         self._player = Player(LOUDSPEAKER_HZ)
         self._frames: deque[bytes] = deque(maxlen=MAX_WAITING)
@@ -100,7 +100,7 @@ class VoiceTransport:
         """Show an event that reached the caller."""
         if isinstance(message.event, AgentUtteranceQueued):
             self._player.end(message.event.utterance)
-        self._take(message)
+        self._show(message)
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Play audio after all earlier audio."""

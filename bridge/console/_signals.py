@@ -33,8 +33,8 @@ class Signals:
             give_back: Restores the terminal before the process ends by force.
         """
         self.is_final = False
-        self._take = take
-        self._give_back = give_back
+        self._on_signal = take
+        self._restore_terminal = give_back
         self._unheard = 0
         self._token: trio.lowlevel.TrioToken | None = None
 
@@ -73,22 +73,22 @@ class Signals:
         if number == signal.SIGINT:
             self._unheard += 1
             if self.is_final or self._unheard >= UNHEARD:
-                self._give_back()
+                self._restore_terminal()
                 os._exit(128 + number)
         assert self._token is not None
         try:
             self._token.run_sync_soon(self._hear, number)
         except trio.RunFinishedError:  # the event loop has ended
-            self._give_back()
+            self._restore_terminal()
             os._exit(128 + number)
 
     def _hear(self, number: int) -> None:
         if number == signal.SIGINT:
             self._unheard = 0
-        self._take(number)
+        self._on_signal(number)
 
     def _quit(self, number: int, frame: FrameType | None) -> None:
         """End at once, as Ctrl+backslash does by default, but restore the terminal."""
-        self._give_back()
+        self._restore_terminal()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

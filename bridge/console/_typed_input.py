@@ -240,12 +240,12 @@ class TypedInput:
             elif self._by_pipe and (self.question or self.asked) is not None:
                 if not self._answer_by_pipe():
                     return
-            elif self.queued and self._takes_input():
+            elif self.queued and self._accepts_input():
                 self._send(as_message(self.queued.popleft()))
             else:
                 return
 
-    def _takes_input(self) -> bool:
+    def _accepts_input(self) -> bool:
         """Whether a message can be sent now; one at a time while cut work still unwinds."""
         state = self._call.current_state
         return state in _AT_REST or (state == "stopping" and not self._input_waits())

@@ -118,7 +118,7 @@ class Questions:
     """The questions of one call's tools to its caller."""
 
     __slots__ = (
-        "_all", "_asked", "_context", "_count", "_phrases", "_router", "_speaking", "_taken",
+        "_all", "_answered_by", "_asked", "_context", "_count", "_phrases", "_router", "_speaking",
         "_user_speaks",
     )  # fmt: skip
 
@@ -136,7 +136,7 @@ class Questions:
         self._asked: _Question | None = None
         self._count = 0
         self._user_speaks = False
-        self._taken: tuple[int, str | None] = (0, None)
+        self._answered_by: tuple[int, str | None] = (0, None)
         self._phrases = ENGLISH
         context.call_while(self._is_asking, self.update_clock)
         context.router.observe(
@@ -349,19 +349,22 @@ class Questions:
 
     def _taker(self, message: Message) -> str | None:
         """Return the agent that a message answers; the same for everybody who asks."""
-        if self._taken[0] != message.id:
+        if self._answered_by[0] != message.id:
             if self._asked is not None:
                 self._speaking.advance()  # a word may have been heard since the last update
             question = self._asked
-            takes = question is not None and _takes(question, message.event)
-            self._taken = (message.id, question.source if question is not None and takes else None)
-        return self._taken[1]
+            takes = question is not None and _may_answer(question, message.event)
+            self._answered_by = (
+                message.id,
+                question.source if question is not None and takes else None,
+            )
+        return self._answered_by[1]
 
     def _of_the_caller(self, message: Message) -> None:
         question, event = self._asked, message.event
         takes = question is not None and self._taker(message) is not None
-        if question is None and self._taken[0] != message.id:
-            self._taken = (message.id, None)  # nor the answer to a question asked later
+        if question is None and self._answered_by[0] != message.id:
+            self._answered_by = (message.id, None)  # nor the answer to a question asked later
         if isinstance(event, UserStartedSpeaking):
             self._user_speaks = True
         elif isinstance(event, UserStoppedSpeaking | TranscriptionFailed):
@@ -447,7 +450,7 @@ class Questions:
             self._close(self._asked, Answer("timed_out"))
 
 
-def _takes(question: _Question, event: object) -> bool:
+def _may_answer(question: _Question, event: object) -> bool:
     """Whether an event is part of the answer to the open question."""
     if question.skips_turn:
         return False

@@ -21,12 +21,12 @@ Telling = JobFinished | JobAnnounced
 class Delivery:
     """The results that wait to be delivered in one call."""
 
-    __slots__ = ("_context", "_telling", "_waiting")
+    __slots__ = ("_context", "_delivering", "_waiting")
 
     def __init__(self, context: CallContext) -> None:
         self._context = context
         self._waiting: list[tuple[Telling, str]] = []
-        self._telling: dict[int, tuple[Telling, str]] = {}
+        self._delivering: dict[int, tuple[Telling, str]] = {}
         # The list's own method, for speed: it runs at each change, some six times for a tool call.
         context.call_while(self._waiting.__len__, self.deliver_next)
 
@@ -64,7 +64,7 @@ class Delivery:
 
     def deliver_next(self) -> None:
         """Deliver the next result if this is a boundary; called after each update of the state."""
-        if self._waiting and self._context.state == "idle" and not self._telling:
+        if self._waiting and self._context.state == "idle" and not self._delivering:
             event, source = self._waiting.pop(0)
             floor = self._context.floor
             heard = source if floor.has(source) else floor.holder
@@ -72,11 +72,11 @@ class Delivery:
 
     def began(self, turn: Turn, event: Telling) -> None:
         """Record that a turn reports a result."""
-        self._telling[turn.number] = (event, turn.agent)
+        self._delivering[turn.number] = (event, turn.agent)
 
     def ended(self, turn: Turn) -> None:
         """Deliver the results again that a finished turn left unheard."""
-        told = self._telling.pop(turn.number, None)
+        told = self._delivering.pop(turn.number, None)
         if told is None:
             return
         if turn.interruption is not None and not turn.heard.strip():

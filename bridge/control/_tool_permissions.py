@@ -90,7 +90,7 @@ class Permissions:
         Raises:
             ValueError: A question with this id is open.
         """
-        known = self._known(id, name, run)
+        known = self._standing_verdict(id, name, run)
         if known is not None:
             await trio.lowlevel.checkpoint()
             return known
@@ -104,7 +104,7 @@ class Permissions:
         finally:
             self.withdraw(id)  # does nothing once it is answered
 
-    def _known(self, id: str, name: str, run: Run | None) -> Verdict | None:
+    def _standing_verdict(self, id: str, name: str, run: Run | None) -> Verdict | None:
         if self._open.get(id) is not None:
             raise ValueError(f"permission {id!r} for {name!r} is being asked for already")
         if run is None:

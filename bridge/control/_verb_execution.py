@@ -85,7 +85,7 @@ class Control(Reach):
         self._pause_tools: PauseTools = "finish"
         self._receipts = 0
         self._users = 0
-        self._given: dict[int, Receipt] = {}
+        self._receipt_of: dict[int, Receipt] = {}
         self._under_way: Receipt | None = None
         self._performing: Receipt | None = None
         self._unsettled: list[Receipt] = []
@@ -142,10 +142,10 @@ class Control(Reach):
     @property
     def pause_waits(self) -> bool:
         """Whether a pause is waiting for running tools to finish."""
-        begun = [work for work in self.works(self.target()) if self._goes_on(work)]
+        begun = [work for work in self.works(self.target()) if self._still_runs(work)]
         return self.pause_tools == "finish" and any(work.outcome is None for work in begun)
 
-    def _goes_on(self, work: Work) -> bool:
+    def _still_runs(self, work: Work) -> bool:
         """Whether a tool continues in a pause: it has started, and does not wait for the caller."""
         return work.started_at_s is not None and not self._questions.is_waiting(work.id)
 
@@ -171,11 +171,11 @@ class Control(Reach):
         self._users += 1
         try:
             message = self._router.publish_detached(event, source)
-            receipt = self._given.get(message.id)
+            receipt = self._receipt_of.get(message.id)
         finally:
             self._users -= 1
             if not self._users:
-                self._given.clear()
+                self._receipt_of.clear()
         if receipt is None:  # the call is over: events have no effect any more
             receipt = self._receipt(verb, "the call is over", self.target())
         return receipt
@@ -234,7 +234,7 @@ class Control(Reach):
             elif verb == "redirect" and not self.is_closing:
                 self._accept_input(message.event.text)  # no words of the user get lost
         if self._users:  # use() is waiting for it
-            self._given[message.id] = receipt
+            self._receipt_of[message.id] = receipt
         if receipt is not way:  # who presses Stop a hundred times fills no log
             _log(receipt)
 
@@ -311,7 +311,7 @@ class Control(Reach):
                 self._interrupt(work, "cancel")
             elif self.pause_tools == "detach":
                 work.to_background()
-            if self._goes_on(work):  # tools that have not started, or wait, are held
+            if self._still_runs(work):  # tools that have not started, or wait, are held
                 self._works.append(work)
         self._router.nursery.start_soon(self._settle, receipt, [], self._works)
 

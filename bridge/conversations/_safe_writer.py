@@ -46,8 +46,8 @@ class SafeWriter:
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._kept: dict[int, Entry] = {}
-        self._tell: Callable[[str], None] | None = None
+        self._unwritten: dict[int, Entry] = {}
+        self._report: Callable[[str], None] | None = None
         self._call_at: CallAt | None = None
         self._trouble = ""
         self._wait_s = FIRST_RETRY_S
@@ -59,7 +59,7 @@ class SafeWriter:
             call_at: The call's timer; it stops once the call is over.
             on_trouble: Called with a text for people, once for each series of failures.
         """
-        self._tell = on_trouble
+        self._report = on_trouble
         self._call_at = call_at
         self._conversation.on_trouble = on_trouble
         if self._trouble:
@@ -76,10 +76,10 @@ class SafeWriter:
         if self._try(index, entry):
             if self._trouble:
                 self._save(takes=True)
-        elif index in self._kept or len(self._kept) < MAX_KEPT:
-            self._kept[index] = entry
+        elif index in self._unwritten or len(self._unwritten) < MAX_KEPT:
+            self._unwritten[index] = entry
         else:
-            log.error("conversation_entry_lost", index=index, kept=len(self._kept))
+            log.error("conversation_entry_lost", index=index, kept=len(self._unwritten))
 
     async def close(self) -> None:
         """Try everything once more; entries that still cannot be written are lost, and logged.
@@ -87,12 +87,12 @@ class SafeWriter:
         Other calls continue meanwhile.  Cancelling this loses what was not tried yet.
         """
         try:
-            for index in sorted(self._kept):
-                self._try(index, self._kept[index])
+            for index in sorted(self._unwritten):
+                self._try(index, self._unwritten[index])
                 await trio.lowlevel.checkpoint()
         finally:
-            if self._kept:
-                lost = len(self._kept)
+            if self._unwritten:
+                lost = len(self._unwritten)
                 log.error(
                     "conversation_entries_lost",
                     pii_conversation=self._conversation.id,
@@ -105,21 +105,21 @@ class SafeWriter:
         Args:
             takes: Whether the store is known to accept entries, so that one it rejects is skipped.
         """
-        for index in sorted(self._kept)[:SAVE_ENTRIES]:
-            if self._try(index, self._kept[index]):
+        for index in sorted(self._unwritten)[:SAVE_ENTRIES]:
+            if self._try(index, self._unwritten[index]):
                 takes = True
             elif not takes:
                 return
-        if not self._kept:
+        if not self._unwritten:
             self._trouble = ""
             self._wait_s = FIRST_RETRY_S
             log.info("conversation_saved_again", pii_conversation=self._conversation.id)
 
     def _save_by_timer(self) -> None:
-        before = len(self._kept)
+        before = len(self._unwritten)
         self._save()
-        self._wait_s = FIRST_RETRY_S if len(self._kept) < before else self._wait_s
-        if self._kept:
+        self._wait_s = FIRST_RETRY_S if len(self._unwritten) < before else self._wait_s
+        if self._unwritten:
             self._try_later()
 
     def _try_later(self) -> None:
@@ -134,7 +134,7 @@ class SafeWriter:
         except Exception as error:  # noqa: BLE001 - foreign code: reported, and the call continues
             self._start_trouble(error)
             return False
-        self._kept.pop(index, None)
+        self._unwritten.pop(index, None)
         return True
 
     def _start_trouble(self, error: Exception) -> None:
@@ -146,5 +146,5 @@ class SafeWriter:
         )
         log.error("conversation_trouble", pii_conversation=self._conversation.id, exc_info=error)
         self._try_later()
-        if self._tell is not None:
-            self._tell(self._trouble)
+        if self._report is not None:
+            self._report(self._trouble)

@@ -73,7 +73,7 @@ class SqliteConversation:
         self._is_listed = False
         self._numbers: list[int] = []
         self._next = 0
-        self._kept: dict[int, Entry] = {}
+        self._unwritten: dict[int, Entry] = {}
         self._answers = GrowingAnswers()
         self._woken = trio.Event()
         self._trouble = ""
@@ -104,9 +104,9 @@ class SqliteConversation:
         if self._is_closed:
             log.error("conversation_entry_lost", pii_conversation=self.id, index=index, closed=True)
             return
-        if self._kept or not self._is_attached or not self._try(index, entry):
-            self._keep(index, entry)
-        if self._kept or self._database.is_due:
+        if self._unwritten or not self._is_attached or not self._try(index, entry):
+            self._keep_for_later(index, entry)
+        if self._unwritten or self._database.is_due:
             self._woken.set()
 
     # --- for the store ----------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class SqliteConversation:
         self.entries = repair([row.entry for row in rows])
         for index, entry in enumerate(self.entries):
             if index >= len(rows) or entry != rows[index].entry:
-                self._kept[index] = entry
+                self._unwritten[index] = entry
 
     async def tend(self) -> None:
         """Save kept entries, and make checkpoints, until cancelled."""
@@ -171,9 +171,9 @@ class SqliteConversation:
                     self._write(self._answers.in_pieces, touch=True)
         except sqlite3.Error as error:
             log.error("conversation_not_saved", pii_conversation=self.id, error=str(error))
-        if self._kept:
+        if self._unwritten:
             log.error(
-                "conversation_entries_lost", pii_conversation=self.id, entries=len(self._kept)
+                "conversation_entries_lost", pii_conversation=self.id, entries=len(self._unwritten)
             )
         if self.lock is not None:
             self.lock.release()
@@ -182,7 +182,7 @@ class SqliteConversation:
 
     async def _save_kept(self) -> None:
         wait_s, began_s = FIRST_RETRY_S, trio.current_time()
-        while self._kept or not self._is_attached:
+        while self._unwritten or not self._is_attached:
             error = await self._retry()
             if error is None:
                 break
@@ -210,11 +210,11 @@ class SqliteConversation:
             log.warning("conversation_checkpoint_failed", error=str(error))
 
     def _save(self) -> None:
-        while self._kept:
-            some = dict(list(self._kept.items())[:SAVE_ROWS])
+        while self._unwritten:
+            some = dict(list(self._unwritten.items())[:SAVE_ROWS])
             self._write(some, touch=not self._is_listed)
             for index in some:
-                self._kept.pop(index, None)
+                self._unwritten.pop(index, None)
 
     def _try(self, index: int, entry: Entry) -> bool:
         try:
@@ -247,7 +247,7 @@ class SqliteConversation:
                     records[index] = to_record(entry, self.trio_began_s)
             except Exception as error:  # noqa: BLE001  # tool arguments can be anything; the call continues
                 log.error("conversation_entry_unwritable", index=index, error=type(error).__name__)
-                self._kept.pop(index, None)
+                self._unwritten.pop(index, None)
         return records
 
     def _number(self, index: int) -> int:
@@ -257,15 +257,15 @@ class SqliteConversation:
             self._next += 1
         return self._numbers[index]
 
-    def _keep(self, index: int, entry: Entry) -> None:
-        if index in self._kept or len(self._kept) < MAX_KEPT:
-            self._kept[index] = entry
+    def _keep_for_later(self, index: int, entry: Entry) -> None:
+        if index in self._unwritten or len(self._unwritten) < MAX_KEPT:
+            self._unwritten[index] = entry
         else:
             log.error(
                 "conversation_entry_lost",
                 pii_conversation=self.id,
                 index=index,
-                kept=len(self._kept),
+                kept=len(self._unwritten),
             )
 
     def _report_trouble(self, error: Exception) -> None:

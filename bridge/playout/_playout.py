@@ -21,7 +21,7 @@ import trio
 from .._transport import Transport
 from ..events import AgentAudio
 from ._playout_listener import PlayoutListener
-from ._replay import GivenAudio
+from ._replay import Replay
 from ._utterance import Utterance
 from ._utterance_timing import (
     CLOSE_S,
@@ -64,10 +64,10 @@ class Playout:
     """The queue between synthesised audio and the caller's ear."""
 
     __slots__ = (
-        "_call_at", "_chunk_bytes", "_drift_s", "_given", "_goes_on", "_held", "_holds_player",
-        "_is_woken", "_kept_bytes", "_listener", "_looks_at_s", "_numbers", "_play",
-        "_player_reports", "_plays_until_s", "_seconds_per_byte", "_settling",
-        "_tells_position", "_transport", "_utterances",
+        "_call_at", "_chunk_bytes", "_continues", "_drift_s", "_has_position", "_held",
+        "_holds_player", "_is_woken", "_kept_bytes", "_listener", "_next_check_s", "_numbers",
+        "_play", "_player_reports", "_plays_until_s", "_replay", "_seconds_per_byte", "_settling",
+        "_transport", "_utterances",
     )  # fmt: skip
 
     def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
@@ -77,17 +77,17 @@ class Playout:
         self._utterances: list[Utterance] = []
         self._settling: dict[Utterance, float] = {}
         self._plays_until_s = 0.0
-        self._player_reports = self._tells_position = False
-        self._goes_on = False
+        self._player_reports = self._has_position = False
+        self._continues = False
         self._chunk_bytes = int(transport.sample_rate_hz * CHUNK_S) * 2
         self._seconds_per_byte = 1 / (2 * transport.sample_rate_hz)
         self._is_woken = False
         self._drift_s = 0.0
-        self._looks_at_s = math.inf
+        self._next_check_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
         self._play = transport.play
-        self._given = GivenAudio(transport, LEAD_S)
-        self._kept_bytes = self._given.kept_bytes
+        self._replay = Replay(transport, LEAD_S)
+        self._kept_bytes = self._replay.kept_bytes
         self._held = False
         self._numbers = 0
 
@@ -111,7 +111,7 @@ class Playout:
     @property
     def is_audible(self) -> bool:
         """Whether something is being heard; successive utterances count as one, without a gap."""
-        if self._goes_on:
+        if self._continues:
             return True
         for utterance in self._utterances:  # noqa: SIM110 - called at each change of state
             if utterance.started:
@@ -130,7 +130,7 @@ class Playout:
     def unreported_since_s(self) -> float:
         """Return since when the player has owed a report on its audio; infinite if it owes none,
         like a player that never reports."""
-        if self._held or not (self._tells_position and self._utterances):
+        if self._held or not (self._has_position and self._utterances):
             return math.inf
         return self._utterances[0].unreported_since_s()
 
@@ -160,14 +160,14 @@ class Playout:
     def _overtake(self, now_s: float) -> None:
         """Recall what the player has, and renumber it: fences must rise in playing order."""
         if any(each.sent_ms - each.position_ms(now_s) > DRIFT_MS for each in self._utterances):
-            self._given.recall(self._utterances, "another goes first", now_s)
-        if self._given.is_recalled and not self._held:
-            self._give_again(now_s)
+            self._replay.recall(self._utterances, "another goes first", now_s)
+        if self._replay.is_recalled and not self._held:
+            self._send_again(now_s)
             self._line_up(now_s)
             self.wake()
             return
         for behind in self._utterances:
-            if not (self._given.is_recalled and behind.sent_ms):
+            if not (self._replay.is_recalled and behind.sent_ms):
                 behind.give_again(self.new_number(), behind.sent_ms, behind.sent_ms, now_s)
 
     def text_complete(self, utterance: Utterance) -> None:
@@ -182,16 +182,16 @@ class Playout:
             at_s: When, in seconds of trio's clock.
         """
         is_heard = bool(self._utterances) and self._utterances[0].started
-        if is_heard and not self._is_woken and at_s < self._looks_at_s:
-            self._looks_at_s = at_s
+        if is_heard and not self._is_woken and at_s < self._next_check_s:
+            self._next_check_s = at_s
             self._call_at(self, at_s, self._check_now)
 
     def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
-        looks = utterance.add_audio(audio) or not utterance.sent_ms
+        is_first = utterance.add_audio(audio) or not utterance.sent_ms
         utterance.await_voice(now_s)
         utterance.waiting.append(audio.pcm, self._chunk_bytes)
-        if looks or self._send_due(now_s) < self._looks_at_s:
+        if is_first or self._send_due(now_s) < self._next_check_s:
             self._send_and_follow(now_s)
 
     def wake(self) -> None:
@@ -213,7 +213,7 @@ class Playout:
             next_s = self._send_due(now_s)
             next_s = min(next_s, self._next_look_s(now_s))
         finally:
-            self._looks_at_s = next_s
+            self._next_check_s = next_s
             if not self._is_woken:
                 self._call_at(self, next_s, self._check_now)
 
@@ -232,7 +232,7 @@ class Playout:
         if self._holds_player is not None:
             self._holds_player(True)
         else:
-            self._given.recall(self._utterances, "held", now_s)
+            self._replay.recall(self._utterances, "held", now_s)
         self.wake()
 
     def release(self) -> bool:
@@ -245,7 +245,7 @@ class Playout:
             return False
         now_s = trio.current_time()
         self._held = False
-        given_again = self._give_again(now_s)
+        given_again = self._send_again(now_s)
         for utterance in self._utterances:
             utterance.await_voice(now_s)
             if not given_again:
@@ -262,13 +262,13 @@ class Playout:
         It has played as much as it last reported, if the audio from there on is still kept.
         """
         now_s = trio.current_time()
-        self._given.lose(self._utterances, now_s)
-        if not self._held and self._give_again(now_s):
+        self._replay.lose(self._utterances, now_s)
+        if not self._held and self._send_again(now_s):
             self._line_up(now_s)
             self.wake()
 
-    def _give_again(self, now_s: float) -> bool:
-        return self._given.give_again(self._utterances, self.new_number, now_s)
+    def _send_again(self, now_s: float) -> bool:
+        return self._replay.give_again(self._utterances, self.new_number, now_s)
 
     def report(self, number: int, kind: str, played_ms: float) -> None:
         """Record a report of the player; reports about finished utterances are ignored."""
@@ -286,8 +286,8 @@ class Playout:
 
     def _reported(self, index: int, kind: str, place_ms: float, now_s: float) -> None:
         self._player_reports = True
-        self._tells_position = self._tells_position or kind == "position"
-        if self._given.is_recalled and kind != "flushed":
+        self._has_position = self._has_position or kind == "position"
+        if self._replay.is_recalled and kind != "flushed":
             return  # sent before the player was cleared; it will still report where that stopped it
         utterance = self._utterances[index]
         goes_on = kind == "position" and utterance.started and not (index or self._held)
@@ -331,13 +331,13 @@ class Playout:
         position_ms = utterance.position_ms(now_s)
         utterance.cut(position_ms)
         self._utterances.remove(utterance)
-        self._goes_on = False
-        if utterance.went_by(utterance.play_number) and not self._given.is_recalled:
+        self._continues = False
+        if utterance.went_by(utterance.play_number) and not self._replay.is_recalled:
             self._transport.clear(utterance.play_number, reason)
         utterance.drop_unsent()
         self._line_up(now_s)
         self._hear(utterance, utterance.sure_position_ms(now_s))
-        settles_s = min(now_s, self._given.recalled_at_s) + FLUSH_REPORT_S
+        settles_s = min(now_s, self._replay.recalled_at_s) + FLUSH_REPORT_S
         waits = utterance.is_reported and settles_s > now_s
         if waits:
             self._settling[utterance] = settles_s
@@ -377,10 +377,10 @@ class Playout:
     def _advance_one(self, utterance: Utterance, now_s: float) -> None:
         if self._held or utterance.finished or utterance is not self._utterances[0]:
             return  # players play in order
-        self._give_up_voice(utterance, now_s)
+        self._fail_late_voice(utterance, now_s)
         if not utterance.started and has_started(utterance, now_s, reports=self._player_reports):
             utterance.start()
-            self._goes_on = False
+            self._continues = False
             self._listener.utterance_started(utterance)
         if not utterance.finished and self._hear(utterance, utterance.sure_position_ms(now_s)):
             self._forget_heard(utterance, now_s, reported=False)
@@ -390,12 +390,12 @@ class Playout:
     def _forget_heard(self, utterance: Utterance, now_s: float, *, reported: bool) -> None:
         """Forget audio once it is known to be heard; by reports, if the player sends any."""
         if not utterance.finished and utterance.is_reported == reported:
-            self._given.forget_heard(utterance, now_s)
+            self._replay.forget_heard(utterance, now_s)
 
     def _finish(self, utterance: Utterance, now_s: float) -> None:
         utterance.finish()
         self._utterances.remove(utterance)
-        self._goes_on = bool(self._utterances) and self._has_audio(self._utterances[0])
+        self._continues = bool(self._utterances) and self._has_audio(self._utterances[0])
         self._hear(utterance, utterance.audio_ms)
         self._listener.utterance_finished(utterance)
         self._listener.utterance_settled(utterance)
@@ -406,7 +406,7 @@ class Playout:
     def _has_audio(utterance: Utterance) -> bool:
         return bool(utterance.sent_ms or utterance.waiting)
 
-    def _give_up_voice(self, utterance: Utterance, now_s: float) -> None:
+    def _fail_late_voice(self, utterance: Utterance, now_s: float) -> None:
         if now_s >= voice_until_s(utterance) - CLOSE_S:
             log.error("voice_gave_no_audio", utterance=utterance.number, waited_s=VOICE_S)
             utterance.complete_audio()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..answers._history_writer import AnswerMemory
 
 
-class Telling:
+class PlayoutEvents:
     """Listens to the playout, publishes events and updates the history."""
 
     __slots__ = ("_last", "_memory", "_router", "_settled")

@@ -12,7 +12,7 @@ LONGEST_WORD_S = 2.0
 """How many seconds a word may last to be said again whole: 30 letters, at 15 a second."""
 
 
-class GivenAudio:
+class Replay:
     """The audio that the player has, or had before it was cleared or its connection was lost.
 
     Attributes:

@@ -32,7 +32,15 @@ voice loses no time: what it sends meanwhile waits in the socket."""
 class Voiced:
     """Passes the audio of a call's voices to the playout."""
 
-    __slots__ = ("_ahead_bytes", "_playout", "_rate_hz", "_router", "_silent", "_told", "_turns")
+    __slots__ = (
+        "_ahead_bytes",
+        "_playout",
+        "_rate_hz",
+        "_reported",
+        "_router",
+        "_silent",
+        "_turns",
+    )
 
     def __init__(self, router: Router, turns: Turns, playout: Playout, rate_hz: int) -> None:
         self._router = router
@@ -41,7 +49,7 @@ class Voiced:
         self._rate_hz = rate_hz
         self._ahead_bytes = 2 * int(rate_hz * AHEAD_S)
         self._silent = 0  # the newest utterance whose voice ended before its first audio
-        self._told: tuple[tuple[str, str], ...] = ()
+        self._reported: tuple[tuple[str, str], ...] = ()
         router.add_sink(self._audio_given, AgentAudio)
         router.add_sink(self._audio_complete, AgentAudioComplete)
 
@@ -112,8 +120,8 @@ class Voiced:
 
     def _warn_once(self, source: str, problem: str) -> None:
         """Log a problem for the developer once, not for every piece."""
-        if (source, problem) not in self._told[-_REMEMBERED:]:
-            self._told = (*self._told[-_REMEMBERED:], (source, problem))
+        if (source, problem) not in self._reported[-_REMEMBERED:]:
+            self._reported = (*self._reported[-_REMEMBERED:], (source, problem))
             text = f"{source!r} {problem}"
             self._router.caught(ValueError(text))
             self._router.publish_detached(AgentError(message=text), source)

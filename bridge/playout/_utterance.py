@@ -354,11 +354,11 @@ class Utterance(PlayedPosition):
 
     def hear(self, played_ms: float) -> str:
         """Update how much was played, and return the newly heard words."""
-        if played_ms < self._quiet_until_ms and self._quiet_for == self._known:
+        if played_ms < self._quiet_until_ms and self._quiet_for == self._facts:
             return ""
         before = self.heard_chars
         chars, self._quiet_until_ms = self._reach(played_ms)
-        self._quiet_for = self._known
+        self._quiet_for = self._facts
         new = self.generated[before:chars]
         at_end = self.text_complete and chars == len(self.generated)
         if chars <= before or not (new.strip() or at_end):
@@ -368,7 +368,7 @@ class Utterance(PlayedPosition):
         return new
 
     @property
-    def _known(self) -> tuple[int, bool, bool]:
+    def _facts(self) -> tuple[int, bool, bool]:
         """Everything that may become known and changes which words are heard at a position."""
         return len(self.generated), self.text_complete, self.audio_complete
 
@@ -378,7 +378,7 @@ class Utterance(PlayedPosition):
         Returns:
             A time of trio's clock; a past one if unknown.
         """
-        if self._anchor_s is None or self._stalled or self._quiet_for != self._known:
+        if self._anchor_s is None or self._stalled or self._quiet_for != self._facts:
             return 0.0
         until_s = self._anchor_s + (self._quiet_until_ms - self._anchor_ms) / 1000 + _QUIET_SLACK_S
         if self._reported_s is not None:

@@ -33,7 +33,7 @@ class Ear:
         self._seen = self._arrived = 0
         self._played_ms: dict[int, float] = {}
         self._over: set[int] = set()
-        self._begun_s: dict[int, float] = {}
+        self._started_s: dict[int, float] = {}
         self._quiet_since_s = trio.current_time()
         self._words: list[tuple[int, str]] = []
 
@@ -47,7 +47,7 @@ class Ear:
                 continue
             played_ms = self._caller.played_ms(utterance)
             if played_ms > before_ms:
-                self._begun_s.setdefault(utterance, now_s - played_ms / 1000)
+                self._started_s.setdefault(utterance, now_s - played_ms / 1000)
                 self._played_ms[utterance] = played_ms
                 self._quiet_since_s = now_s
         new = self._caller.received[self._seen :]
@@ -66,7 +66,7 @@ class Ear:
 
     def perceive(self, now_s: float) -> Perception:
         """Return what the caller has perceived since their last line began."""
-        fresh = {number for number, at_s in self._begun_s.items() if at_s > self.line_at_s}
+        fresh = {number for number, at_s in self._started_s.items() if at_s > self.line_at_s}
         return Perception(
             spoken_s=sum(self._played_ms[number] for number in fresh) / 1000,
             silent_s=max(0.0, now_s - self._quiet_since_s),

@@ -122,7 +122,7 @@ class _Lanes:
         self._said = said
         self._recording = recording
         self._measured = measure
-        self._held = held
+        self._holds = held
         self._peaks = {_CALLER: loudest(recording.caller), _AGENT: loudest(recording.agent)}
         self._from_s = max(0.0, said.from_s - BEFORE_S)
         # An agent that was not cut keeps speaking; show the end of its speech too.
@@ -164,7 +164,7 @@ class _Lanes:
             self._back(_AGENT, span.start / RATE_HZ, span.stop / RATE_HZ, AGENT_PALE)
         if dropped is not None:
             self._dropped(dropped)
-        for held in self._held:
+        for held in self._holds:
             self._back(_AGENT, held.from_s, held.until_s, HELD_PALE)
         self._track(_AGENT, recording.agent, AGENT)
         self._name(_AGENT, "agent", AGENT)

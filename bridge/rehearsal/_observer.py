@@ -59,8 +59,8 @@ class Observer:
         self.metrics: list[Metric] = []
         self.generations: list[tuple[float, int]] = []
         self._decisions: list[Decision] = []
-        self._held: list[Held] = []
-        self._held_since_s: dict[str, float] = {}
+        self._holds: list[Held] = []
+        self._hold_started_s: dict[str, float] = {}
 
     def watched(self, app: App) -> App:
         """Return a copy of an app whose calls this observer records."""
@@ -102,8 +102,8 @@ class Observer:
             start_s: Time zero of the returned times, in seconds of trio's clock.
             end_s: Where a hold ends that was never released, in seconds of trio's clock.
         """
-        standing = [Held(at_s, end_s, reason) for reason, at_s in self._held_since_s.items()]
-        held = sorted([*self._held, *standing], key=lambda each: each.from_s)
+        standing = [Held(at_s, end_s, reason) for reason, at_s in self._hold_started_s.items()]
+        held = sorted([*self._holds, *standing], key=lambda each: each.from_s)
         return tuple(
             Held(each.from_s - start_s, each.until_s - start_s, each.reason) for each in held
         )
@@ -115,7 +115,7 @@ class Observer:
         call.router.add_sink(self._metric, LogMetric)
         call.router.add_sink(self._generation, AgentGenerationComplete)
         call.router.add_sink(self._decision, TurnDecided)
-        call.router.add_sink(self._hold, [AgentSpeechHeld, AgentSpeechReleased])
+        call.router.add_sink(self._record_hold, [AgentSpeechHeld, AgentSpeechReleased])
 
     def _text(self, message: Message) -> None:
         assert self.call is not None
@@ -145,12 +145,12 @@ class Observer:
             Decision(message.at_s, told.about, told.decision, told.rule, dict(told.values))
         )
 
-    def _hold(self, message: Message) -> None:
+    def _record_hold(self, message: Message) -> None:
         reason = message.event.reason
         if isinstance(message.event, AgentSpeechHeld):
-            self._held_since_s.setdefault(reason, message.at_s)
-        elif reason in self._held_since_s:
-            self._held.append(Held(self._held_since_s.pop(reason), message.at_s, reason))
+            self._hold_started_s.setdefault(reason, message.at_s)
+        elif reason in self._hold_started_s:
+            self._holds.append(Held(self._hold_started_s.pop(reason), message.at_s, reason))
 
 
 def _rebased(value: Any, start_s: float) -> Any:

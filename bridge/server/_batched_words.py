@@ -38,7 +38,7 @@ class _Waiting:
 class Words:
     """The agent's words on their way to the client."""
 
-    __slots__ = ("_call_at", "_generated", "_heard", "_put", "_told_at_s")
+    __slots__ = ("_call_at", "_enqueue", "_generated", "_heard", "_sent_at_s")
 
     def __init__(self, put: Callable[[Transcript | Spoken], None]) -> None:
         """Start without words.
@@ -46,11 +46,11 @@ class Words:
         Args:
             put: Queues a message for the client.
         """
-        self._put = put
+        self._enqueue = put
         self._call_at: CallAt | None = None
         self._generated = _Waiting()
         self._heard = _Waiting()
-        self._told_at_s = -math.inf
+        self._sent_at_s = -math.inf
 
     def attached(self, call_at: CallAt) -> None:
         """Keep the timer of the call; before that, words are sent at once."""
@@ -70,7 +70,7 @@ class Words:
         nothing_waited = not (self._generated.text or self._heard.text)
         words.utterance = utterance
         words.text += text
-        due_s = self._told_at_s + WORDS_EVERY_S
+        due_s = self._sent_at_s + WORDS_EVERY_S
         if self._call_at is None or trio.current_time() >= due_s:
             self.flush()
         elif nothing_waited:
@@ -81,12 +81,12 @@ class Words:
         generated, heard = self._generated, self._heard
         if not (generated.text or heard.text):
             return
-        self._told_at_s = trio.current_time()
+        self._sent_at_s = trio.current_time()
         if text := generated.text:
             generated.text = ""
             utterance = generated.utterance
-            self._put(Transcript(role="agent", text=text, final=True, utterance=utterance))
+            self._enqueue(Transcript(role="agent", text=text, final=True, utterance=utterance))
         if text := heard.text:
             heard.text = ""
             assert heard.utterance is not None  # only an utterance is heard
-            self._put(Spoken(utterance=heard.utterance, text=text))
+            self._enqueue(Spoken(utterance=heard.utterance, text=text))

@@ -46,7 +46,7 @@ class Line:
     """
 
     __slots__ = (
-        "_heard_at_s", "_on_silent", "_ready", "_silence_s", "_take", "connection", "outbox",
+        "_heard_at_s", "_on_data", "_on_silent", "_ready", "_silence_s", "connection", "outbox",
         "over",
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ class Line:
         self.over = trio.Event()
         self._silence_s = math.inf if limits.silence_s is None else limits.silence_s
         self._heard_at_s = trio.current_time()
-        self._take: Callable[[Data], None] = lambda data: None
+        self._on_data: Callable[[Data], None] = lambda data: None
         self._ready: trio.Event | None = None
         self._on_silent: Callable[[], None] = lambda: None
 
@@ -81,7 +81,7 @@ class Line:
             ready: Messages are read once this is set.
             on_silent: Called when the peer has sent nothing for too long; the line continues.
         """
-        self._take, self._ready, self._on_silent = take, ready, on_silent
+        self._on_data, self._ready, self._on_silent = take, ready, on_silent
         await self.connection.run(self.outbox, self._hear, self._may_read)
         code = self.connection.close_code
         if self.connection.close_sent == NORMAL_CLOSE and self.outbox.is_closed:
@@ -92,7 +92,7 @@ class Line:
 
     def _hear(self, data: Data) -> None:
         self._heard_at_s = trio.current_time()
-        self._take(data)
+        self._on_data(data)
 
     async def _may_read(self) -> None:
         if self._ready is not None:

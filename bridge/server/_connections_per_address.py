@@ -68,11 +68,11 @@ class Addresses:
             "silent": SILENT_CONNECTIONS,
         }
         self._over = over
-        self._known: OrderedDict[str, _Usage] = OrderedDict()
+        self._usage_of: OrderedDict[str, _Usage] = OrderedDict()
 
     def __len__(self) -> int:
         """Return how many addresses are remembered."""
-        return len(self._known)
+        return len(self._usage_of)
 
     def may_knock(self, peer: str) -> bool:
         """Whether an address may try to open a WebSocket now; counts the attempt."""
@@ -117,16 +117,16 @@ class Addresses:
         key = key_of(peer)
         if key is None:
             return None
-        usage = self._known.pop(key, None) or _Usage()
-        self._known[key] = usage
-        if len(self._known) > MAX_ADDRESSES:
+        usage = self._usage_of.pop(key, None) or _Usage()
+        self._usage_of[key] = usage
+        if len(self._usage_of) > MAX_ADDRESSES:
             self._forget_one(key)
         return usage
 
     def _forget_one(self, but: str) -> None:
-        for key, usage in self._known.items():
+        for key, usage in self._usage_of.items():
             if not usage.held and key != but:
-                del self._known[key]
+                del self._usage_of[key]
                 return
 
 

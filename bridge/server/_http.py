@@ -158,7 +158,7 @@ class Gate:
         if path == "/metrics":
             return http_response(HTTPStatus.OK, CONTENT_TYPE, self._metrics.exposition().encode())
         if path == WATCH_PATH:
-            return self._let_operate(request)
+            return self._accept_operator(request)
         return self._admit(request)
 
     def _may_ask_for(self, path: str, request: HttpRequest) -> bool:
@@ -175,7 +175,7 @@ class Gate:
             return _text(HTTPStatus.SERVICE_UNAVAILABLE, "draining")
         return _text(HTTPStatus.OK, "ok")
 
-    def _let_operate(self, request: HttpRequest) -> Response | None:
+    def _accept_operator(self, request: HttpRequest) -> Response | None:
         identity = self._access.identify(token_of(request))
         if identity is None or "operator" not in identity.rights:
             return self.reject(

@@ -97,7 +97,7 @@ class Operators:
             if message.event.by == "operator":
                 question = call.permissions.question(message.event.id)
                 if question is not None:
-                    self._broadcast(_told(call, question))
+                    self._broadcast(_question_message(call, question))
 
         def closed(message: Message) -> None:
             event = message.event
@@ -121,7 +121,7 @@ class Operators:
         for call in self._calls.values():
             for question in call.permissions.pending:
                 if question.by == "operator":
-                    outbox.enqueue(_told(call, question).model_dump_json())
+                    outbox.enqueue(_question_message(call, question).model_dump_json())
 
         def receive(data: Data) -> None:
             problem = self._handle(data)
@@ -165,7 +165,7 @@ def is_operators(event: object) -> bool:
     return False
 
 
-def _told(call: Call, question: Question) -> OperatorQuestion:
+def _question_message(call: Call, question: Question) -> OperatorQuestion:
     return OperatorQuestion(
         call=call.call_id,
         user="" if call.request is None else call.request.identity.user,

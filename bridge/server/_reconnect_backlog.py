@@ -127,7 +127,7 @@ class Backlog:
 
     def attach(self, outbox: Outbox) -> None:
         """Send over the first connection."""
-        self._move_to(outbox)
+        self._switch_to(outbox)
 
     def greet(self, text: Data) -> None:
         """Put the first message of a connection in front of all others; it is not counted."""
@@ -136,7 +136,7 @@ class Backlog:
 
     def leave(self) -> None:
         """Wait for another connection, because this one is lost."""
-        self._move_to(self._open_outbox())
+        self._switch_to(self._open_outbox())
 
     def can_resume(self, asked: Resume) -> bool:
         """Whether everything that a client missed is still kept."""
@@ -205,9 +205,9 @@ class Backlog:
         self._count = self._forgotten = asked.received
         self._utterance = -1 if asked.utterance is None else asked.utterance
         self._audio_bytes = asked.audio_bytes
-        self._move_to(outbox, missed)
+        self._switch_to(outbox, missed)
 
-    def _move_to(self, outbox: Outbox, missed: list[Entry] | None = None) -> None:
+    def _switch_to(self, outbox: Outbox, missed: list[Entry] | None = None) -> None:
         outbox.adopt(self._outbox, missed or ())
         outbox.on_next = self._keep
         outbox.spare = self._outbox.spare

@@ -67,7 +67,7 @@ class RemoteHandle:
     Every method is synchronous and never waits.
     """
 
-    __slots__ = ("_call", "_followed", "_tell", "_told", "_unsettled", "_verbs")
+    __slots__ = ("_call", "_followed", "_send", "_sent_snapshot", "_unsettled", "_verbs")
 
     def __init__(
         self, tell: Callable[[ServerMessage], None], verbs: Collection[Verb] = VERBS
@@ -78,12 +78,12 @@ class RemoteHandle:
             tell: Queues a message for the client.
             verbs: The verbs that the client may use.
         """
-        self._tell = tell
+        self._send = tell
         self._verbs = verbs
         self._unsettled: dict[int, list[VerbSettled]] = {}
         self._call: Call | None = None
         self._followed: Request | None = None
-        self._told: SnapshotMessage | None = None
+        self._sent_snapshot: SnapshotMessage | None = None
 
     def receive(self, message: HandleMessage, call: Call) -> None:
         """Apply a message.
@@ -100,7 +100,7 @@ class RemoteHandle:
                 self._answer(message, call)
             case DescribeVerb(verb=verb, request=request):
                 now = _verb_now(call, verb, self._verbs)
-                self._tell(
+                self._send(
                     Description(request=request, verb=verb, text=now.text, possible=now.possible)
                 )
             case AskSnapshot(request=request, follow=follow):
@@ -126,12 +126,12 @@ class RemoteHandle:
         if self._call is None or self._followed is None:
             return
         now = snapshot_of(self._call, self._followed, self._verbs)
-        if self._told is None or _essence(now) != _essence(self._told):
+        if self._sent_snapshot is None or _essence(now) != _essence(self._sent_snapshot):
             self._show(now)
 
     def _show(self, now: SnapshotMessage) -> None:
-        self._told = now
-        self._tell(now)
+        self._sent_snapshot = now
+        self._send(now)
 
     def _use(self, message: UseVerb, call: Call) -> None:
         if message.verb not in self._verbs:
@@ -145,7 +145,7 @@ class RemoteHandle:
                 message.request,
             )
         receipt = call.control.use(message.verb, message.text, source="caller")
-        self._tell(_receipt(receipt, message.request))
+        self._send(_receipt(receipt, message.request))
         is_followed = receipt.id in self._unsettled
         settled = VerbSettled(id=receipt.id, request=message.request)
         self._unsettled.setdefault(receipt.id, []).append(settled)
@@ -160,7 +160,7 @@ class RemoteHandle:
 
     def _settle(self, receipt_id: int) -> None:
         for message in self._unsettled.pop(receipt_id, ()):
-            self._tell(message)
+            self._send(message)
 
     @staticmethod
     def _permit(message: AnswerPermission, call: Call) -> None:

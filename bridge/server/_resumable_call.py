@@ -171,7 +171,7 @@ class Session:
                 self._on_open(call)
                 self._opened.set()
                 if call.audio:
-                    self._mind_line()
+                    self._watch_line()
                 if self._ending is not None:
                     call.end(self._ending)
                 try:
@@ -384,7 +384,7 @@ class Session:
     def _end_silent(self) -> None:
         self.end("silence")
 
-    def _mind_line(self) -> None:
+    def _watch_line(self) -> None:
         """Hold the agent's voice while the line is up but silent."""
         call = self._call
         assert call is not None
@@ -397,7 +397,7 @@ class Session:
                 log.info("line_stalled")
                 call.hold_speech(CONNECTION)
         # A timer, because a task takes 2 kB a call.
-        call.router.call_at(self, due_s, self._mind_line)
+        call.router.call_at(self, due_s, self._watch_line)
 
     def _would_report(self, call: Call) -> bool:
         speaking = call.speaking

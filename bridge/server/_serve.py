@@ -142,7 +142,7 @@ class Server:
 
     async def _serve_stream(self, stream: trio.abc.Stream) -> None:
         try:
-            serve = await self._let_in(stream)
+            serve = await self._admit(stream)
             if serve is not None:
                 with CONTAINED:
                     await serve()
@@ -150,7 +150,7 @@ class Server:
             # A fault of the server, and no other connection's.
             log.exception("connection_failed")
 
-    async def _let_in(self, stream: trio.abc.Stream) -> Callable[[], Awaitable[None]] | None:
+    async def _admit(self, stream: trio.abc.Stream) -> Callable[[], Awaitable[None]] | None:
         """Return the function that serves an admitted connection; its request can then be freed."""
         limits = self._limits
         visit = self._entrance.visit(peer_of(stream), secure=self._is_encrypted)

@@ -73,7 +73,7 @@ class Watcher:
     """
 
     __slots__ = (
-        "_began_s", "_call", "_is_on", "_is_sink", "_level", "_noted", "_unnoted", "_unpublished",
+        "_call", "_is_on", "_is_sink", "_level", "_noted", "_started_s", "_unnoted", "_unpublished",
         "_wake", "lost", "waiting",
     )  # fmt: skip
 
@@ -88,7 +88,7 @@ class Watcher:
         self._level = level
         self._wake = wake
         self._call: Call | None = None
-        self._began_s = 0.0
+        self._started_s = 0.0
         self._is_on = False
         self._is_sink = False
         self.waiting: list[_Event | _Decision] = []
@@ -99,7 +99,7 @@ class Watcher:
     def attached(self, call: Call) -> None:
         """Keep the call; its time starts now."""
         self._call = call
-        self._began_s = trio.current_time()
+        self._started_s = trio.current_time()
 
     def watch(self, message: Watch) -> Watching:
         """Start or stop, as the client asks and the server allows; return the answer."""
@@ -112,7 +112,7 @@ class Watcher:
             call.router.explain_to(self._decided if self._is_on else None)
             if self._is_on and not self._is_sink:
                 self._is_sink = True
-                call.router.observe(_is_seen, self._begins, before_rules=True)
+                call.router.observe(_is_seen, self._note_start, before_rules=True)
                 call.router.add_sink(self._happened, unless=_NOT_SEEN)
         return Watching(
             on=self._is_on,
@@ -138,7 +138,7 @@ class Watcher:
 
     # --- what happens ---------------------------------------------------------------------------
 
-    def _begins(self, message: Message) -> None:
+    def _note_start(self, message: Message) -> None:
         """Remember an event that may cause others before sinks get it."""
         if self._is_on:
             self._unnoted.append(message)
@@ -225,7 +225,7 @@ class Watcher:
             return {}, ("all",)
 
     def _since_start(self, at_s: float) -> float:
-        return round(max(0.0, at_s - self._began_s), 4)
+        return round(max(0.0, at_s - self._started_s), 4)
 
 
 def _is_seen(message: Message) -> bool:

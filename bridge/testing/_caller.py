@@ -69,13 +69,13 @@ class Caller:
         self._transport = transport
         self._chars_per_s = chars_per_s
         self.seed: int | None = None
-        self._began_s = trio.current_time()
+        self._started_s = trio.current_time()
         self._received: list[Received] = []
 
     @property
     def now_s(self) -> float:
         """Seconds since the call began."""
-        return trio.current_time() - self._began_s
+        return trio.current_time() - self._started_s
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class Caller:
         Each piece is its time in seconds since the call began, the number of its utterance, and its
         length in milliseconds.
         """
-        return [(at_s - self._began_s, number, ms) for at_s, number, ms in self._transport.played]
+        return [(at_s - self._started_s, number, ms) for at_s, number, ms in self._transport.played]
 
     @property
     def cleared(self) -> list[tuple[float, int]]:
@@ -109,7 +109,7 @@ class Caller:
 
         Times are in seconds since the call began.
         """
-        return [(at_s - self._began_s, number) for at_s, number in self._transport.cleared]
+        return [(at_s - self._started_s, number) for at_s, number in self._transport.cleared]
 
     @property
     def held(self) -> list[tuple[float, bool]]:
@@ -117,14 +117,14 @@ class Caller:
 
         Times are in seconds since the call began; empty with ``open_call(holds=False)``.
         """
-        return [(at_s - self._began_s, on) for at_s, on in self._transport.held]
+        return [(at_s - self._started_s, on) for at_s, on in self._transport.held]
 
     @property
     def received(self) -> list[Received]:
         """Every event that has reached the caller's side, in order; stale events never do."""
         self.call.router.catch_up()
         new = self._transport.messages[len(self._received) :]
-        self._received += [Received(m.event, m.at_s - self._began_s, m.source) for m in new]
+        self._received += [Received(m.event, m.at_s - self._started_s, m.source) for m in new]
         return self._received.copy()
 
     def events(self, kind: type[E]) -> list[E]:
@@ -199,7 +199,7 @@ class Caller:
         """
         if at_s < self.now_s - 1e-6:
             raise ValueError(f"{at_s} s has passed: the call is at {self.now_s:.3f} s")
-        await trio.sleep_until(self._began_s + at_s)
+        await trio.sleep_until(self._started_s + at_s)
 
     async def until(self, reached: Callable[[Caller], object], *, within_s: float = 60.0) -> None:
         """Wait until a condition holds; it is checked whenever all tasks are waiting.

@@ -118,7 +118,7 @@ async def accept(
                 if request.method == "HEAD" and response.body:  # RFC 9110, section 9.3.2
                     block = block[: -len(response.body)]
                 await stream.send_all(block)
-                await _let_read(stream, close_s)
+                await _await_reader(stream, close_s)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer is gone
         with trio.move_on_after(close_s):
@@ -201,7 +201,7 @@ def parse_request(head: bytes) -> HttpRequest:
     return HttpRequest(parts[0].decode(), parts[1].decode(), headers)
 
 
-async def _let_read(stream: trio.abc.Stream, grace_s: float) -> None:
+async def _await_reader(stream: trio.abc.Stream, grace_s: float) -> None:
     """Let a peer read the response; closing a stream with unread input would discard it."""
     with trio.move_on_after(grace_s):
         if isinstance(stream, trio.abc.HalfCloseableStream):

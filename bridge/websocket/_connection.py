@@ -261,7 +261,7 @@ class Connection:
     async def _write(self, source: Source, both: trio.CancelScope) -> None:
         while True:
             self._wake = trio.Event()  # before taking messages: later ones set it
-            block, is_last = self._due(source)
+            block, is_last = self._next_block(source)
             if block:
                 self._writing_since_s = trio.current_time()
                 try:
@@ -281,7 +281,7 @@ class Connection:
                 del block  # free it: the next one may take long
                 await self._wake.wait()
 
-    def _due(self, source: Source) -> tuple[bytes, bool]:
+    def _next_block(self, source: Source) -> tuple[bytes, bool]:
         """Return the next bytes to write, in whole frames, and whether they are the last."""
         protocol = self._protocol
         size = 0

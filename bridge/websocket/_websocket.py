@@ -89,7 +89,7 @@ class WebSocket:
         self._inbox: deque[Data] = deque()
         self._inbox_bytes = 0
         self._news = trio.Event()
-        self._taken = trio.Event()
+        self._received_one = trio.Event()
         self._is_closing = False
         self._is_over = False
 
@@ -131,7 +131,7 @@ class WebSocket:
             await self._news.wait()
         data = self._inbox.popleft()
         self._inbox_bytes -= len(data)
-        self._taken.set()
+        self._received_one.set()
         return data
 
     def close(self, code: int = NORMAL_CLOSE, reason: str = "") -> None:
@@ -175,8 +175,8 @@ class WebSocket:
 
     async def _may_read(self) -> None:
         while self._inbox_bytes > self._max_bytes:
-            self._taken = trio.Event()
-            await self._taken.wait()
+            self._received_one = trio.Event()
+            await self._received_one.wait()
 
 
 @asynccontextmanager

@@ -169,7 +169,7 @@ def _barge_in_rows(kind: str, condition: str, found: Sequence[Over]) -> Iterator
         return
     on = [each for each in found if each.talked_on_s > TALKS_ON_S]
     lasts = quantiles(each.talked_on_s for each in on)
-    first = Counter(_let_go(each) for each in on)
+    first = Counter(_why_resumed(each) for each in on)
     why = ", ".join(f"{rule} {count}" for rule, count in first.most_common())
     goal = TALKS_ON_GOALS.get(condition)
     share = percent(len(on), len(found))
@@ -180,7 +180,7 @@ def _barge_in_rows(kind: str, condition: str, found: Sequence[Over]) -> Iterator
     yield Row("barge-in", f"{what}: inaudible", quantiles(silent), worst, "ms", bound)
 
 
-def _let_go(each: Over) -> str:
+def _why_resumed(each: Over) -> str:
     """Return the first decision that let the agent resume."""
     return next(
         (

@@ -112,20 +112,20 @@ class Answers:
     def __init__(self, path: Path | None) -> None:
         """Read the file; ``None`` keeps the answers for this run only."""
         self._path = path
-        self._known: dict[str, Any] = {}
+        self._cached: dict[str, Any] = {}
         if path is not None and path.exists():
             for line in path.read_text(encoding="utf-8").splitlines():
-                self._known.update(json.loads(line))
+                self._cached.update(json.loads(line))
 
     def of(self, model: str, sound: bytes, ask: Callable[[], Any]) -> Any:
         """Return the answer for a sound as plain data, asking the model the first time."""
         key = f"{model} {sha256(sound).hexdigest()}"
-        if key not in self._known:
-            self._known[key] = ask()
+        if key not in self._cached:
+            self._cached[key] = ask()
             if self._path is not None:
                 with self._path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({key: self._known[key]}) + "\n")
-        return self._known[key]
+                    file.write(json.dumps({key: self._cached[key]}) + "\n")
+        return self._cached[key]
 
 
 class _Hears:
@@ -169,17 +169,17 @@ class _Says:
     def __init__(self, elsewhere: Elsewhere, engine: TextToSpeech) -> None:
         self._elsewhere, self._engine = elsewhere, engine
         self.sample_rate_hz = engine.sample_rate_hz
-        self._known: dict[str, list[SpeechPiece]] = {}
+        self._cached: dict[str, list[SpeechPiece]] = {}
 
     async def _pieces(self, text: str) -> list[SpeechPiece]:
         async with aclosing(self._engine.synthesize(text)) as pieces:
             return [piece async for piece in pieces]
 
     async def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        if text not in self._known:
-            self._known[text] = self._elsewhere.ask(self._pieces, text)
+        if text not in self._cached:
+            self._cached[text] = self._elsewhere.ask(self._pieces, text)
         await trio.sleep(VOICE_S)
-        for piece in self._known[text]:
+        for piece in self._cached[text]:
             yield piece
 
 

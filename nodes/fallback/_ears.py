@@ -112,7 +112,7 @@ class FallbackStream:
         self._ear_scope = trio.CancelScope()
         self._suspect: Provider[StreamingSTT] | None = None
         self._convicts: Any = EarFact  # the kind of fact that convicts a silent ear
-        self._told_s = 0.0
+        self._last_fact_s = 0.0
         self._silences = 0  # silences since a loud sound in which another ear was asked
         self._error: Exception | None = None
         self._send, self._facts = trio.open_memory_channel[EarFact](FACTS_WAITING)
@@ -139,21 +139,21 @@ class FallbackStream:
                 self._suspect = None  # the caller was thinking
         if self._waits_for_listener:
             self._loudness.reset()
-        elif self._tells_nothing_of_sound() or self._tells_nothing_of_silence():
+        elif self._is_deaf_to_sound() or self._is_deaf_to_silence():
             self._loudness.reset()
             self._ear_scope.cancel(reason="the ear tells nothing")
 
-    def _tells_nothing_of_sound(self) -> bool:
+    def _is_deaf_to_sound(self) -> bool:
         is_late = self._loudness.waits_s >= self._stalls_after_s
         if is_late and self._loudness.loud_s >= LOUD_S:
             self._convicts = EarFact
             return True
         return False
 
-    def _tells_nothing_of_silence(self) -> bool:
+    def _is_deaf_to_silence(self) -> bool:
         """Whether the turn should be over, so that another ear is to be asked."""
         is_silent = self._stalls_after_s <= self._loudness.quiet_s < TRUSTED_S
-        is_late = trio.current_time() - self._told_s >= self._stalls_after_s
+        is_late = trio.current_time() - self._last_fact_s >= self._stalls_after_s
         if not (self._is_in_turn and is_silent and is_late):
             return False
         if self._silences >= sum(each.works for each in self._providers) - 1:
@@ -240,7 +240,7 @@ class FallbackStream:
         if not isinstance(fact, EarFact):
             raise TypeError(f"the ear told {type(fact).__name__}, which is no EarFact")
         self._loudness.reset()
-        self._told_s = trio.current_time()
+        self._last_fact_s = trio.current_time()
         if isinstance(fact, self._convicts):
             suspect, self._suspect = self._suspect, None
             if suspect is not None and suspect is not provider:

@@ -35,7 +35,7 @@ class WholeWords:
         self._rate_hz = sample_rate_hz
         self._pcm = b""  # audio that waits for the end of its word
         self._words: list[WordTiming] = []  # words not passed on yet, with times from the start
-        self._given_s = 0.0
+        self._yielded_s = 0.0
         self._said_chars = 0
         self._has_times = False
 
@@ -60,36 +60,36 @@ class WholeWords:
             pcm: PCM16 little-endian mono.
             words: The words, with times from the first sample of this piece.
         """
-        begins_s = self._given_s + self._waiting_s
+        begins_s = self._yielded_s + self._waiting_s
         self._words += [
             WordTiming(word.text, begins_s + word.start_s, begins_s + word.end_s) for word in words
         ]
         self._has_times = self._has_times or bool(words)
         self._pcm += pcm
         self.is_silent = self.is_silent and not pcm
-        known_s = self._given_s + self._waiting_s
+        known_s = self._yielded_s + self._waiting_s
         whole = [word for word in self._words if word.end_s <= known_s + CLOSE_S]
         if not self._has_times or self._waiting_s > LONGEST_WAIT_S:
-            return self._give(known_s)
-        return self._give(max(word.end_s for word in whole)) if whole else None
+            return self._yield_until(known_s)
+        return self._yield_until(max(word.end_s for word in whole)) if whole else None
 
     def finish(self) -> SpeechPiece | None:
         """Return the rest of the audio; call it when the voice has said the whole clause."""
-        return self._give(self._given_s + self._waiting_s + 1.0)
+        return self._yield_until(self._yielded_s + self._waiting_s + 1.0)
 
     @property
     def _waiting_s(self) -> float:
         return len(self._pcm) / 2 / self._rate_hz
 
-    def _give(self, until_s: float) -> SpeechPiece | None:
-        size = max(0, 2 * round((until_s - self._given_s) * self._rate_hz))
+    def _yield_until(self, until_s: float) -> SpeechPiece | None:
+        size = max(0, 2 * round((until_s - self._yielded_s) * self._rate_hz))
         pcm, self._pcm = self._pcm[:size], self._pcm[size:]
         given = [word for word in self._words if word.end_s <= until_s + CLOSE_S]
         self._words = [word for word in self._words if word not in given]
         for word in given:
             at = self.text.find(word.text, self._said_chars)
             self._said_chars = at + len(word.text) if at >= 0 else self._said_chars
-        before_s, self._given_s = self._given_s, self._given_s + len(pcm) / 2 / self._rate_hz
+        before_s, self._yielded_s = self._yielded_s, self._yielded_s + len(pcm) / 2 / self._rate_hz
         if not pcm and not given:
             return None
         shifted = (

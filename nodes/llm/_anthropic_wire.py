@@ -98,12 +98,12 @@ class MessageReading:
         self._calls_size = 0  # in characters
         self._usage: dict[str, Any] = {}
         self._stop_reason = ""
-        self._begun = self._ended = False
+        self._started = self._ended = False
 
     @property
     def begun(self) -> bool:
         """Whether a token has come, even one that is not for the caller."""
-        return self._begun
+        return self._started
 
     @property
     def finished(self) -> bool:
@@ -178,7 +178,7 @@ class MessageReading:
         return []
 
     def _start(self, number: int, block: Mapping[str, Any]) -> list[AnswerPiece]:
-        self._begun = True
+        self._started = True
         match block["type"]:
             case "text":
                 return [TextDelta(block["text"])] if block.get("text") else []

@@ -215,14 +215,14 @@ class Assembler:
         self._by_index: dict[int, _OpenCall] = {}
         self._usage: _Usage | None = None
         self._finish_reason: str | None = None
-        self._begun = False
+        self._started = False
         self._ended = False
         self._reasons = False
 
     @property
     def begun(self) -> bool:
         """Whether a token has come, even one that is not for the caller."""
-        return self._begun
+        return self._started
 
     @property
     def finished(self) -> bool:
@@ -260,7 +260,7 @@ class Assembler:
                 continue  # a second choice, from options={"n": 2}; only the first one is said
             delta = choice.delta or choice.message
             if delta is not None:
-                self._begun = self._begun or delta.is_token()
+                self._started = self._started or delta.is_token()
                 pieces += self._assemble(delta)
             self._finish_reason = choice.finish_reason or self._finish_reason
         return pieces

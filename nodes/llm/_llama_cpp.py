@@ -192,7 +192,7 @@ class LocalChat:
         pool = await self._pool.get()
         assembler = Assembler(self.model)
         chunks = pool.run(json.dumps(body).encode(), silence_s=self._silence_timeout_s)
-        with _told(self.model, "the model rejects the messages"):
+        with _as_model_errors(self.model, "the model rejects the messages"):
             async with aclosing(chunks):
                 async for chunk in chunks:
                     for piece in assembler.feed(parse_chunk(chunk, self.model)):
@@ -220,7 +220,7 @@ class LocalChat:
                 )
             )
             async with AsyncExitStack() as stack:
-                with _told(self.model, "the model cannot be loaded"):
+                with _as_model_errors(self.model, "the model cannot be loaded"):
                     await stack.enter_async_context(pool.open())
                 yield pool
 
@@ -236,7 +236,7 @@ class LocalChat:
 
 
 @contextmanager
-def _told(model: str, refused: str) -> Iterator[None]:
+def _as_model_errors(model: str, refused: str) -> Iterator[None]:
     """Translate the pool's errors into `ChatModelError`."""
     try:
         yield

@@ -145,7 +145,7 @@ class _Climb:
         self._process = process
         self._is_forced = is_forced
         self._is_meant = is_meant
-        self._began_s = trio.current_time()
+        self._started_s = trio.current_time()
         self._ended_by: Rung | None = None
         self._killed: set[int] = set()
         self._left = 1
@@ -185,7 +185,7 @@ class _Climb:
 
     def report(self) -> StopReport:
         """Return how the process was stopped."""
-        took_s = trio.current_time() - self._began_s
+        took_s = trio.current_time() - self._started_s
         swept = len(self._killed - {self._process.pid})
         return StopReport(self._process.pid, self._ended_by, swept, self._left, took_s)
 

@@ -122,7 +122,7 @@ class RealtimeLine:
         )
         self._opened = trio.Event()
         self._error: VendorError | None = None
-        self._held: tuple[VendorSession, trio.Nursery] | None = None  # while the line is open
+        self._open_line: tuple[VendorSession, trio.Nursery] | None = None  # while the line is open
         self._about: tuple[Sequence[Entry], int] = ((), 0)
         self._is_asking = False
         self._resampler = EvenResampler(SAMPLE_RATE_HZ, self._codec.input_rate_hz)
@@ -156,7 +156,7 @@ class RealtimeLine:
                 open_service_nursery("the line is closed") as nursery,
             ):
                 nursery.start_soon(self._carry, session)
-                self._held = session, nursery
+                self._open_line = session, nursery
                 self._opened.set()
                 self.caller_audio.follow(
                     VendorEarStream(address.vendor, session, self, self._limits),
@@ -165,7 +165,7 @@ class RealtimeLine:
                 try:
                     yield self.caller_audio
                 finally:
-                    self._held = None
+                    self._open_line = None
         except VendorError as error:
             lost = error
             raise
@@ -283,12 +283,12 @@ class RealtimeLine:
             error = VendorError(
                 self._model.address.vendor, f"the model gave nothing for {limit_s:g} s"
             )
-            if self._held is not None:
-                session, nursery = self._held
-                nursery.start_soon(self._give_up_if_dead, session, error)
+            if self._open_line is not None:
+                session, nursery = self._open_line
+                nursery.start_soon(self._fail_if_dead, session, error)
             raise error from None
 
-    async def _give_up_if_dead(self, session: VendorSession, error: VendorError) -> None:
+    async def _fail_if_dead(self, session: VendorSession, error: VendorError) -> None:
         """Open another line unless the vendor sends anything after the cancel."""
         line, cancelled_at_s = session.lines, trio.current_time()
         await trio.sleep(ENDING_S)

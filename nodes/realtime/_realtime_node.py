@@ -30,7 +30,7 @@ from bargein.routes.error_containment import closing
 
 from ._protocol import RealtimeModel
 from ._realtime_connection import RealtimeLine, SessionSettings
-from ._speech_position import GivenSpeech
+from ._speech_position import SpokenUtterances
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge
@@ -110,7 +110,7 @@ class RealtimeNode(ChatNode):
         self._plan = replace(self._plan, audio_of=self._audio_of)
         self._hears = hears
         self._starts_early = starts_early
-        self._given = GivenSpeech()
+        self._spoken = SpokenUtterances()
         self._settled = trio.Event()
         self._answers = 0  # answers in progress
         self._ear: StreamingEar | None = None
@@ -127,7 +127,7 @@ class RealtimeNode(ChatNode):
         call, name = bridge.call, bridge.name
         has_detector = any(other.name == "ears" for other in call.bridges)
         ear = call.bridge(name=f"{name}-line", is_agent=False)
-        ear.on(VoiceStarted).map(self._let_caller_in)
+        ear.on(VoiceStarted).map(self._unmute_caller)
         ear.on(UserStoppedSpeaking).map(self._claim_turn)
         ear.on(VoiceSettled).map(self._settle_sound)
         ear.on(AgentTextComplete, source=name).map(self._complete_audio)
@@ -181,29 +181,29 @@ class RealtimeNode(ChatNode):
 
     async def _until_cuts_are_known(self, bridge: Bridge) -> None:
         with trio.move_on_after(CUT_KNOWN_S):
-            while any(bridge.played_ms(number) is None for number in self._given.utterances):
+            while any(bridge.played_ms(number) is None for number in self._spoken.utterances):
                 self._settled = trio.Event()
                 await self._settled.wait()
-        for number in self._given.utterances:
+        for number in self._spoken.utterances:
             if bridge.played_ms(number) is None:
-                self._given.forget(number)
+                self._spoken.forget(number)
 
     def _start_early(self) -> None:
         """Start the answer to what the vendor has just heard, before its transcript is complete."""
         bridge = self._bridge
         if not (self._starts_early and self._hears and bridge is not None and bridge.has_floor):
             return
-        if self._answers or self._given.utterances or any(True for _ in bridge.call.work):
+        if self._answers or self._spoken.utterances or any(True for _ in bridge.call.work):
             return  # a tool's result, or how much was heard, is not known yet
         tools = [] if self._runner is None else self._runner.schemas()
         self._line.start_early(self.messages(self.context.copy()), tools)
 
     def _forget_speech(self) -> None:
-        self._given.clear()
+        self._spoken.clear()
 
     # --- the caller -----------------------------------------------------------------------------
 
-    def _let_caller_in(self, _: Message) -> None:
+    def _unmute_caller(self, _: Message) -> None:
         self._line.caller_audio.let_in()
 
     def _claim_turn(self, _: Message) -> None:
@@ -234,7 +234,7 @@ class RealtimeNode(ChatNode):
         turn = bridge.call.turn_of(current_run())
         number = turn.utterances[-1].number if turn is not None and turn.utterances else 0
         lasts_ms = len(delta.pcm) / 2 / delta.sample_rate_hz * 1000
-        self._given.add(number, delta.item, lasts_ms)
+        self._spoken.add(number, delta.item, lasts_ms)
         rate_hz = bridge.output_rate_hz
         pcm = resample(delta.pcm, delta.sample_rate_hz, rate_hz)
         return AgentAudio(pcm, rate_hz, last=False, utterance=number)
@@ -245,12 +245,12 @@ class RealtimeNode(ChatNode):
         bridge.publish_for(AgentAudioComplete(utterance=message.event.utterance), message)
 
     def _heard_whole(self, message: Message) -> None:
-        self._given.forget(message.event.utterance)
+        self._spoken.forget(message.event.utterance)
         self._settled.set()
 
     def _truncate(self, message: Message) -> None:
         """Remove the unheard part of an answer from the vendor's conversation."""
         cut: AgentSpeechCut = message.event
-        for item, heard_ms in self._given.cut(cut.utterance, cut.at_ms):
+        for item, heard_ms in self._spoken.cut(cut.utterance, cut.at_ms):
             self._line.truncate(item, heard_ms)
         self._settled.set()

@@ -75,7 +75,7 @@ class Response:
         self._has_text = False
         self._waiting_s = 0.0
         self._characters = 0
-        self._held: list[SpeechDelta] = []  # audio before any text
+        self._early_audio: list[SpeechDelta] = []  # audio before any text
         self._pieces: deque[tuple[str, AnswerPiece]] = deque()
         self._error: VendorError | None = None
         self._news = trio.Event()
@@ -87,7 +87,7 @@ class Response:
     def leave(self) -> None:
         """Record that nobody reads it any more."""
         self.is_wanted = False
-        self._held.clear()
+        self._early_audio.clear()
         self._pieces.clear()
 
     def mark_cancelled(self) -> bool:
@@ -128,7 +128,7 @@ class Response:
             case ResponseOver() if self.is_over:
                 pass  # it has failed
             case ResponseOver():
-                if self._held:  # audio without a transcript
+                if self._early_audio:  # audio without a transcript
                     self._pieces.append(("", TextDelta(" ")))
                     self._release()
                 self._error = fact.error
@@ -149,14 +149,14 @@ class Response:
         self.fail(LineLostError(vendor, "lost the connection in mid-answer"))
 
     def _delay(self, delta: SpeechDelta) -> None:
-        self._held.append(delta)
+        self._early_audio.append(delta)
         self._waiting_s += _lasts_s(delta)
         if self._has_text:
             self._release()
 
     def _release(self) -> None:
-        self._pieces += [(delta.item, delta) for delta in self._held]
-        self._held.clear()
+        self._pieces += [(delta.item, delta) for delta in self._early_audio]
+        self._early_audio.clear()
 
     async def receive(self, within_s: float) -> tuple[str, AnswerPiece] | None:
         """Return the next piece and its item; cancelling is safe.

@@ -14,7 +14,7 @@ class _Part:
     lasts_ms: float
 
 
-class GivenSpeech:
+class SpokenUtterances:
     """The utterances of a call that may still be interrupted, and the items that they say."""
 
     def __init__(self) -> None:

@@ -24,14 +24,14 @@ class VendorMemory:
     """Records, for one line, what the vendor knows and what was sent."""
 
     def __init__(self) -> None:
-        self._known: set[Hashable] = set()
+        self._in_vendors_memory: set[Hashable] = set()
         self._calls: set[str] = set()
         self._open: dict[str, str] = {}
         self._results: dict[str, str] = {}
 
     def clear(self) -> None:
         """Forget everything: a new line knows nothing."""
-        self._known.clear()
+        self._in_vendors_memory.clear()
         self._calls.clear()
         self._open.clear()
         self._results.clear()
@@ -40,11 +40,11 @@ class VendorMemory:
 
     def mark_entry(self, entry: Entry) -> None:
         """Record that the vendor knows an entry."""
-        self._known.add(_key(entry))
+        self._in_vendors_memory.add(_key(entry))
 
     def mark_turn(self, number: int) -> None:
         """Record that the vendor speaks a turn itself."""
-        self._known.add(("agent", number))
+        self._in_vendors_memory.add(("agent", number))
 
     def mark_call(self, id: str, item: str) -> None:
         """Record a tool call of the vendor, whose result we have to send.
@@ -70,12 +70,12 @@ class VendorMemory:
         """
         found: list[Entry] = []
         for entry in entries:
-            if _key(entry) not in self._known:
+            if _key(entry) not in self._in_vendors_memory:
                 found.append(entry)
             elif (
                 isinstance(entry, AgentEntry)
                 and _is_marked(entry)
-                and _cut(entry) not in self._known
+                and _cut(entry) not in self._in_vendors_memory
             ):
                 found.append(replace(entry, generated="", heard=""))
         return found
@@ -83,9 +83,9 @@ class VendorMemory:
     def told(self, entries: Iterable[Entry]) -> None:
         """Record that entries were sent."""
         for entry in entries:
-            self._known.add(_key(entry))
+            self._in_vendors_memory.add(_key(entry))
             if isinstance(entry, AgentEntry) and _is_marked(entry):
-                self._known.add(_cut(entry))
+                self._in_vendors_memory.add(_cut(entry))
 
     def untold(self, chat: Iterable[ChatMessage]) -> list[ChatMessage]:
         """Return the messages of a chat that the vendor does not know, and mark them as sent."""

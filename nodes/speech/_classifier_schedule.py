@@ -33,7 +33,7 @@ CLOSURE_S = 0.1
 """The longest closure of a stop consonant, such as the "k" in "okay", in seconds."""
 
 
-class Looks:
+class ClassifierSchedule:
     """Decides when to ask each detector about the sounds of one call."""
 
     def __init__(
@@ -52,24 +52,24 @@ class Looks:
             report_error: Called with a detector's error; the voice is then heard without its hint.
         """
         found = [(max(1, round(sound.after_s / window_s)), sound) for sound in sounds]
-        self._due = sorted(found, key=lambda each: each[0])
-        self._last = max((windows for windows, _ in self._due), default=0)
-        self._first = min((windows for windows, _ in self._due), default=0)
+        self._schedule = sorted(found, key=lambda each: each[0])
+        self._last = max((windows for windows, _ in self._schedule), default=0)
+        self._first = min((windows for windows, _ in self._schedule), default=0)
         self._longest_doubt = round(LONGEST_DOUBT_S / window_s)
         self._longest_break = round(CLOSURE_S / window_s)
         self._recent = recent
         self._report_error = report_error
-        self._told: set[tuple[str, type]] = set()
+        self._reported: set[tuple[str, type]] = set()
         self._age = self._last  # windows since the onset; at this value nothing is pending
         self._speechlike = _Run(self._longest_break)  # the caller's or the agent's
         self._soft, self._sudden = _Run(self._longest_break), _Run(self._longest_break)
         self._beginning: dict[int, bytes] = {}  # the audio for each detector
-        self._last_of = {sound.kind: sound for _, sound in self._due}
-        kinds = [sound.kind for _, sound in self._due]
+        self._last_of = {sound.kind: sound for _, sound in self._schedule}
+        kinds = [sound.kind for _, sound in self._schedule]
         self._enough = {kind: LIKELY if kinds.count(kind) == 1 else AGREED for kind in kinds}
         self._least: dict[str, float] = {}  # the lowest probability of each kind so far
         self._found = 0.0  # the highest probability
-        self._began_as_noise = False  # to the voice detector
+        self._started_as_noise = False  # to the voice detector
 
     def hear(
         self,
@@ -100,13 +100,13 @@ class Looks:
             # After the caller's voice there was no doubtful sound, so a closure ends this run.
             self._speechlike.hear(speechlike, may_break=not in_voice)
         since = self._speechlike.windows - onset_windows
-        for windows, _ in self._due:
+        for windows, _ in self._schedule:
             if windows == since:
                 self._beginning[windows] = self._recent()
         self._age += 1
         if echo or self._age > self._last:
             return []
-        due = [sound for windows, sound in self._due if windows == self._age]
+        due = [sound for windows, sound in self._schedule if windows == self._age]
         return self._ask([(sound, self._recent()) for sound in due])
 
     def voice_began(self, onset_windows: int) -> list[VoiceHint]:
@@ -127,12 +127,12 @@ class Looks:
         began = min(self._soft.windows - onset_windows, self._first)
         syllable = self._syllable(onset_windows)
         self._age = max(doubted, began, syllable)
-        self._began_as_noise = syllable > max(doubted, began)
+        self._started_as_noise = syllable > max(doubted, began)
         self._found, self._least = 0.0, {}
         return self._ask(
             [
                 (sound, self._beginning[at] if at <= doubted else self._recent())
-                for at, sound in self._due
+                for at, sound in self._schedule
                 if at <= self._age
             ]
         )
@@ -173,15 +173,15 @@ class Looks:
             if (
                 name,
                 type(error),
-            ) not in self._told:  # once a call, since each voice repeats it
-                self._told.add((name, type(error)))
+            ) not in self._reported:  # once a call, since each voice repeats it
+                self._reported.add((name, type(error)))
                 log.exception("sound_of_voice_failed", detector=name, error=type(error).__name__)
             return None
         return probability
 
     def _is_surely_speech(self, sound: SoundOfVoice, probability: float) -> bool:
         """Return whether the last detector, which found nothing, shows that the sound is speech."""
-        if self._found or self._began_as_noise:
+        if self._found or self._started_as_noise:
             return False  # a cough is not a backchannel, but not speech either
         return sound.kind == "acknowledgement" and probability < SURELY_NOT
 

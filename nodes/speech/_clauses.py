@@ -142,7 +142,7 @@ class ClauseSplitter:
         if mark and mark in _CLAUSE_MARKS:
             return self._first_words if self._first else self._clause_words
         ends = mark in _SENTENCE_MARKS and character not in _SENTENCE_MARKS
-        return self._first_words if mark and ends and not _goes_on(text[:end]) else 0
+        return self._first_words if mark and ends and not _continues(text[:end]) else 0
 
     def _forced_cut(self) -> int:
         """Return where to cut a piece that has grown too long."""
@@ -151,7 +151,7 @@ class ClauseSplitter:
         return space + 1 if space > 0 and _has_words(self._text[:space], 1) else limit
 
 
-def _goes_on(text: str) -> bool:
+def _continues(text: str) -> bool:
     """Return whether the sentence continues after the mark at the end of this text."""
     if text.endswith(("..", "…")):
         return True  # a pause inside a sentence

@@ -3,7 +3,8 @@
 Rules:
 1. A voice begins with two voiced windows in a row (64 ms): soon enough to hold the agent's speech,
    and too long for a click. It stops with two silent ones.
-2. Shortly after, its sound is classified (`Looks`): a backchannel, a burst of noise, or speech.
+2. Shortly after, its sound is classified (`ClassifierSchedule`): a backchannel, a burst of noise,
+   or speech.
 3. A voice over the agent goes to the recogniser repeatedly before it is over: a laugh becomes "ha
    ha", a sentence its first words. When the voice stops, perhaps for a gap, the words show whether
    more is to come; the recogniser starts one window before, and its work is discarded if that
@@ -49,7 +50,7 @@ from bargein.bridge.events import (
 from bargein.routes.error_containment import CONTAINED, as_error
 
 from ._background_level import BackgroundLevel
-from ._classifier_schedule import Looks
+from ._classifier_schedule import ClassifierSchedule
 from ._distant_voices import MISSED_LEAST_WINDOWS, CallerLevel, FaintestVoice, MissedWords
 from ._early_recognition import Recording, words_of
 from ._listening_settings import ListeningSettings
@@ -189,13 +190,13 @@ class Ear:
         self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
         self._shown: deque[bytes] = deque(maxlen=self._windows(SHOWN_S))
         recent = lambda: b"".join(self._shown)  # noqa: E731
-        self._looks = Looks(sounds, self._window_s, recent, bridge.report_error)
+        self._classifiers = ClassifierSchedule(sounds, self._window_s, recent, bridge.report_error)
         self._recording: Recording | None = None
         self._on = False  # between VoiceStarted and VoiceStopped
         self._over_agent = False  # the voice began over the agent and has not interrupted yet
         self._paused = False  # the models were asked, and the caller has not gone on since
         self._owes_words = self._settles = False  # words are pending; and they settle all
-        self._voiced = self._silent = 0  # windows in a row
+        self._voiced_windows = self._silent_windows = 0  # windows in a row
         self._last_voice_s = self._last_frame_s = 0.0
         self._failed_since_s: float | None = None  # when the detectors started failing
         self._failed_s = 0.0  # when they failed last
@@ -279,10 +280,10 @@ class Ear:
         soft = is_new and probability >= PERHAPS_ABOVE
         sudden = is_new and self._is_sudden(peak)
         self._peaks.append(peak)
-        for hint in self._looks.hear(
+        for hint in self._classifiers.hear(
             speechlike,
             self._settings.onset_windows,
-            in_voice=self._on or self._voiced > 0,
+            in_voice=self._on or self._voiced_windows > 0,
             soft=soft,
             sudden=sudden,
             echo=echo >= ECHO_ABOVE,
@@ -293,14 +294,14 @@ class Ear:
         elif speechlike:
             self._level.hear_voice(peak)
             self._hear_voice()
-        elif probability < self._settings.silence_below or self._silent or not self._on:
+        elif probability < self._settings.silence_below or self._silent_windows or not self._on:
             self._hear_silence()
 
     def _is_background(self, peak: int, loudest: int, echo: float) -> bool:
         if echo >= ECHO_ABOVE:
             return False
         self._background.add(peak, loudest)
-        silent_s = 0.0 if self._on else self._silent * self._window_s
+        silent_s = 0.0 if self._on else self._silent_windows * self._window_s
         return self._background.covers(loudest, self._level.loud(), silent_s)
 
     def _is_sudden(self, peak: int) -> bool:
@@ -312,37 +313,41 @@ class Ear:
     # --- start and stop of a voice --------------------------------------------------------------
 
     def _hear_voice(self) -> None:
-        self._voiced += 1
+        self._voiced_windows += 1
         if self._on:
-            if self._silent and self._recording is not None and self._recording.gap_closes():
+            if (
+                self._silent_windows
+                and self._recording is not None
+                and self._recording.gap_closes()
+            ):
                 self._publish(SpeechResumed())
-            self._silent = 0
+            self._silent_windows = 0
             self._last_voice_s = trio.current_time()
             self._ask_early()
-        elif self._voiced >= self._settings.onset_windows:
+        elif self._voiced_windows >= self._settings.onset_windows:
             self._start_voice()
 
     def _start_voice(self) -> None:
-        self._on, self._silent = True, 0
+        self._on, self._silent_windows = True, 0
         self._faintest = FaintestVoice(self._quietest)
         self._last_voice_s = trio.current_time()
         if self._recording is None:
             before = bytearray(b"".join(self._recent))
-            self._recording = Recording(before, self._window_s, self._voiced)
+            self._recording = Recording(before, self._window_s, self._voiced_windows)
             self._over_agent = self._stt is not None and self._bridge.agent_status.is_audible
         if self._paused:
             self._paused = self._owes_words = self._settles = False
             self._publish(SpeechResumed())
         self._publish(VoiceStarted())
         self._publish(SpeechBegan())
-        for hint in self._looks.voice_began(self._settings.onset_windows):
+        for hint in self._classifiers.voice_began(self._settings.onset_windows):
             self._publish(hint)
 
     def _ask_early(self) -> None:
         """Have the recogniser hear a voice over the agent before it is over."""
         heard = self._recording
         assert heard is not None
-        if self._over_agent and heard.is_due(voiced=self._voiced):
+        if self._over_agent and heard.is_due(voiced=self._voiced_windows):
             self._publish(SpeechLasts(heard.all_parts()))
 
     def _note_turn(self, _: Message) -> None:
@@ -350,25 +355,25 @@ class Ear:
 
     def _hear_silence(self) -> None:
         if not self._on:
-            self._voiced = 0
-        self._silent += 1
-        if self._on and self._silent >= self._settings.stop_windows - 1:
+            self._voiced_windows = 0
+        self._silent_windows += 1
+        if self._on and self._silent_windows >= self._settings.stop_windows - 1:
             self._ask_in_gap()
-        if self._on and self._silent >= self._settings.stop_windows:
+        if self._on and self._silent_windows >= self._settings.stop_windows:
             self._stop()
-        silent_s = self._silent * self._window_s
+        silent_s = self._silent_windows * self._window_s
         if self._recording is not None and not self._paused and silent_s >= self._settings.pause_s:
             self._pause()
 
     def _hear_echo(self, probability: float, speechlike: bool) -> None:
         # A silence behind the caller's voice is no echo of anything.
-        if speechlike and self._on and not self._silent:
+        if speechlike and self._on and not self._silent_windows:
             self._publish(VoiceHint(kind="echo", probability=round(probability, 3)))
         self._hear_silence()
 
     def _stop(self) -> None:
         self._on = False
-        voiced_s, self._voiced = self._voiced * self._window_s, 0
+        voiced_s, self._voiced_windows = self._voiced_windows * self._window_s, 0
         self._publish(VoiceStopped(voiced_s=round(voiced_s, 3)))
 
     def _ask_in_gap(self) -> None:
@@ -396,7 +401,7 @@ class Ear:
             self._recording = Recording(bytearray(), self._window_s)
             return
         self._recording = None
-        while len(self._recent) > self._silent + self._voiced:
+        while len(self._recent) > self._silent_windows + self._voiced_windows:
             self._recent.popleft()
 
     async def _guard(self, _: Message) -> None:
@@ -460,12 +465,12 @@ class Ear:
             words = words_of([part for part in heard if part.text.strip()])
         except Exception as error:
             # The caller is waiting, so the failure has to be published.
-            self._give_words(VoiceWords(content="", error=type(error).__name__))
+            self._publish_words(VoiceWords(content="", error=type(error).__name__))
             raise
         self._measure("listening.stt_s", trio.current_time() - began_s)
-        self._give_words(words)
+        self._publish_words(words)
 
-    def _give_words(self, words: VoiceWords) -> None:
+    def _publish_words(self, words: VoiceWords) -> None:
         self._owes_words = False
         self._publish(words)
         if self._settles:

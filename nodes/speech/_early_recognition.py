@@ -38,9 +38,9 @@ class Recording:
     windows: int = 0
     """How many windows there are since the voice began."""
     parts: list[bytes] = field(default_factory=list)
-    _looked: int | None = None
+    _recognised_at: int | None = None
     """How many windows there were when the recogniser last heard it; None if it has not."""
-    _looked_before: int | None = None
+    _recognised_before: int | None = None
     """The same at the beginning of a gap that may be none."""
     _in_gap: bool = False
     """Whether it has been heard since the voice became silent."""
@@ -68,23 +68,23 @@ class Recording:
         lasted_s = self.windows * self.window_s
         if lasted_s < self._next_s or voiced * self.window_s < GOES_ON_S:
             return False
-        self._next_s, self._looked = lasted_s + LOOKS_EVERY_S, self.windows
+        self._next_s, self._recognised_at = lasted_s + LOOKS_EVERY_S, self.windows
         return True
 
     def is_due_in_gap(self) -> bool:
         """Return whether to hear a voice that seems to stop; if true, it counts as heard."""
-        looked = self._looked
+        looked = self._recognised_at
         if looked is not None and (self.windows - looked) * self.window_s < LOOKS_APART_S:
             self._in_gap = False  # the gap has lasted, or belongs to an earlier one
             return False
-        self._looked_before, self._looked, self._in_gap = looked, self.windows, True
+        self._recognised_before, self._recognised_at, self._in_gap = looked, self.windows, True
         return True
 
     def gap_closes(self) -> bool:
         """Return whether the voice was heard as one that stops, and goes on; it is due again."""
         if not self._in_gap:
             return False
-        self._looked, self._in_gap = self._looked_before, False
+        self._recognised_at, self._in_gap = self._recognised_before, False
         return True
 
 

@@ -63,11 +63,11 @@ class HeardAgent:
         self._rate_hz = bridge.output_rate_hz
         self._audio: dict[int, _Audio] = {}
         self._at_s = 0.0  # the end of the last stretch
-        self._known = (0, 0.0)  # the utterance and position that the player last reported
-        self._known_at_s = 0.0
-        bridge.on(AgentAudio).map(self._keep)
+        self._reported = (0, 0.0)  # the utterance and position that the player last reported
+        self._reported_at_s = 0.0
+        bridge.on(AgentAudio).map(self._add_audio)
 
-    def _keep(self, message: Message) -> None:
+    def _add_audio(self, message: Message) -> None:
         audio: AgentAudio = message.event
         if audio.utterance and audio.sample_rate_hz == self._rate_hz:
             self._audio.setdefault(audio.utterance, _Audio()).pcm.extend(audio.pcm)
@@ -81,14 +81,14 @@ class HeardAgent:
         now_s = trio.current_time()
         known = self._place(now_s)
         samples = round(seconds * self._rate_hz)
-        if known is None or (known == self._known and now_s > self._known_at_s):
+        if known is None or (known == self._reported and now_s > self._reported_at_s):
             return samples_of(bytes(2 * samples))
-        self._known_at_s = now_s
+        self._reported_at_s = now_s
         number, place_s = known
         end_s = self._at_s + seconds
-        if number != self._known[0] or abs(end_s - place_s - LOOKAHEAD_S) > OUT_OF_STEP_S:
+        if number != self._reported[0] or abs(end_s - place_s - LOOKAHEAD_S) > OUT_OF_STEP_S:
             end_s = place_s + LOOKAHEAD_S
-        self._at_s, self._known = end_s, known
+        self._at_s, self._reported = end_s, known
         audio = self._audio[number]
         stop = round(end_s * self._rate_hz)
         audio.drop_before(2 * (stop - round(KEPT_S * self._rate_hz)))

@@ -44,7 +44,7 @@ class StreamedText:
             played_s: Returns how much of its audio was heard, in seconds.
         """
         self._played_s = played_s
-        self._given_s = self._whole_s = 0.0  # the length of all audio so far, and of whole clauses
+        self._audio_s = self._whole_s = 0.0  # the length of all audio so far, and of whole clauses
         self._newest_s = 0.0  # of the newest piece, which may be held back until the next one comes
         self._asked: deque[float] = deque()  # estimated lengths of the other requested clauses
         self._asked_at_s = -math.inf
@@ -108,7 +108,7 @@ class StreamedText:
         """Return how long the next clause has to wait, as far as is known."""
         played_s = self._played_s()
         planned_s = self._whole_s + sum(self._asked) - played_s
-        unheard_s = self._given_s - played_s
+        unheard_s = self._audio_s - played_s
         # Silence is near if the speech is shorter than estimated, or its end was not reported.
         ahead_s = AHEAD_S + getattr(self._context, "flush_wait_s", 0.0)
         near_s = max(unheard_s - NEAR_S, self._asked_at_s + NEAR_S - trio.current_time())
@@ -140,14 +140,14 @@ class StreamedText:
                 return
             if isinstance(piece, TextSaid):
                 self.is_joined = piece.joined
-                self._given_s, self._newest_s = self._given_s + self._newest_s, 0.0
-                self._whole_s = self._given_s
+                self._audio_s, self._newest_s = self._audio_s + self._newest_s, 0.0
+                self._whole_s = self._audio_s
                 self._asked.popleft()
                 self._has_news()
                 return
             if piece is None:
                 raise SpeechEngineError("the voice ended its speech before all text was said")
-            self._given_s += self._newest_s
+            self._audio_s += self._newest_s
             self._newest_s = len(piece.pcm) / 2 / self._rate_hz
             yield piece
         if self._error is not None or not self._carrying.cancel_called:

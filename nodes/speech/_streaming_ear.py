@@ -123,7 +123,7 @@ class StreamingEar:
             )
         self._bridge = bridge
         self._ear = ear
-        self._tells_voice = tells_voice
+        self._hears_voice = tells_voice
         frames = math.ceil(WAITING_S / FRAME_S)
         self._new_channel = partial(trio.open_memory_channel[bytes | None], frames)
         self._send, self._frames = self._new_channel()
@@ -133,7 +133,7 @@ class StreamingEar:
         self._settled: dict[int, int] = {}  # how many words of each segment turn taking has used
         self._sign_s: float | None = None
         self._loudness = Loudness(ear.sample_rate_hz) if tells_voice else None
-        self._told_s = 0.0
+        self._last_fact_s = 0.0
         self._stopped_s: float | None = None  # since when the caller is silent
         self._is_silent = False  # whether the ear is silent too
         self._hears_again = False
@@ -151,9 +151,9 @@ class StreamingEar:
 
     def _enqueue_frame(self, message: Message) -> None:
         if self._loudness is not None:
-            self._mind_silence(self._loudness, message.event.pcm)
+            self._end_voice_if_quiet(self._loudness, message.event.pcm)
         if self._stopped_s is not None and self._words:
-            self._mind_ear(self._stopped_s)
+            self._restart_if_silent(self._stopped_s)
         self._enqueue(message.event.pcm)
 
     def _note_voice(self, message: Message) -> None:
@@ -162,9 +162,9 @@ class StreamingEar:
         if self._lost_s is not None and has_stopped:
             self._end_lost()
 
-    def _mind_ear(self, stopped_s: float) -> None:
+    def _restart_if_silent(self, stopped_s: float) -> None:
         """Publish once that the ear has fallen silent."""
-        is_late = trio.current_time() - max(stopped_s, self._told_s) >= SILENT_AFTER_S
+        is_late = trio.current_time() - max(stopped_s, self._last_fact_s) >= SILENT_AFTER_S
         if is_late and not self._is_silent:
             self._is_silent = True
             log.warning("ear_fell_silent", call_id=self._bridge.call_id)
@@ -188,11 +188,11 @@ class StreamingEar:
         except trio.BrokenResourceError:
             return  # the ear is lost, which was published
 
-    def _mind_silence(self, loudness: Loudness, pcm: bytes) -> None:
+    def _end_voice_if_quiet(self, loudness: Loudness, pcm: bytes) -> None:
         """Stop a voice that the ear no longer reports."""
         if loudness.add(pcm) or not loudness.is_quiet:
             return
-        if self._is_voiced and trio.current_time() - self._told_s >= QUIET_S:
+        if self._is_voiced and trio.current_time() - self._last_fact_s >= QUIET_S:
             loudness.reset()
             self._stop_voice()
         elif loudness.loud_s >= UNHEARD_S and loudness.waits_s >= UNTOLD_S:
@@ -263,7 +263,7 @@ class StreamingEar:
     # --- facts ----------------------------------------------------------------------------------
 
     def _follow(self, fact: EarFact) -> None:
-        self._told_s = trio.current_time()
+        self._last_fact_s = trio.current_time()
         self._is_silent = False
         if self._loudness is not None:
             self._loudness.reset()
@@ -361,12 +361,12 @@ class StreamingEar:
         return self._loudness is not None and self._loudness.is_quiet
 
     def _start_voice(self) -> None:
-        if self._tells_voice and not self._is_voiced:
+        if self._hears_voice and not self._is_voiced:
             self._is_voiced = True
             self._publish(VoiceStarted())
 
     def _stop_voice(self) -> None:
-        if self._tells_voice and self._is_voiced:
+        if self._hears_voice and self._is_voiced:
             self._is_voiced = False
             self._publish(VoiceStopped())
 

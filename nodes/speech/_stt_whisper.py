@@ -88,7 +88,7 @@ class WhisperTiny:
             ValueError: The language is not English, and the model is whisper-tiny.en.
         """
         if path is None and language != _ENGLISH:
-            raise ValueError(_knows_no(language, "whisper-tiny.en"))
+            raise ValueError(_unsupported(language, "whisper-tiny.en"))
         need("WhisperTiny", "numpy", "local")
         self._runtime = need("WhisperTiny", "ctranslate2", "local")
         self._path = path
@@ -147,7 +147,7 @@ class WhisperTiny:
             str(path), device="cpu", compute_type="int8", intra_threads=self._threads
         )
         if not model.is_multilingual and self._language != _ENGLISH:
-            raise SpeechEngineError(_knows_no(self._language, f"the model in {str(path)!r}"))
+            raise SpeechEngineError(_unsupported(self._language, f"the model in {str(path)!r}"))
         self._hinted = self._hint_tokens(path)
         return model
 
@@ -223,7 +223,7 @@ def _heard_language(model: Whisper, encoded: StorageView) -> str:
     return str(model.detect_language(encoded)[0][0][0]).strip("<|>")
 
 
-def _knows_no(language: str | None, who: str) -> str:
+def _unsupported(language: str | None, who: str) -> str:
     asked = "finding out the language" if language is None else f"language={language!r}"
     return (
         f"WhisperTiny: {who} knows English alone, so {asked} needs a multilingual Whisper model in "

@@ -107,7 +107,7 @@ class Mouth:
         self._voice = voice
         self._fillers = fillers
         self._notices: set[int] = set()  # utterances whose audio was synthesised in advance
-        self._began_by: dict[int, Message] = {}  # the first text of each utterance
+        self._first_message: dict[int, Message] = {}  # the first text of each utterance
         self._style = VoiceStyle()
         self._streamed: dict[int, StreamedText] = {}
         self._splitters: dict[int, ClauseSplitter] = {}
@@ -142,7 +142,7 @@ class Mouth:
         if number not in self._splitters:
             self._forget_cut()
             self._splitters[number] = ClauseSplitter()
-            self._began_by[number] = message
+            self._first_message[number] = message
             self._bridge.owe_clauses(number, 0)
         splitter = self._splitters[number]
         for text in splitter.feed(message.event.content):
@@ -171,7 +171,7 @@ class Mouth:
                 continue  # it is over, or its audio is late, not its text
             words = splitter.cut_words()
             if words:
-                self._ask(Clause(number, words), self._began_by[number])
+                self._ask(Clause(number, words), self._first_message[number])
                 return True
         return False
 
@@ -180,7 +180,7 @@ class Mouth:
         played = self._bridge.played_ms
         self._splitters = {n: s for n, s in self._splitters.items() if played(n) is not None}
         self._notices = {n for n in self._notices if played(n) is not None}
-        self._began_by = {n: m for n, m in self._began_by.items() if n in self._splitters}
+        self._first_message = {n: m for n, m in self._first_message.items() if n in self._splitters}
 
     def _drop(self, message: Message) -> None:
         """Close a context whose rest will not be heard, although its run may continue."""

@@ -94,7 +94,7 @@ class WorkerPool:
             SpeechWorkerError: A process died or was not ready in time.
         """
         async with AsyncExitStack() as stack:
-            with _told(self.name):
+            with _as_speech_errors(self.name):
                 await stack.enter_async_context(self._pool.open())
             yield
 
@@ -114,7 +114,7 @@ class WorkerPool:
         if not self._pool.is_open:
             raise SpeechNotOpenError(self.name)
         silence_s = self._settings.silence_s + _CHARACTER_S * len(text)
-        with _told(self.name):
+        with _as_speech_errors(self.name):
             async with aclosing(self._pool.run(text.encode(), silence_s=silence_s)) as pieces:
                 async for piece in pieces:
                     yield _piece(piece)
@@ -177,7 +177,7 @@ class WorkerVoice:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _as_speech_errors(name: str) -> Iterator[None]:
     """Translate the pool's errors into `SpeechError`."""
     try:
         yield

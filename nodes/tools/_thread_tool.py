@@ -68,7 +68,7 @@ class _Thread:
         self._trio_token = trio.lowlevel.current_trio_token()
         self.ended = trio.Event()
         self._lock = threading.Lock()
-        self._begun = False
+        self._has_started = False
         self._is_withdrawn = False
         self._is_left = False
         self.text: str | None = None
@@ -79,7 +79,7 @@ class _Thread:
         with self._lock:
             if self._is_withdrawn:
                 return
-            self._begun = True
+            self._has_started = True
         try:
             self.text = as_text(self._function(**self._arguments))
         finally:
@@ -89,7 +89,7 @@ class _Thread:
     def withdraw(self) -> bool:
         """Prevent the function from starting; return False if it has already started."""
         with self._lock:
-            self._is_withdrawn = not self._begun
+            self._is_withdrawn = not self._has_started
             return self._is_withdrawn
 
     def _report_end(self) -> None:

@@ -133,7 +133,7 @@ class RunningTool:
             return self._still_running()
         self._call.questions.interrupt(self.id, verb)
         if self.started_at_s is None:
-            self._give_up()
+            self._withdraw()
         elif verb == "background":
             self.to_background()
         else:
@@ -151,7 +151,7 @@ class RunningTool:
             return False
         if self.is_cut or not self._interrupts.may_move():
             return False
-        self._move()
+        self._continue_in_background()
         return True
 
     def notify_background(self) -> None:
@@ -206,7 +206,7 @@ class RunningTool:
             case "cut":
                 self._cut(verb)
             case "move":
-                self._move()
+                self._continue_in_background()
             case "wait":
                 self._body.ask_to_stop()
                 self._limits.stop_at(self._interrupts.stop_at_s)
@@ -223,7 +223,7 @@ class RunningTool:
             self._interrupts.note(self._interrupts.verb or "cancel")
             self._cut("its token was asked")
 
-    def _move(self) -> None:
+    def _continue_in_background(self) -> None:
         assert self._body is not None
         self.run = None
         self._has_moved = True
@@ -254,7 +254,7 @@ class RunningTool:
             self._call.router.caught(error)
             log.exception("tool_guard_failed", tool=self.name, id=self.id)
         finally:
-            self._give_up()
+            self._withdraw()
 
     async def _may_begin(self) -> bool:
         if self.tool.permission in ("ask", "operator") and self._is_wanted():
@@ -343,7 +343,7 @@ class RunningTool:
             settle(body, is_cut=self.is_cut, interrupted=interrupted, timed_out=self._timed_out)
         )
 
-    def _give_up(self) -> None:
+    def _withdraw(self) -> None:
         """Set the result of a call whose body has not begun."""
         if self.outcome is not None:
             return

@@ -130,12 +130,12 @@ class _Unknown(Tool):
     def __init__(self, name: str, tools: Mapping[str, Tool]) -> None:
         super().__init__("unknown")
         self._asked = name
-        self._known = sorted(tools)
+        self._tool_names = sorted(tools)
 
     def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
-        near = difflib.get_close_matches(self._asked, self._known, n=1)
+        near = difflib.get_close_matches(self._asked, self._tool_names, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
-        known = ", ".join(map(repr, self._known)) or "none"
+        known = ", ".join(map(repr, self._tool_names)) or "none"
         raise BadArgumentsError(f"there is no tool {self._asked!r}. {hint}There are: {known}.")
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:

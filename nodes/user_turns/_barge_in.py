@@ -290,7 +290,7 @@ def _has_words(sound: Sound, settings: TurnSettings) -> bool:
     return bool(sound.text) and not is_assent and unsure_words(sound, settings) is None
 
 
-def _held_long(sound: Sound, settings: TurnSettings) -> Verdict | None:
+def _longest_hold_reached(sound: Sound, settings: TurnSettings) -> Verdict | None:
     """Return a verdict for a sound that may hold the agent only briefly, once it has held it so
     long."""
     kind = _short_hold(sound, settings)
@@ -412,7 +412,7 @@ _SOUND_RULES: tuple[Rule, ...] = (
     no_words,
     _hinted,
     _duration,
-    _held_long,
+    _longest_hold_reached,
     _fell_silent,
 )
 

@@ -186,7 +186,7 @@ def _decide_barge_in(state: TurnTakingState, undecided: UndecidedSound, sound: S
     elif not _awaits_more(verdict) and (sound.is_over or verdict.final):
         conclude(state, undecided, sound, verdict)
     else:
-        _hold_or_let_go(state, undecided, sound, verdict)
+        _hold_or_release(state, undecided, sound, verdict)
         state.ask_by(state.now_s + verdict.ask_in_s)
 
 
@@ -195,7 +195,7 @@ def _awaits_more(verdict: Verdict) -> bool:
     return verdict.decision == "undecided" and verdict.ask_in_s < math.inf
 
 
-def _hold_or_let_go(
+def _hold_or_release(
     state: TurnTakingState, undecided: UndecidedSound, sound: Sound, verdict: Verdict
 ) -> None:
     if verdict.decision != "undecided":

@@ -33,7 +33,7 @@ from ._nudges import Nudges
 from ._settings import TurnSettings
 from ._settings_overlays import ChangeTurns, Overlay, SettingsInForce
 from ._turn_actions import Act, Failed, Hold, Publish, Release
-from ._turn_taking_core import Input, Look, MicrophoneLost, TalkKey, TurnCore
+from ._turn_taking_core import Input, MicrophoneLost, TalkKey, TimePassed, TurnCore
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
@@ -96,20 +96,20 @@ class _Taker:
         bridge = self._bridge = call.bridge(name="turns", is_agent=False)
         self._agent_status = bridge.agent_status
         bridge.on([VoiceStarted, VoiceStopped, VoiceHint, VoiceWords, TurnScored]).map(self._heard)
-        bridge.on(TalkKeyChanged).map(self._move_key)
+        bridge.on(TalkKeyChanged).map(self._talk_key)
         bridge.on(UserAudio).map(self._frame)
         bridge.on([StateChanged, AgentStartedSpeaking, AgentStoppedSpeaking]).map(self._agent)
         bridge.on(ChangeTurns).map(self._change)
         by_hand = [UserStartedSpeaking, UserTranscriptionReceived, DTMFInput, CustomReceived]
         bridge.on(by_hand).map(self._user)
-        self._handle(Look())
+        self._handle(TimePassed())
 
     # --- facts ---------------------------------------------------------------------------------
 
     def _heard(self, message: Message) -> None:
         self._handle(message.event)
 
-    def _move_key(self, message: Message) -> None:
+    def _talk_key(self, message: Message) -> None:
         self._key_down_s = message.at_s
         self._handle(TalkKey(message.event.down))
 
@@ -121,23 +121,23 @@ class _Taker:
             self._first_sound_s = min(self._first_sound_s, message.at_s)
         elif isinstance(message.event, AgentStoppedSpeaking):
             self._first_message_over = True
-        self._handle(Look())
+        self._handle(TimePassed())
 
     def _user(self, message: Message) -> None:
         self._nudges.user_is_there()
-        self._handle(Look())
+        self._handle(TimePassed())
 
     def _change(self, message: Message) -> None:
         self._settings.change(message.event.overlay)
         log.info("turns_changed", names=sorted(message.event.overlay.changes))
-        self._handle(Look())
+        self._handle(TimePassed())
 
     def _on_timer(self) -> None:
         if trio.current_time() >= self._lost_at_s():
             log.info("microphone_lost", call_id=self._bridge.call_id)
             self._handle(MicrophoneLost())
         else:
-            self._handle(Look())
+            self._handle(TimePassed())
 
     # --- decisions -----------------------------------------------------------------------------
 

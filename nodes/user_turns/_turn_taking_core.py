@@ -49,7 +49,7 @@ from ._voice_timing import Voice
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TimePassed:
     """Time has passed, or the agent has changed; nothing was heard."""
 
 
@@ -72,7 +72,7 @@ Input = (
     | VoiceWords
     | TurnScored
     | TalkKey
-    | Look
+    | TimePassed
     | MicrophoneLost
 )
 
@@ -89,7 +89,7 @@ class TurnCore:
 
     @property
     def ask_by_s(self) -> float:
-        """The latest time to call ``decide(Look(), ...)``; infinity for never."""
+        """The latest time to call ``decide(TimePassed(), ...)``; infinity for never."""
         return self._state.ask_by_s
 
     @property
@@ -114,7 +114,7 @@ class TurnCore:
         """Handle a fact, and return the actions to take, in order.
 
         Args:
-            fact: The fact; ``Look()`` if only time has passed or the agent has changed.
+            fact: The fact; ``TimePassed()`` if only time has passed or the agent has changed.
             now_s: The time of the fact, on a monotonic clock.
             view: The agent at that moment.
             settings: The settings at that moment.
@@ -155,9 +155,9 @@ class TurnCore:
             if state.undecided is not None:  # the voice after a forced end
                 decide_on_sound(state, state.undecided)
         if state.kept and self.is_quiet:
-            self._give_kept()
+            self._publish_kept_words()
 
-    def _give_kept(self) -> None:
+    def _publish_kept_words(self) -> None:
         """Make a turn of the kept words once they may interrupt."""
         state = self._state
         if not state.view.is_idle and (state.kept_until_idle or blocking_rule(state)):

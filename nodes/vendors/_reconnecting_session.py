@@ -90,7 +90,7 @@ class VendorSession:
         self._changed = trio.Event()
         self._reopened: Reopened | None = None
         self._lost_at_s: float | None = None
-        self._opened_at_s = self._given_up_at_s = math.inf
+        self._opened_at_s = self._failed_at_s = math.inf
         self._revived = trio.Event()
         self._why_lost: VendorError | None = None
         self._error: VendorError | None = None
@@ -99,12 +99,12 @@ class VendorSession:
         self._is_sound = False  # the vendor has sent something other than an error
         self._was_sound = False  # before the newest message
         self._sent_at_s = 0.0
-        self._kept: deque[tuple[int, Data]] = deque()
-        self._kept_bytes = 0
+        self._unconfirmed: deque[tuple[int, Data]] = deque()
+        self._unconfirmed_bytes = 0
         self._number = 0
         self.lines = 0
         """How many lines have been opened."""
-        self._known_line = 1  # the line that `receive` last reported
+        self._reported_line = 1  # the line that `receive` last reported
         self.heard_at_s = -math.inf
         """When the vendor sent its newest message, in seconds of trio's clock."""
         self.dropped = 0
@@ -144,7 +144,7 @@ class VendorSession:
         Raises:
             VendorError: The session was given up.
         """
-        number = self._known_line
+        number = self._reported_line
         if not keep:
             while self.lines < number:
                 await self._change()
@@ -160,7 +160,7 @@ class VendorSession:
                 self._sent_at_s = trio.current_time()
             except ConnectionClosedError as closed:
                 self._lose(line, closed)
-        return self._keep(data)
+        return self._keep_until_confirmed(data)
 
     async def send_on(self, number: int, data: Data) -> bool:
         """Send a message on one line, and on no later one.
@@ -200,8 +200,8 @@ class VendorSession:
         Args:
             number: The last one to drop, as numbered by ``send``; ``None`` drops all.
         """
-        while self._kept and (number is None or self._kept[0][0] <= number):
-            self._kept_bytes -= len(self._kept.popleft()[1])
+        while self._unconfirmed and (number is None or self._unconfirmed[0][0] <= number):
+            self._unconfirmed_bytes -= len(self._unconfirmed.popleft()[1])
 
     def reopen(self, why: VendorError) -> None:
         """Give up the line, and open another one if `why` is `retryable`.
@@ -212,7 +212,7 @@ class VendorSession:
         if self._line is not None:
             self._line.connection.cut("given up")
             self._is_sound = False
-            self._give_up(why)
+            self._fail(why)
 
     def doubt(self) -> None:
         """Ignore the newest message as a sign that the line is sound, because it is a greeting."""
@@ -227,7 +227,7 @@ class VendorSession:
         """
         if self._error is None:
             return True
-        if trio.current_time() - self._given_up_at_s < self._limits.max_wait_s:
+        if trio.current_time() - self._failed_at_s < self._limits.max_wait_s:
             return False
         self._error, self._failures = None, 0
         self._revived.set()
@@ -248,7 +248,7 @@ class VendorSession:
                 continue
             if self._reopened is not None:
                 reopened, self._reopened = self._reopened, None
-                self._known_line = self.lines
+                self._reported_line = self.lines
                 return reopened
             try:
                 data = await line.receive()
@@ -259,12 +259,12 @@ class VendorSession:
             self.heard_at_s = trio.current_time()
             return data
 
-    def _keep(self, data: Data) -> int:
+    def _keep_until_confirmed(self, data: Data) -> int:
         self._number += 1
-        self._kept.append((self._number, data))
-        self._kept_bytes += len(data)
-        while self._kept_bytes > self._limits.max_kept_bytes and len(self._kept) > 1:
-            self._kept_bytes -= len(self._kept.popleft()[1])
+        self._unconfirmed.append((self._number, data))
+        self._unconfirmed_bytes += len(data)
+        while self._unconfirmed_bytes > self._limits.max_kept_bytes and len(self._unconfirmed) > 1:
+            self._unconfirmed_bytes -= len(self._unconfirmed.popleft()[1])
             self.dropped += 1
         return self._number
 
@@ -293,7 +293,7 @@ class VendorSession:
             self._is_sound, self._opened_at_s = False, math.inf
             wait_s = self._backoff.wait_s(error, self._failures)
             if wait_s is None:
-                self._error, self._given_up_at_s = error, trio.current_time()
+                self._error, self._failed_at_s = error, trio.current_time()
                 self._revived = trio.Event()
                 self._has_changed()
                 await self._revived.wait()
@@ -350,7 +350,7 @@ class VendorSession:
     def _opened(self, line: WebSocket) -> None:
         if self._lost_at_s is not None:
             missing_s = round(trio.current_time() - self._lost_at_s, 3)
-            self._reopened = Reopened(missing_s, len(self._kept))
+            self._reopened = Reopened(missing_s, len(self._unconfirmed))
             log.info("vendor_line_reopened", vendor=self._address.vendor, missing_s=missing_s)
         self._line, self._lost_at_s, self._lost = line, None, trio.Event()
         self._opened_at_s = trio.current_time()
@@ -362,7 +362,7 @@ class VendorSession:
         for data in self._address.greeting:
             await line.send(data)
         sent = 0
-        while waiting := [(number, data) for number, data in self._kept if number > sent]:
+        while waiting := [(number, data) for number, data in self._unconfirmed if number > sent]:
             for number, data in waiting:
                 await line.send(data)
                 sent = number
@@ -388,9 +388,9 @@ class VendorSession:
 
     def _lose(self, line: WebSocket, closed: ConnectionClosedError) -> None:
         if line is self._line:
-            self._give_up(self._closed(closed))
+            self._fail(self._closed(closed))
 
-    def _give_up(self, why: VendorError) -> None:
+    def _fail(self, why: VendorError) -> None:
         self._line, self._may_send = None, False
         self._lost_at_s = trio.current_time()
         self._why_lost = why

@@ -246,19 +246,21 @@ class OpenAIVoiceContext:
         self._say = say
         self._text = ""
         self._send, self._clauses = trio.open_memory_channel[str](CLAUSES_WAITING)
-        self._give, self._pieces = trio.open_memory_channel[SpeechPiece | TextSaid](PIECES_AHEAD)
+        self._send_piece, self._pieces = trio.open_memory_channel[SpeechPiece | TextSaid](
+            PIECES_AHEAD
+        )
         self._error: Exception | None = None
 
     async def run(self) -> None:
         """Request the clauses one after the other, until no more will come."""
-        with self._give:
+        with self._send_piece:
             try:
                 async for text in self._clauses:
                     if text.strip():
                         async with aclosing(self._say(text.strip())) as pieces:
                             async for piece in pieces:
-                                await self._give.send(piece)
-                    await self._give.send(TextSaid())
+                                await self._send_piece.send(piece)
+                    await self._send_piece.send(TextSaid())
             except VendorError as error:
                 self._error = error
 

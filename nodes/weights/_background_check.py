@@ -30,7 +30,7 @@ class BackgroundCheck:
     def __init__(self) -> None:
         """Start without a thread; one runs only while there is something to check."""
         self._lock = threading.Lock()
-        self._known: set[tuple[Path, str]] = set()
+        self._checked: set[tuple[Path, str]] = set()
         self._waiting: deque[tuple[ModelStore, str]] = deque()
         self._thread: threading.Thread | None = None
 
@@ -43,9 +43,9 @@ class BackgroundCheck:
         """
         key = (store.folder, name)
         with self._lock:
-            if key in self._known:
+            if key in self._checked:
                 return
-            self._known.add(key)
+            self._checked.add(key)
             self._waiting.append((store, name))
             if self._thread is None:
                 # A daemon thread, so it never delays the exit of the process; it writes nothing.

@@ -53,17 +53,17 @@ class ProgressPrinter:
         self._stream = stream
         self._is_terminal = stream.isatty()
         self._model = ""
-        self._told = -1
+        self._printed_step = -1
 
     def __call__(self, progress: Progress) -> None:
         """Show one report of the model store."""
         if progress.model != self._model:
-            self._model, self._told = progress.model, -1
+            self._model, self._printed_step = progress.model, -1
         if self._is_terminal:
             end = "\n" if progress.finished else ""
             self._stream.write(f"\r\x1b[K{_line(progress)}{end}")
-        elif progress.finished or self._step(progress) > self._told:
-            self._told = self._step(progress)
+        elif progress.finished or self._step(progress) > self._printed_step:
+            self._printed_step = self._step(progress)
             self._stream.write(f"{_line(progress)}\n")
         self._stream.flush()
 

@@ -178,7 +178,7 @@ class HeardTurn:
 
     def __init__(self) -> None:
         self.is_over = False
-        self._began = self._is_perhaps_over = False
+        self._has_started = self._is_perhaps_over = False
         self._restarts = 0
         self._segments: dict[int, str] = {}
         self._over: TurnOver | None = None
@@ -190,16 +190,16 @@ class HeardTurn:
             BreachError: The fact may not come now, or makes no sense.
         """
         if isinstance(fact, EarRestarted):
-            if not self._began:
+            if not self._has_started:
                 raise BreachError("EarRestarted within a turn only", repr(fact))
-            self._began, self._restarts = False, self._restarts + 1
+            self._has_started, self._restarts = False, self._restarts + 1
             self._segments.clear()
             return
-        if isinstance(fact, VoiceBegan) == self._began:
+        if isinstance(fact, VoiceBegan) == self._has_started:
             raise BreachError("a turn that begins with one VoiceBegan", repr(fact))
         if isinstance(fact, WentOn) and not self._is_perhaps_over:
             raise BreachError("WentOn behind PerhapsOver only", repr(fact))
-        self._began = True
+        self._has_started = True
         self._is_perhaps_over = isinstance(fact, PerhapsOver)
         for share in (getattr(fact, "confidence", None), getattr(fact, "probability", None)):
             if share is not None and not 0 <= share <= 1:

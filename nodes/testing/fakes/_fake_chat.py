@@ -165,7 +165,7 @@ class _Answer:
         self._stream = stream
         self._strikes = strikes
         self._error = error
-        self._held: bytes | None = None
+        self._reordered: bytes | None = None
         self._has_held = self._has_flooded = False
 
     async def give(self, event: Event, at: Stage) -> bool:
@@ -202,7 +202,7 @@ class _Answer:
             case "duplicate":
                 await self._send(data)
             case "reorder" if not self._has_held:
-                self._has_held, self._held = True, data
+                self._has_held, self._reordered = True, data
                 return True
             case "slow":
                 await trio.sleep(SLOW_S)
@@ -215,7 +215,7 @@ class _Answer:
 
     async def _send(self, data: bytes) -> None:
         await self._stream.send_all(b"%x\r\n%s\r\n" % (len(data), data))
-        held, self._held = self._held, None
+        held, self._reordered = self._reordered, None
         if held is not None:
             await self._send(held)
 

@@ -206,18 +206,18 @@ class _Hearing:
             turn = self._turn = FakeTurn(self._turns, words, began_s=self.audio_s - seconds)
             self._turns += 1
             self._sound_s, self._has_given = 0.0, False
-            await self._give(self._ear.began(turn), "first")
+            await self._send_all(self._ear.began(turn), "first")
         turn.now_s = self.audio_s
         self._silence_s = 0.0
         if self._is_perhaps_over:
             self._is_perhaps_over = False
-            await self._give(self._ear.resumed(turn), "middle")
+            await self._send_all(self._ear.resumed(turn), "middle")
         self._sound_s += seconds
         heard = min(len(turn.words), 1 + int(self._sound_s / WORD_S))
         if heard > turn.heard:
             turn.heard = heard
             self._newest = self._ear.so_far(turn)
-            await self._give(self._newest, "middle")
+            await self._send_all(self._newest, "middle")
 
     async def _silence(self, seconds: float) -> None:
         turn = self._turn
@@ -228,7 +228,7 @@ class _Hearing:
             await self.end(is_forced=False)
         elif self._silence_s >= PERHAPS_S and not self._is_perhaps_over:
             self._is_perhaps_over = True
-            await self._give(self._ear.perhaps(turn), "middle")
+            await self._send_all(self._ear.perhaps(turn), "middle")
 
     async def end(self, *, is_forced: bool) -> None:
         turn = self._turn
@@ -237,15 +237,15 @@ class _Hearing:
         turn.heard, turn.is_forced = len(turn.words), is_forced
         ending = self._ear.ending(turn)
         self._newest = ending or self._newest
-        await self._give(ending, "middle")
-        await self._give(self._ear.over(turn), "last")
+        await self._send_all(ending, "middle")
+        await self._send_all(self._ear.over(turn), "last")
         self._turn, self._is_perhaps_over = None, False
         if not self._line.is_silent:
             self._ear.finish()
         if self._line.has("late"):
-            await self._give(self._newest, "middle")
+            await self._send_all(self._newest, "middle")
 
-    async def _give(self, messages: Sequence[Message], at: Stage) -> None:
+    async def _send_all(self, messages: Sequence[Message], at: Stage) -> None:
         for message in messages:
             if not self._has_given and at == "middle":
                 at = "first"  # the vendor does not report the start of a voice

@@ -68,7 +68,7 @@ class FakeService:
         self._nursery: trio.Nursery | None = None
         self.open_lines = 0
         """How many connections are open."""
-        self._gone = trio.Event()
+        self._disconnected = trio.Event()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
@@ -83,8 +83,8 @@ class FakeService:
                 yield self
                 with trio.move_on_after(LEAVE_S):
                     while self.open_lines:
-                        self._gone = trio.Event()
-                        await self._gone.wait()
+                        self._disconnected = trio.Event()
+                        await self._disconnected.wait()
             finally:
                 left = self.open_lines
         if left:
@@ -137,4 +137,4 @@ class FakeService:
     def _left(self, count: int = 1) -> None:
         """Count closed connections."""
         self.open_lines -= count
-        self._gone.set()
+        self._disconnected.set()

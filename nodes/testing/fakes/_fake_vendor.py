@@ -62,7 +62,7 @@ class FakeLine:
         self.headers: Mapping[str, str] = {}
         self._strikes = strikes
         self._socket: WebSocket | None = None
-        self._held: Data | None = None
+        self._reordered: Data | None = None
         self._has_held = self._has_flooded = False
         self.is_silent = False
 
@@ -119,14 +119,14 @@ class FakeLine:
         fault = self._strikes.fault
         data = encoded(message)
         if fault is not None and fault.at == at:
-            await self._give_wrongly(fault, data, message, error, time_keys)
+            await self._send_wrongly(fault, data, message, error, time_keys)
             return
         await self._send_in_turn(data)
         if fault is not None and (fault.at, at) == ("after", "last"):
             await trio.sleep(AFTER_S)  # lets the message arrive
             self._end(fault)
 
-    async def _give_wrongly(
+    async def _send_wrongly(
         self,
         fault: Fault,
         data: Data,
@@ -148,7 +148,7 @@ class FakeLine:
                 await self._send_in_turn(data)
                 await self._send(data)
             case "reorder" if not self._has_held:
-                self._has_held, self._held = True, data
+                self._has_held, self._reordered = True, data
             case "slow":
                 await trio.sleep(SLOW_S)
                 await self._send_in_turn(data)
@@ -184,8 +184,8 @@ class FakeLine:
 
     async def _send_in_turn(self, data: Data) -> None:
         await self._send(data)
-        if self._held is not None:
-            held, self._held = self._held, None
+        if self._reordered is not None:
+            held, self._reordered = self._reordered, None
             await self._send(held)
 
     async def _send(self, data: Data) -> None:

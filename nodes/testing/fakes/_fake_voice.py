@@ -215,23 +215,25 @@ class _Context:
 
     async def _say(self, asked: Asked) -> None:
         text, self._text = self._text, ""
-        await self._give(self._voice.began(self.name), "middle" if self._at_s else "first")
+        await self._send_all(self._voice.began(self.name), "middle" if self._at_s else "first")
         for word in [] if self._line.has("empty") else text.split():
             await trio.sleep(len(word) * CHAR_S / self._voice.speed)
             at: Stage = "middle" if self._at_s else "first"
-            await self._give(self._voice.audio(self.name, word + " ", self._at_s), at)
+            await self._send_all(self._voice.audio(self.name, word + " ", self._at_s), at)
             self._at_s += (len(word) + 1) * CHAR_S
         if asked.flush:
             self._flushes += 1
-            await self._give(self._voice.flushed(self.name, self._flushes), self._end_of_flush())
+            await self._send_all(
+                self._voice.flushed(self.name, self._flushes), self._end_of_flush()
+            )
         if asked.end:
-            await self._give(self._voice.done(self.name), "last")
+            await self._send_all(self._voice.done(self.name), "last")
 
     def _end_of_flush(self) -> Stage:
         """Return "last" if nothing waits to be said and no message reports the end of all text."""
         waits = self._jobs.statistics().current_buffer_used
         return "middle" if waits or self._voice.done(self.name) else "last"
 
-    async def _give(self, messages: Sequence[Message | bytes], at: Stage) -> None:
+    async def _send_all(self, messages: Sequence[Message | bytes], at: Stage) -> None:
         for message in messages:
             await self._voice.give(self._line, message, at)

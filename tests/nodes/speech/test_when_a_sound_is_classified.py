@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from bargein.events import VoiceHint
-from bargein.nodes.speech._classifier_schedule import Looks
+from bargein.nodes.speech._classifier_schedule import ClassifierSchedule
 
 WINDOW_S = 0.032
 ONSET = 2
@@ -38,7 +38,7 @@ class Bench:
         self.numbers = count(1)
         self.now = b""
         self.errors: list[Exception] = []
-        self.looks = Looks(sounds, WINDOW_S, lambda: self.now, self.errors.append)
+        self.schedule = ClassifierSchedule(sounds, WINDOW_S, lambda: self.now, self.errors.append)
         self.told: list[tuple[int, VoiceHint]] = []
 
     def hear(
@@ -54,11 +54,11 @@ class Bench:
         for _ in range(windows):
             number = next(self.numbers)
             self.now = bytes([number])
-            hints = self.looks.hear(speech, ONSET, in_voice, soft=soft, sudden=sudden, echo=echo)
+            hints = self.schedule.hear(speech, ONSET, in_voice, soft=soft, sudden=sudden, echo=echo)
             self.told += [(number, hint) for hint in hints]
 
     def begin(self) -> None:
-        self.told += [(self.now[0], hint) for hint in self.looks.voice_began(ONSET)]
+        self.told += [(self.now[0], hint) for hint in self.schedule.voice_began(ONSET)]
 
     @property
     def kinds(self) -> list[tuple[int, str, float]]:
@@ -66,7 +66,7 @@ class Bench:
 
 
 def test_each_detector_is_asked_once_at_its_time() -> None:
-    """Looks count from the onset; a hint on which all of a kind agree follows the last."""
+    """The schedule counts from the onset; a hint on which all of a kind agree follows the last."""
     early, late = Says(0.8, 6), Says(0.9, 8)
     bench = Bench(late, early)
     bench.hear(2)

@@ -17,7 +17,7 @@ from bargein.events import (
     VoiceWords,
 )
 from bargein.nodes.user_turns._turn_actions import Hold, Publish, Release
-from bargein.nodes.user_turns._turn_taking_core import Look, TurnCore
+from bargein.nodes.user_turns._turn_taking_core import TimePassed, TurnCore
 from bargein.user_turns import AgentView, ModelEndpointing, TurnSettings
 
 IDLE = AgentView()
@@ -66,7 +66,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.settings = at_once(self.settings)
         self.core = TurnCore()
-        self.take(Look())
+        self.take(TimePassed())
 
     def take(self, fact: Any) -> Bench:
         """Hand a fact to the core, and do what it says."""
@@ -82,7 +82,7 @@ class Bench:
             self.view = replace(
                 view, first_sound_s=min(view.first_sound_s, self.view.first_sound_s)
             )
-            self.take(Look())
+            self.take(TimePassed())
         return self
 
     def wait(self, seconds: float) -> Bench:
@@ -93,7 +93,7 @@ class Bench:
             assert self.core.ask_by_s > self.now_s or looks == 0, "it asks for the past"
             looks = 0 if self.core.ask_by_s > self.now_s else 1
             self.now_s = max(self.now_s, self.core.ask_by_s)
-            self.take(Look())
+            self.take(TimePassed())
         self.now_s = until_s
         return self
 

@@ -31,7 +31,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.nodes.user_turns._turn_taking_core import Input, Look
+from bargein.nodes.user_turns._turn_taking_core import Input, TimePassed
 from bargein.testing import Caller, open_call
 from bargein.user_turns import FixedEndpointing, TurnSettings, TurnTaking
 
@@ -284,10 +284,10 @@ def test_the_look_that_nobody_asked_for(bench, speaking):
     b = bench(speaking).take(VoiceStarted())
     for _ in range(40):
         b.now_s += 0.01
-        b.take(Look())
+        b.take(TimePassed())
     assert b.turns == []
     assert b.decisions == ["held: voice"]
-    facts: tuple[Input, ...] = (VoiceStopped(), Look(), Look())
+    facts: tuple[Input, ...] = (VoiceStopped(), TimePassed(), TimePassed())
     for fact in facts:
         b.take(fact)
     assert b.wait(0.6).decisions[1:] == ["silence: speech_timeout_s"]
