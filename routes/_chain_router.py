@@ -27,6 +27,7 @@ class ChainRouter(Protocol):
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
         waits: Whether a publication is over but its deferred work is not done yet.
+        unreported: The runs whose cut is not reported yet.
     """
 
     nursery: trio.Nursery
@@ -37,6 +38,7 @@ class ChainRouter(Protocol):
     closing: Outcome | None
     closed: bool
     waits: bool
+    unreported: list[Run]
 
     def broadcast(self, source: str, value: Any, run: Run | None) -> None:
         """Publish a value that a chain produced."""
@@ -58,8 +60,8 @@ class ChainRouter(Protocol):
         """Finish the deferred work in the next scheduler step, unless somebody does so before."""
         ...
 
-    def add_cut(self, run: Run, *, steps_next: bool) -> None:
-        """Keep a run that was cut until its cut is reported."""
+    def report_soon(self) -> None:
+        """Report the cuts within this publication: a run that was cut has ended already."""
         ...
 
     def report_in_time(self, cause: Message | None) -> None:

@@ -19,7 +19,7 @@ from ._interruption_handler import call_handler, has_handler
 from ._message import Message
 from ._pipeline import Passed, Pending, Pipeline, StageError
 from ._route import Route
-from ._rule_actions import RuleActions
+from ._rule_actions import action_of
 from ._rules import Interrupt
 from ._run import Run
 from ._run_context import CURRENT_RUN
@@ -45,7 +45,7 @@ class RouteRuntime:
         source: The bridge that declared it.
         written: The chain as text.
         pipeline: Its stages, ready to run.
-        rules: Applies its rules to its runs.
+        actions: Apply its rules to its runs.
         cuts: Is notified of each cut: the router.
         failures: Its persisting failures.
         removed: Whether it was removed, and starts no more runs.
@@ -55,8 +55,8 @@ class RouteRuntime:
 
     __slots__ = (
         "_advancing", "_decisions", "_listeners", "_makes_runs", "_push", "_queue", "_router",
-        "_runs", "_statistics", "cuts", "failures", "notified", "pipeline", "removed", "route",
-        "rules", "source", "written",
+        "_runs", "_statistics", "actions", "cuts", "failures", "notified", "pipeline", "removed",
+        "route", "source", "written",
     )  # fmt: skip
 
     def __init__(self, route: Route, router: ChainRouter) -> None:
@@ -76,7 +76,8 @@ class RouteRuntime:
         self._runs = ChainRuns(trigger.limit if trigger.overlap == "concurrent" else 1)
         limit = trigger.limit if trigger.overlap == "queue" else math.inf
         self._queue = TriggerQueue(limit, self._statistics, self._decisions)
-        self.rules = RuleActions(self, router, self._runs, self._queue, self._decisions)
+        parts = self, router, self._runs, self._queue, self._decisions
+        self.actions = tuple(action_of(rule, *parts) for rule in route.rules)
         self._advancing = False
         cuts = (rule for rule in route.rules if isinstance(rule, Interrupt))
         self.notified: Interrupt | None = next((r for r in cuts if r.handler is not None), None)

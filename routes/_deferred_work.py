@@ -36,7 +36,7 @@ class DeferredWork:
 
     __slots__ = (
         "_calls", "_clock", "_depth", "_depth_limit", "_is_closed", "_is_due", "_is_urgent",
-        "_needs_clock", "_nobody_listens", "_reported_later", "_rest", "_unwatched", "listeners",
+        "_reported_later", "_rest", "_unwatched", "listeners",
         "nursery", "unreported", "waits",
     )  # fmt: skip
 
@@ -53,8 +53,6 @@ class DeferredWork:
         self.unreported: list[Run] = []
         self.waits = self._is_due = self._is_closed = False
         self._is_urgent = False  # a run of `unreported` had ended, so nothing is gained by waiting
-        self._needs_clock = False  # the task of such a run may go on sleeping
-        self._nobody_listens = True
         self._depth = 0
         self._depth_limit = DEPTH_LIMIT
         self._reported_later: type | None = None
@@ -62,10 +60,6 @@ class DeferredWork:
         self._calls: list[Callable[[], None]] = []
         self._unwatched: list[Run] = []  # whose cut is reported, but not limited in time
         self._rest: tuple[Message, Any] | None = None
-
-    def report_later(self, event_class: type | None) -> None:
-        """Report cuts by events of this class, and of no other, only after the runs' next step."""
-        self._reported_later = event_class
 
     def call_after(self, fn: Callable[[], None]) -> None:
         """Call a plain function once the publication under way is over; at once if there is none.
@@ -84,21 +78,13 @@ class DeferredWork:
             self._calls.append(fn)
             self._is_due = True
 
-    def add_cut(self, run: Run, *, steps_next: bool) -> None:
-        """Keep a run that was cut until its cut is reported.
+    def report_soon(self) -> None:
+        """Report the cuts within this publication: a run that was cut has ended already."""
+        self._is_urgent = True
 
-        Args:
-            run: The run.
-            steps_next: Whether its own task, in its next step, does the deferred work or asks for
-                it.
-        """
-        self.unreported.append(run)
-        if steps_next:
-            return
-        if run.outcome is None:
-            self._needs_clock = True
-        else:
-            self._is_urgent = True
+    def reports_later(self, event_class: type) -> bool:
+        """Return whether cuts by events of a class are reported after the runs' next step."""
+        return self.listeners.run_cut is None or event_class is self._reported_later
 
     def report_in_time(self, cause: Message | None) -> None:
         """Report the cuts that are not reported yet: now, or later if they may wait.
@@ -111,10 +97,7 @@ class DeferredWork:
             self.catch_up()
             return
         self._is_due = True
-        is_later = cause is not None and (
-            self._nobody_listens or type(cause.event) is self._reported_later
-        )
-        if self._is_urgent or not is_later:
+        if self._is_urgent or cause is None or not self.reports_later(type(cause.event)):
             self.report_cuts()
 
     def report_cuts(self) -> None:
@@ -153,14 +136,10 @@ class DeferredWork:
             self._finish()
             return
         self.waits = True
-        if self._needs_clock:
-            self.call_in_next_step()
 
     def call_in_next_step(self) -> None:
         """Finish in the next scheduler step, unless somebody does so before."""
-        self._needs_clock = False
-        if self.waits:
-            self._clock.call_in_next_step(self._catch_up_at_last)
+        self._clock.call_in_next_step(self._catch_up_at_last)
 
     def catch_up(self) -> None:
         """Finish the deferred work of the last publication now: somebody asks for its effects."""
@@ -180,7 +159,7 @@ class DeferredWork:
         if rest is not None:
             self._as_published(self._hand_out, *rest)
             self.report_cuts()  # those that the rest made
-        self._is_due = self._needs_clock = False
+        self._is_due = False
         self._depth_limit = DEPTH_LIMIT
         unwatched, self._unwatched = self._unwatched, []
         calls, self._calls = self._calls, []

@@ -32,8 +32,10 @@ class Plan:
     first: tuple[Observer, ...]
     triggers: tuple[Callable[[Message], None], ...]
     sinks: tuple[Observer, ...]
+    reports_later: bool = False
+    """Whether the cuts of the rules are reported only after the next step of the runs."""
     rest: Plan | None = None
-    """Everything that follows the rules, if all of it may wait; ``None`` if not."""
+    """Everything that follows the rules, if all of it may wait for that step; ``None`` if not."""
 
 
 NOTHING = Plan((), (), (), ())
@@ -93,7 +95,13 @@ def _asked(fn: Observer, checks: tuple[Predicate, ...]) -> Observer:
 
 
 def plan_of(
-    cls: type, chains: Iterable[RouteRuntime], before: Meant, first: Meant, sinks: Meant
+    cls: type,
+    chains: Iterable[RouteRuntime],
+    before: Meant,
+    first: Meant,
+    sinks: Meant,
+    *,
+    reports_later: bool,
 ) -> Plan:
     """Decide what to do with messages of an event class.
 
@@ -103,24 +111,21 @@ def plan_of(
         before: The observers called before the rules.
         first: The other observers.
         sinks: The sinks.
+        reports_later: Whether cuts by such messages are reported after the runs' next step.
     """
     cuts: list[Observer] = []
     gates: list[Observer] = []
     triggers: list[Observer] = []
     for runtime in chains:
-        for rule in runtime.route.rules:
+        for action in runtime.actions:
+            rule = action.rule
             types = rule.matcher.types
             if types is not None and not issubclass(cls, types):
                 continue
             checks = rule.matcher.for_class(cls)
-            if checks is None:
-                continue
-            if isinstance(rule, Interrupt):
-                cut = partial(runtime.rules.interrupt, rule)
-                cuts.append(guarded(runtime, rule.written, checks, cut))
-            else:
-                gate = partial(runtime.rules.gate, rule)
-                gates.append(guarded(runtime, rule.written, checks, gate))
+            if checks is not None:
+                acts = cuts if isinstance(rule, Interrupt) else gates
+                acts.append(guarded(runtime, rule.written, checks, action.apply))
         if runtime.removed or not runtime.route.stages:
             continue
         trigger = runtime.route.trigger
@@ -133,9 +138,9 @@ def plan_of(
             triggers.append(guarded(runtime, trigger.written, checks, act))
     observers, takers = tuple(matching(first, cls)), tuple(matching(sinks, cls))
     rules = (*matching(before, cls), *cuts, *gates)
-    plan = Plan(rules, observers, tuple(triggers), takers)
+    plan = Plan(rules, observers, tuple(triggers), takers, reports_later)
     in_a_hurry = [entry for entry in (*first, *sinks) if not entry[2]]
-    if cuts and not triggers and not matching(in_a_hurry, cls):
+    if cuts and reports_later and not triggers and not matching(in_a_hurry, cls):
         plan.rest = Plan((), observers, (), takers)
     return plan
 

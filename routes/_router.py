@@ -211,6 +211,11 @@ class Router(DeferredWork):
         """What it has done so far."""
         return RouterStatistics(self._messages - self._unpublished, self._stale)
 
+    def report_later(self, event_class: type | None) -> None:
+        """Report cuts by events of this class, and of no other, only after the runs' next step."""
+        self._reported_later = event_class
+        self._plans.clear()
+
     def withhold(self, withholds: Callable[[str, Message], bool] | None) -> None:
         """Withhold some messages from some chains from now on; ``None`` withholds nothing."""
         self.withholds = withholds
@@ -278,13 +283,17 @@ class Router(DeferredWork):
         depth = self._depth
         if depth >= self._depth_limit:
             self._refuse_deeper(message)
-        if plan.rules:
-            if self._apply_rules(message, plan, depth):
-                self._publication_over()
-                return
-            run = message.run
         self._depth = depth + 1
         try:
+            if plan.rules:
+                for apply in plan.rules:
+                    apply(message)
+                waits = bool(self.unreported) and self._waits_for_cut_runs(message, plan, depth)
+                if run is not None and run.is_stale:
+                    message.leave_run()  # this very message cut its run; deliver it anyway
+                    run = None
+                if waits:
+                    return
             for observer in plan.first:
                 try:
                     observer(message)
@@ -311,22 +320,16 @@ class Router(DeferredWork):
             if not depth and self._is_due:
                 self._publication_over()
 
-    def _apply_rules(self, message: Message, plan: Plan, depth: int) -> bool:
-        """Apply the rules; return whether all that follows can wait for the runs that they cut."""
-        self._depth = depth + 1
-        try:
-            for apply in plan.rules:
-                apply(message)
-            if self.unreported:
-                self.report_in_time(message)
-        finally:
-            self._depth = depth
-        if message.run is not None and message.is_stale:
-            message.leave_run()  # this very message cut its run; deliver it anyway
-        if not self.unreported or plan.rest is None or depth or self._is_closed:
-            return False
-        self._rest = message, plan.rest
-        return True
+    def _waits_for_cut_runs(self, message: Message, plan: Plan, depth: int) -> bool:
+        """Report cuts that must not wait; return whether all that follows waits for these runs."""
+        if plan.rest is not None and not depth and not self._is_urgent and not self._is_closed:
+            self._rest = message, plan.rest
+            self.waits = True
+            return True
+        self._is_due = True
+        if self._is_urgent or not plan.reports_later:
+            self.report_cuts()
+        return False
 
     def _hand_out(self, message: Message, rest: Plan) -> None:
         if message.is_stale:
@@ -341,7 +344,8 @@ class Router(DeferredWork):
         if self.closed:
             return NOTHING
         chains, takers = self._chains.all, (self._before, self._first, self._sinks)
-        plan = self._plans[cls] = plan_of(cls, chains, *takers)
+        plan = plan_of(cls, chains, *takers, reports_later=self.reports_later(cls))
+        self._plans[cls] = plan
         if plan.triggers:  # plan now what may cut the runs, so that no cut waits for its plan
             for other in interrupting(chains):
                 if other not in self._plans:
@@ -397,7 +401,7 @@ class Router(DeferredWork):
             failed=failed,
             caught=caught,
         )
-        self._nobody_listens = self.listeners.run_cut is None
+        self._plans.clear()  # a plan says whether somebody listens for cuts
 
     def explain_to(self, listener: DecisionListener | None) -> None:
         """Call a plain function whenever a chain does or does not act on a message.

@@ -1,8 +1,8 @@
-"""Applies the rules of one chain to its runs: cuts, pauses and resumes them."""
+"""Applies a rule of a chain to its runs: cuts, pauses or resumes them."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from ._chain_failures import ChainFailures
 from ._chain_router import ChainRouter
@@ -10,12 +10,14 @@ from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
 from ._message import Message
 from ._pipeline import Pending
-from ._rules import Gate, Interrupt
+from ._rules import Gate, Interrupt, Rule
 from ._run import Run
 from ._run_outcome import Verdict
 from ._stage_results import Shape, shape_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error
+
+R = TypeVar("R", Interrupt, Gate)
 
 ALL_PAUSED = "everything is paused until resume_all()"
 
@@ -38,49 +40,76 @@ class RuledChain(Protocol):
         ...
 
 
-class RuleActions:
-    """Applies a rule in the scheduler step in which a matching message is published."""
+class RuleAction(Generic[R]):
+    """Applies a rule in the scheduler step in which a matching message is published.
 
-    __slots__ = ("_chain", "_decisions", "_queue", "_router", "_runs")
+    Attributes:
+        rule: The rule.
+    """
+
+    __slots__ = ("_chain", "_decisions", "_queue", "_router", "_runs", "rule")
 
     def __init__(
         self,
+        rule: R,
         chain: RuledChain,
         router: ChainRouter,
         runs: ChainRuns,
         queue: TriggerQueue,
         decisions: DecisionLog,
     ) -> None:
+        self.rule: R = rule
         self._chain = chain
         self._router = router
         self._runs = runs
         self._queue = queue
         self._decisions = decisions
 
-    def interrupt(self, rule: Interrupt, message: Message) -> None:
-        """Cut the runs that a rule may cut, for a matching message; the caller reports the cuts."""
+    def apply(self, message: Message) -> None:
+        """Apply the rule for a matching message."""
+        raise NotImplementedError
+
+
+class InterruptAction(RuleAction[Interrupt]):
+    """Cuts the runs of a chain."""
+
+    __slots__ = ()
+
+    def apply(self, message: Message) -> None:
+        """Cut the runs that the rule may cut, for a matching message; the caller reports them."""
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
-        runs, queue = self._runs, self._queue
+        rule, runs = self.rule, self._runs
         if (rule.condition is not None or rule.suspends) and not self._is_met(rule, message):
             return
-        if runs.all_paused is not None and (runs.live() or queue.waiting):
+        if runs.all_paused is not None and (runs.live() or self._queue.waiting):
             self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
             return
-        waits = bool(queue.waiting)
-        if waits and not ((live := runs.live()) and all(run.times_protected for run in live)):
-            queue.drop_all(rule.written)  # first: it is explained before the cuts are
-        has_cut = has_spared = False
+        acted = False
+        if self._queue.waiting:
+            acted = self._drop_line()  # first: it is explained before the cuts are
+        why, at_s = rule.written, message.at_s
         for run in (*runs.active, *runs.delivered):
-            if run.times_protected:
-                has_spared = has_spared or not run.is_cut
-            elif run.cut_unreported(message, rule):
-                has_cut = True
-        if has_spared and not has_cut:
-            why = f"{rule.written}: what is being said is not interruptible"
+            if not run.times_protected and run.cut_unreported(message, rule, why, at_s):
+                acted = True
+        if not acted:
+            self._explain_no_cut(message)
+
+    def _drop_line(self) -> bool:
+        """Drop the queued triggers, unless all runs are protected; return whether it did."""
+        live = self._runs.live()
+        if live and all(run.times_protected for run in live):
+            return False
+        self._queue.drop_all(self.rule.written)
+        return True
+
+    def _explain_no_cut(self, message: Message) -> None:
+        """Record why the rule has done nothing."""
+        if any(run.times_protected for run in self._runs.live()):
+            why = f"{self.rule.written}: what is being said is not interruptible"
             self._decisions.add(message, "gated", why)
-        elif not (has_cut or waits):
-            self._decisions.add(message, "idle", f"{rule.written}: nothing was running")
+        else:
+            self._decisions.add(message, "idle", f"{self.rule.written}: nothing was running")
 
     def _is_met(self, rule: Interrupt, message: Message) -> bool:
         """Return whether the condition of a rule holds; if so, suspend the chain if it says so."""
@@ -111,8 +140,15 @@ class RuleActions:
             self._decisions.add(message, "gated", why)
         return bool(allowed)
 
-    def gate(self, rule: Gate, message: Message) -> None:
-        """Pause or resume the runs as a rule says, for a matching message."""
+
+class GateAction(RuleAction[Gate]):
+    """Pauses the runs of a chain, or resumes them."""
+
+    __slots__ = ()
+
+    def apply(self, message: Message) -> None:
+        """Pause or resume the runs as the rule says, for a matching message."""
+        rule = self.rule
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
         if self._runs.all_paused is not None:
@@ -132,3 +168,17 @@ class RuleActions:
         self._decisions.add(message, done, f"{rule.written}: {len(touched)} runs")
         if awakes:
             self._chain.start_waiting()
+
+
+def action_of(
+    rule: Rule,
+    chain: RuledChain,
+    router: ChainRouter,
+    runs: ChainRuns,
+    queue: TriggerQueue,
+    decisions: DecisionLog,
+) -> InterruptAction | GateAction:
+    """Return what applies a rule to the runs and the queued triggers of its chain."""
+    if isinstance(rule, Interrupt):
+        return InterruptAction(rule, chain, router, runs, queue, decisions)
+    return GateAction(rule, chain, router, runs, queue, decisions)

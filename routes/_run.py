@@ -54,8 +54,7 @@ class Run:
         self.outcome: Outcome | None = None
         self.started_at_s = now_s
         self.scope = trio.CancelScope()
-        self.is_cut = False
-        self.is_aside = False
+        self.is_cut = self.is_aside = False
         self.cut_by: tuple[Message | None, CutRule | None, str, bool, float] | None = None
         self._interruption: Interruption | None = None
         self.times_kept = 0
@@ -168,34 +167,38 @@ class Run:
         Returns:
             Whether this call cut it; false if it was cut before or is settled.
         """
-        if not self.cut_unreported(cause, rule, reason):
-            return False
-        self.chain.cuts.report_in_time(cause)
-        return True
-
-    def cut_unreported(self, cause: Message | None, rule: CutRule | None, reason: str = "") -> bool:
-        """Cut this run as ``cut()`` does, and leave ``report_in_time()`` to the caller."""
-        runs = self.outcome is None
-        if self.is_cut or not (runs or self.times_kept):
-            return False
-        self.is_cut = True
         reason = reason or ("cut" if rule is None else rule.written)
         at_s = trio.current_time() if cause is None else cause.at_s
-        self.cut_by = cause, rule, reason, runs, at_s
-        steps_next = False
-        if runs:
-            if self._task is not None:
-                steps_next = self._task.cancel(self.scope, reason)
-            else:
-                self.scope.cancel(reason=reason)
-            if self._waits:
-                self._wake(reason)
-        self.chain.cuts.add_cut(self, steps_next=steps_next)
+        was_cut = self.cut_unreported(cause, rule, reason, at_s)
+        if was_cut:
+            self.chain.cuts.report_in_time(cause)
+        return was_cut
+
+    def cut_unreported(
+        self, cause: Message | None, rule: CutRule | None, reason: str, at_s: float
+    ) -> bool:
+        """Cut this run as ``cut()`` does, and leave ``report_in_time()`` to the caller."""
+        is_running = self.outcome is None
+        if self.is_cut or not (is_running or self.times_kept):
+            return False
+        self.is_cut = True
+        self.cut_by = cause, rule, reason, is_running, at_s
+        cuts = self.chain.cuts
+        cuts.unreported.append(self)
+        if not is_running:
+            cuts.report_soon()
+        elif self._task is not None:
+            self._task.cancel(self.scope, reason)
+        else:
+            self.scope.cancel(reason=reason)
+            cuts.call_in_next_step()
+        if self._waits:
+            self._wake(reason)
         if self._token is not None:
             self._token.request()
         if self._children is not None:
             for child in self._children:
-                child.cut_unreported(cause, None, "what it was caused by was cut")
+                child.cut_unreported(cause, None, "what it was caused by was cut", at_s)
         return True
 
     @property

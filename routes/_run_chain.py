@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import trio
 
-R = TypeVar("R", contravariant=True)
+R = TypeVar("R")
 
 
 class CutRule(Protocol):
@@ -25,10 +25,20 @@ class CutRule(Protocol):
 
 
 class CutLedger(Protocol[R]):
-    """Keeps the runs that were cut until their cut is reported."""
+    """Keeps the runs that were cut until their cut is reported.
 
-    def add_cut(self, run: R, *, steps_next: bool) -> None:
-        """Keep a run, given whether its own task does the deferred work or asks for it."""
+    Attributes:
+        unreported: These runs.
+    """
+
+    unreported: list[R]
+
+    def report_soon(self) -> None:
+        """Report the cuts within this publication: a run that was cut has ended already."""
+        ...
+
+    def call_in_next_step(self) -> None:
+        """Finish the deferred work in the next scheduler step, unless somebody does so before."""
         ...
 
     def report_in_time(self, cause: Any) -> None:

@@ -43,10 +43,11 @@ class RunTask:
         self.throw = work.throw
         self.close = work.close
 
-    def cancel(self, scope: trio.CancelScope, reason: str) -> bool:
-        """Cancel the scope of the run, and return whether that wakes its task.
+    def cancel(self, scope: trio.CancelScope, reason: str) -> None:
+        """Cancel the scope of the run, and report if its task waits after its next step.
 
-        It does not if the task is running, is ready to run anyway, or waits behind a shield.
+        If this does not wake the task, because it is running, is ready to run anyway, or waits
+        behind a shield, report at once.
 
         Args:
             scope: The scope of the run.
@@ -56,10 +57,10 @@ class RunTask:
         if task.custom_sleep_data is None:
             task.custom_sleep_data = _ASLEEP
         scope.cancel(reason=reason)
-        if task.custom_sleep_data is not None:
-            return False
-        self.send = self._send_and_report
-        return True
+        if task.custom_sleep_data is None:
+            self.send = self._send_and_report
+        else:
+            self._waits_again()
 
     def _send_and_report(self, value: Any) -> Any:
         self.send = self._work.send
