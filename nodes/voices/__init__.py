@@ -7,8 +7,8 @@ from ._multi_context_voice import VendorVoice as VendorVoice
 from ._multi_context_voice import VendorVoiceContext as VendorVoiceContext
 from ._multi_context_voice import VoiceCodec as VoiceCodec
 from ._openai import OpenAIVoice as OpenAIVoice
+from ._single_context_speech import SpeakCodec as SpeakCodec
 from ._single_context_voice import SocketVoice as SocketVoice
-from ._single_context_voice import SpeakCodec as SpeakCodec
 from ._voice_connection import ContextLimit as ContextLimit
 
 __all__ = [
