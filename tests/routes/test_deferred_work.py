@@ -262,7 +262,7 @@ async def two_others(message):
 
 async def test_one_can_see_where_the_task_of_a_run_waits():
     """The frames of a node are among those that trio gives of its task, cut or not."""
-    tasks = []
+    tasks, heard = [], trio.Event()
 
     async def talk(message):
         tasks.append(trio.lowlevel.current_task())
@@ -274,7 +274,7 @@ async def test_one_can_see_where_the_task_of_a_run_waits():
                 await say_goodbye()
 
     async def say_goodbye():
-        await trio.sleep(0.01)
+        await heard.wait()
 
     def names():
         return [frame.f_code.co_name for frame, _ in tasks[0].iter_await_frames()]
@@ -287,6 +287,7 @@ async def test_one_can_see_where_the_task_of_a_run_waits():
         router.publish(Stop())
         await trio.testing.wait_all_tasks_blocked()
         assert "say_goodbye" in names()
+        heard.set()
 
 
 async def test_a_run_that_does_not_unwind_is_still_given_up(autojump_clock):
