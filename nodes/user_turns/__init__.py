@@ -19,7 +19,7 @@ from ._language_packs import LanguagePack
 from ._settings import TurnSettings
 from ._settings_overlays import ChangeTurns, Overlay, when
 from ._sound_verdict import Hint, Sound, Verdict
-from ._turn_start import StartOnVoice, StartOnWords, TurnStart
+from ._turn_start import StartOnVoice, StartOnWords, TurnStart, WakePhrase
 from ._turn_taking import TurnTaking
 
 __all__ = [
@@ -45,5 +45,6 @@ __all__ = [
     "TurnStart",
     "TurnTaking",
     "Verdict",
+    "WakePhrase",
     "when",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 from ._barge_in import HoldThenDecide
@@ -55,6 +56,7 @@ def _sound(state: TurnTakingState, undecided: UndecidedSound) -> Sound:
         unhinted_confidence=heard.unhinted_confidence if heard.segments else None,
         words_known=words_known,
         since_noise_s=voice.began_s - state.noise_s,
+        since_turn_s=state.since_turn_s(voice),
         words_tentative=bool(heard.segments) and not words_known and heard.is_tentative,
         words_are_old=heard.is_old and not words_known,
         waited_s=waited_s,
@@ -130,7 +132,7 @@ def _decide_start(state: TurnTakingState, undecided: UndecidedSound, sound: Soun
     if sound.is_over and undecided.agent_was_busy and not _is_answer(state, undecided, sound):
         return
     if sound.text and sound.is_over:
-        _start(state, undecided, sound, "words")
+        _start_or_ignore(state, undecided, sound)
     elif sound.is_voiced or not undecided.agent_was_busy:
         _ask_start(state, undecided, sound)
 
@@ -165,6 +167,18 @@ def _ask_start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) 
     after_s = state.ask("start", lambda: strategy.ask_after_s, lambda: None)
     if sound.is_voiced and after_s is not None and after_s > sound.voiced_s:
         state.ask_by(undecided.voice.began_s + after_s)
+
+
+def _start_or_ignore(state: TurnTakingState, undecided: UndecidedSound, sound: Sound) -> None:
+    strategy = state.settings.start
+    ignores: Callable[[Sound], bool] = getattr(strategy, "ignores", lambda sound: False)
+    has_key = state.key_is_down or undecided.forced_s is not None
+    if has_key or not state.ask("start", lambda: ignores(sound), lambda: False):
+        _start(state, undecided, sound, "words")
+        return
+    values = {"voiced_s": round(sound.voiced_s, 3)}
+    state.decide("start", "ignored", type(strategy).__name__, values, sound.text)
+    state.drop(undecided)
 
 
 def _start(state: TurnTakingState, undecided: UndecidedSound, sound: Sound, rule: str) -> None:

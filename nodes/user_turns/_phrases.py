@@ -102,22 +102,22 @@ class Phrases:
         def phrases(field: str) -> list[str]:
             return [phrase for pack in packs for phrase in getattr(pack, field)]
 
-        self._acknowledgements = _Known([*acknowledgements, *phrases("acknowledgements")])
-        self._interruptions = _Known([*interruptions, *phrases("interruptions")])
-        self._unfinished = _Known([*unfinished, *phrases("unfinished")])
-        self._unfinished_statements = _Known(phrases("unfinished_statements"))
-        self._question_words = _Known(phrases("question_words"))
-        self._numbers = _Known(phrases("numbers"))
+        self._acknowledgements = PhraseSet([*acknowledgements, *phrases("acknowledgements")])
+        self._interruptions = PhraseSet([*interruptions, *phrases("interruptions")])
+        self._unfinished = PhraseSet([*unfinished, *phrases("unfinished")])
+        self._unfinished_statements = PhraseSet(phrases("unfinished_statements"))
+        self._question_words = PhraseSet(phrases("question_words"))
+        self._numbers = PhraseSet(phrases("numbers"))
         short_answers = phrases("short_answers")
-        self._short_answers = _Known((*short_answers, *self._numbers))
-        self._answers = _Known((*short_answers, *self._acknowledgements))
-        self._noises = _Known((*phrases("noises"), *self._acknowledgements))
+        self._short_answers = PhraseSet((*short_answers, *self._numbers))
+        self._answers = PhraseSet((*short_answers, *self._acknowledgements))
+        self._noises = PhraseSet((*phrases("noises"), *self._acknowledgements))
         articles, adjectives = phrases("articles"), phrases("adjectives")
-        self._articles = _Known((*articles, *self._numbers))
-        self._adjectives = _Known(adjectives)
-        self._linking_words = _Known(phrases("linking_words"))
-        self._units = _Known(phrases("units"))
-        self._without_noun = _Known(f"{a} {b}" for a in articles for b in adjectives)
+        self._articles = PhraseSet((*articles, *self._numbers))
+        self._adjectives = PhraseSet(adjectives)
+        self._linking_words = PhraseSet(phrases("linking_words"))
+        self._units = PhraseSet(phrases("units"))
+        self._without_noun = PhraseSet(f"{a} {b}" for a in articles for b in adjectives)
 
     @classmethod
     @lru_cache(maxsize=64)
@@ -231,7 +231,7 @@ class Phrases:
 
 
 @final
-class _Known:
+class PhraseSet:
     """An index of phrases; a look-up does not take longer with more phrases.
 
     Attributes:

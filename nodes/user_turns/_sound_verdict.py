@@ -55,6 +55,9 @@ class Sound:
     since_noise_s: float = math.inf
     """How long ago the sound before it was found to be a noise, in seconds; infinity if it was
     not."""
+    since_turn_s: float = math.inf
+    """How long after the caller's last turn and the agent's answer to it the sound began, in
+    seconds; negative during the answer, infinity before the first turn."""
     words_tentative: bool = False
     """Whether its words were recognised in a silence that may be a gap, so that better ones come
     soon."""

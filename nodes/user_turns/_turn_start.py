@@ -5,17 +5,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from ._number_checks import check_count, check_seconds
-from ._phrases import words_of
+from ._phrases import PhraseSet, words_of
 from ._sound_verdict import Sound
 
 
 @runtime_checkable
 class TurnStart(Protocol):
-    """Decides whether a sound begins a turn."""
+    """Decides whether a sound begins a turn.
+
+    The words of a sound that is over become a turn even if the strategy said no all the time, so
+    that nothing a caller says is lost. A strategy that may drop them has a method
+    ``ignores(sound) -> bool``, which is asked then.
+    """
 
     def begins(self, sound: Sound) -> bool:
         """Whether the caller's turn has begun.
@@ -82,3 +87,49 @@ class StartOnWords:
             sound: What was heard so far.
         """
         return len(words_of(sound.text)) >= self.min_words
+
+
+@dataclass(frozen=True, slots=True)
+class WakePhrase:
+    """Starts a turn with a phrase, and without it while a conversation lasts.
+
+    What is said before the phrase, or a while after the conversation, is not meant for the agent:
+    it becomes no turn, and no model sees it. Typed words and those said with the talk key down need
+    no phrase.
+    """
+
+    phrases: tuple[str, ...]
+    """Any of these wakes the agent, anywhere in a sentence; letter case, accents and punctuation do
+    not matter."""
+    awake_s: float = 10.0
+    """How long after a turn, and after the agent's answer to it, no phrase is needed, in
+    seconds."""
+    _index: PhraseSet = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the phrases and the time."""
+        check_seconds("WakePhrase(awake_s=)", self.awake_s)
+        if isinstance(self.phrases, str) or not all(map(words_of, self.phrases)):
+            raise ValueError(f"WakePhrase(phrases=) is a tuple of phrases, not {self.phrases!r}")
+        object.__setattr__(self, "_index", PhraseSet(self.phrases))
+
+    @property
+    def ask_after_s(self) -> float | None:
+        """``None``: time alone decides nothing."""
+        return None
+
+    def begins(self, sound: Sound) -> bool:
+        """Return whether the agent is awake, or the phrase was said.
+
+        Args:
+            sound: What was heard so far.
+        """
+        return sound.since_turn_s <= self.awake_s or self._index.stand_in(words_of(sound.text))
+
+    def ignores(self, sound: Sound) -> bool:
+        """Return whether the words of a sound are not meant for the agent.
+
+        Args:
+            sound: What was heard of it, to its end.
+        """
+        return not self.begins(sound)

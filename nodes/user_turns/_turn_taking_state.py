@@ -62,6 +62,8 @@ class TurnTakingState:
     """When the last sound or turn was decided."""
     last_silence_s: float = -math.inf
     """When the voice of the last turn stopped; minus infinity if the turn was ended by force."""
+    turn_ended_s: float = -math.inf
+    """When the last turn with words ended."""
     last_text: str = ""
     """The words of the last sound or turn, discarded or not."""
     unfinal: dict[int, str] = field(default_factory=dict)
@@ -136,6 +138,12 @@ class TurnTakingState:
         """Follow a voice that continues after its turn was ended by force; the rule blocks it."""
         self.undecided = UndecidedSound(voice, blocked=rule)
         self.last_silence_s = -math.inf
+
+    def since_turn_s(self, voice: Voice) -> float:
+        """Return how long after the last turn and its answer a voice began, in seconds."""
+        if math.isinf(self.turn_ended_s):
+            return math.inf
+        return voice.began_s - max(self.turn_ended_s, self.silent_at_s)
 
     def start_voice(self) -> float:
         """Record the start of a voice; return when a stop came without a start, or minus
@@ -217,6 +225,7 @@ class TurnTakingState:
         self.turn = None
         # A caller who repeats what was not understood does not continue that turn.
         self.last_silence_s = turn.voice.since_s if text else -math.inf
+        self.turn_ended_s = self.now_s if text else self.turn_ended_s
         segments = turn.transcript.segments
         self.unfinal = {n: part.content for n, part in segments.items() if not part.final}
         self.settle(turn.voice, text)
