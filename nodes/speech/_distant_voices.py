@@ -10,7 +10,11 @@ from collections import deque
 from collections.abc import Iterable
 
 LOUD = 0.9
-"""The level of a turn is this quantile of the peaks of its voiced windows."""
+"""The level of a turn is this quantile of the peaks of its voiced windows ..."""
+
+USUAL, ABOVE_USUAL_DB = 0.75, 3.0
+"""... but at most so much above this lower one, in dB: a few stresses make a quiet speaker no loud
+one.  Between two turns of equally loud people, the higher quantile differed by up to 6 dB."""
 
 LEAST_WINDOWS = 10
 """Voiced windows that a turn needs for a level: 0.32 s."""
@@ -63,7 +67,7 @@ class CallerLevel:
         Args:
             least: How many voiced windows are enough.
         """
-        return _share(self._turn) if len(self._turn) >= least else None
+        return _quantile(self._turn, LOUD) if len(self._turn) >= least else None
 
     def hear_weak(self) -> None:
         """Count a window that would be speech if it were louder."""
@@ -82,11 +86,12 @@ class CallerLevel:
 
     def turn_ended(self) -> None:
         """Learn from a turn with words; it counts half, so that callers may move."""
-        loud = self.loud()
-        if loud is None:
+        if len(self._turn) < LEAST_WINDOWS:
             return
+        usual = _quantile(self._turn, USUAL)
+        level = min(_quantile(self._turn, LOUD), usual * 10 ** (ABOVE_USUAL_DB / 20))
         # The mean of two levels in dB.
-        self._level = loud if self._level is None else (self._level * loud) ** 0.5
+        self._level = level if self._level is None else (self._level * level) ** 0.5
 
     def settled(self) -> None:
         """Forget the current turn: it was decided."""
@@ -177,6 +182,6 @@ class MissedWords:
         return voiced or (self._lasts >= self._least and self._missed <= self._most)
 
 
-def _share(peaks: Iterable[int]) -> float:
+def _quantile(peaks: Iterable[int], share: float) -> float:
     ordered = sorted(peaks)
-    return float(ordered[int(LOUD * (len(ordered) - 1))])
+    return float(ordered[int(share * (len(ordered) - 1))])

@@ -90,6 +90,18 @@ async def test_the_voice_of_a_turn_may_fade(autojump_clock):
         assert len(times(caller, VoiceStopped)) == 2
 
 
+async def test_a_few_loud_moments_make_no_loud_caller(autojump_clock):
+    """A caller who stressed one word, 12 dB louder than the others, is heard when they are softer
+    than the others."""
+    stressed, calmer = b"\x01\x40" * 512, b"\x01\x08" * 512
+    async with listening(Engines()) as caller:
+        await send(caller, VOICE, 0.32)
+        await send(caller, stressed, 0.16)
+        await says_a_turn(caller)
+        await send(caller, calmer, 0.64)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
 async def test_a_sound_that_was_no_turn_tells_no_level(autojump_clock):
     """A sound that was not a turn sets no level, so a weaker voice still counts."""
     async with listening(Engines()) as caller:
