@@ -180,34 +180,9 @@ class History:
         heard: str,
         basis: HeardBasis,
         is_notice: bool = False,
+        cut: InterruptionRecord | None = None,
     ) -> None:
         """Record what an agent generated in a turn so far, and how much of it was heard."""
-        self._set_agent(turn, agent, generated, heard, basis, None, is_notice)
-
-    def set_interruption(self, record: InterruptionRecord, agent: str) -> None:
-        """Record that a turn was cut.
-
-        There is one record for each turn.  A stronger verb takes over the record but keeps when and
-        where the turn was first cut; a weaker verb only updates what was heard.  Any verb replaces
-        the record of a pause.
-
-        Args:
-            record: The record; its tools are set now, and updated as they end.
-            agent: The name of the turn's bridge.
-        """
-        heard = (record.generated, record.heard, record.basis)
-        self._set_agent(record.turn, agent, *heard, record)
-
-    def _set_agent(
-        self,
-        turn: int,
-        agent: str,
-        generated: str,
-        heard: str,
-        basis: HeardBasis,
-        cut: InterruptionRecord | None,
-        is_notice: bool = False,
-    ) -> None:
         index = self._turns.get(turn)
         if index is None:
             now_s = trio.current_time()
@@ -226,6 +201,20 @@ class History:
         # Not by replace(), which is slower: this runs for each piece of an answer.
         said = (entry.agent, generated, heard, record)
         self._replace(index, AgentEntry(entry.at_s, turn, *said, is_notice=entry.is_notice))
+
+    def set_interruption(self, record: InterruptionRecord, agent: str) -> None:
+        """Record that a turn was cut.
+
+        There is one record for each turn.  A stronger verb takes over the record but keeps when and
+        where the turn was first cut; a weaker verb only updates what was heard.  Any verb replaces
+        the record of a pause.
+
+        Args:
+            record: The record; its tools are set now, and updated as they end.
+            agent: The name of the turn's bridge.
+        """
+        heard = (record.generated, record.heard, record.basis)
+        self.set_agent(record.turn, agent, *heard, cut=record)
 
     # --- tools ----------------------------------------------------------------------------------
 
