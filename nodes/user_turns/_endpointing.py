@@ -325,7 +325,7 @@ class ModelEndpointing:
         if pause.is_answer:
             is_complete = pause.score >= self.complete_above
             return self.sure_pause_s if is_complete else self.spelling_pause_s, "answer"
-        if 0 < pause.turn_s < self.short_turn_s:
+        if self._is_short(pause):
             return self.spelling_pause_s, "short turn"
         if pause.score >= self.complete_above:
             return self._if_complete(pause, pause.score)
@@ -343,12 +343,20 @@ class ModelEndpointing:
         return self.shortest_pause_s, "sound"
 
     def _if_unsure_s(self, pause: Pause) -> float:
-        """Return the wait for an ending of which the recogniser is unsure; 0 for any other."""
+        """Return the wait for an ending of which the recogniser is unsure; 0 for any other.
+
+        It is unsure of most single words: the median was 0.08 for 97 digits that it got right.
+        """
         ending, limit = pause.ending_confidence, self.unsure_ending_below
-        if ending is None or ending >= limit or pause.spelling or pause.is_answer:
+        if ending is None or ending >= limit:
+            return 0.0
+        if pause.spelling or pause.is_answer or self._is_short(pause):
             return 0.0
         more_s = max(0.0, self.unscored_pause_s - self.spelling_pause_s)
         return self.spelling_pause_s + more_s * (1 - ending / limit)
+
+    def _is_short(self, pause: Pause) -> bool:
+        return 0 < pause.turn_s < self.short_turn_s
 
     def _is_long(self, pause: Pause) -> bool:
         if len(words_of(pause.text)) < LONG_TURN_WORDS:

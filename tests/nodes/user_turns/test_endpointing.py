@@ -70,7 +70,7 @@ def test_a_sure_ending_ends_what_sounds_complete_soon():
 
 def test_an_unsure_ending_is_waited_for():
     """The less sure the recogniser is of the last word, and that a full stop follows, the longer;
-    figures and answers have rules of their own."""
+    figures, answers and short turns have rules of their own."""
     model = ModelEndpointing()
     sounds = {"score": 0.99, "turn_s": 3.0}
     assert model.wait_s(Pause(**sounds, ending_confidence=0.4)) == 0.32
@@ -79,6 +79,7 @@ def test_an_unsure_ending_is_waited_for():
     assert (model.wait_s(nothing), model.evidence(nothing)) == (1.0, "unsure ending")
     assert model.wait_s(Pause(**sounds, ending_confidence=0.0, is_answer=True)) == 0.32
     assert model.wait_s(Pause(**sounds, ending_confidence=0.0, spelling=True)) == 0.8
+    assert model.wait_s(Pause(score=0.99, turn_s=0.79, ending_confidence=0.0)) == 0.8
     assert ModelEndpointing(unsure_ending_below=0.0).wait_s(nothing) == 0.32
 
 
