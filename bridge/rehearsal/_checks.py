@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from ._recorded_clicks import clipped, edges_of
 from ._report import decision_in_words
-from ._result import Aside, Check, Cut, Predicate, Rehearsal
+from ._result import Aside, Check, Cut, Predicate, Rehearsal, agent_entry
 
 HEARD_WITHIN_S = 0.3
 """The longest time from the caller's first sound to the agent's last, in seconds."""
@@ -183,8 +183,8 @@ def speaking_rate(result: Rehearsal) -> float:
     """Return the agent's words per second, measured on the turns that were heard to their end."""
     spoken, seconds = 0, 0.0
     for turn, duration_s in result.turn_seconds.items():
-        entry = next((e for e in result.history if e.get("turn") == turn), None)
-        if entry is not None and entry["heard"] and entry["heard"] == entry["generated"]:
+        entry = agent_entry(result.history, turn)
+        if entry and entry["heard"] and entry["heard"] == entry["generated"]:
             spoken += len(words(entry["heard"]))
             seconds += duration_s
     return spoken / seconds if spoken and seconds else WORDS_PER_S

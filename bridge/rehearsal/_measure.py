@@ -13,7 +13,7 @@ from ._latency import find_parts
 from ._observer import Metric
 from ._pcm import AUDIBLE, first_audible, to_pcm
 from ._recording import RATE_HZ, Recording
-from ._result import Answer, Cut, Decision, Held, Said
+from ._result import Answer, Cut, Decision, Held, Said, agent_entry
 
 EFFECT_S = 0.03
 """The tolerance after a client learns of a cut: one frame of 20 ms, plus rounding of the clock."""
@@ -83,7 +83,7 @@ def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
     )
     told_s = None if fence is None else fence.at_s + EFFECT_S
     silent_at_s = recording.last_agent_s(utterance, told_s)
-    entry = _entry(notes, utterance)
+    entry = agent_entry(notes.history, notes.turns.get(utterance))
     whole = recording.generated.get(utterance, array("h"))
     played = recording.of(utterance)
     heard = str(entry.get("heard", ""))
@@ -141,12 +141,6 @@ def heard_of_turn(recording: Recording, notes: Notes, utterance: int) -> array[i
 
 def _utterances(recording: Recording) -> list[int]:
     return list(dict.fromkeys(span.utterance for span in recording.spans))
-
-
-def _entry(notes: Notes, utterance: int) -> Mapping[str, Any]:
-    turn = notes.turns.get(utterance)
-    entries = (e for e in notes.history if e["role"] == "agent" and e["turn"] == turn)
-    return next(entries, {})
 
 
 # --- audio that came too late -------------------------------------------------------------------

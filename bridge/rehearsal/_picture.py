@@ -29,7 +29,7 @@ from ._measure import Notes
 from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
 from ._report import decision_in_words
-from ._result import Aside, Cut, Decision, Rehearsal
+from ._result import Aside, Cut, Decision, Rehearsal, agent_entry
 
 LEAST_WIDTH, GREATEST_WIDTH = 1600, 6000
 LEAST_PX_PER_S = 24
@@ -333,8 +333,8 @@ class _Page:
     def _heard_text(self, utterance: int) -> str:
         """Return the text of an utterance, or its heard part if it was cut."""
         text, turn = self._notes.texts.get(utterance, ""), self._notes.turns.get(utterance)
-        entry = next((e for e in self._notes.history if e.get("turn", 0) == turn), None)
-        if entry is None or entry["generated"] != text or entry["heard"] == text:
+        entry = agent_entry(self._notes.history, turn)
+        if not entry or entry["generated"] != text or entry["heard"] == text:
             return text
         return f"{entry['heard']} …"
 

@@ -211,3 +211,13 @@ class Rehearsal:
 
 Predicate: TypeAlias = Callable[[Rehearsal], bool | tuple[bool, str]]
 """A check of yours: returns whether it holds, optionally with a text that says what it found."""
+
+
+def agent_entry(history: Sequence[Mapping[str, Any]], turn: int | None) -> Mapping[str, Any]:
+    """Return what the agent said in a turn; empty if it said nothing.
+
+    Args:
+        history: The history of the call, as JSON; its tools and jobs belong to turns, too.
+        turn: The number of the turn; ``None`` for none.
+    """
+    return next((e for e in history if e["role"] == "agent" and e["turn"] == turn), {})

@@ -51,6 +51,7 @@ def rehearsal(cut: Cut = GOOD, **changes: Any) -> Rehearsal:
         cuts=(cut,),
         answers=(),
         history=[
+            {"role": "tool", "turn": 1, "outcome": "completed"},
             agent(1, "a b c d e f", "a b c d e f"),
             {"role": "user", "content": "hi"},
             agent(2, "one large latte with milk", "one large latte"),

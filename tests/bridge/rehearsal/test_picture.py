@@ -45,12 +45,13 @@ NOTES = Notes(
     turns={1: 1, 2: 2},
     texts={1: "One large latte with milk.", 2: "A cappuccino then."},
     history=[
+        {"role": "tool", "turn": 1, "outcome": "completed"},
         {
             "role": "agent",
             "turn": 1,
             "generated": "One large latte with milk.",
             "heard": "One large",
-        }
+        },
     ],
 )
 LINES = (
