@@ -12,10 +12,8 @@ Rules:
 4. The first longer silence starts the recogniser and the end-of-turn model together, on all audio
    that is not settled; if the caller goes on, their work is discarded. `VoiceSettled` settles the
    audio, but only after its words were published, so a slow recogniser loses no word.
-5. Three kinds of sound are not the caller's voice: the agent's echo, a voice much weaker than the
-   caller's last turns (`CallerLevel`), and a sound no louder than constant babble
-   (`BackgroundLevel`).  In a turn, a sound as loud as the caller is voice, even if the detector
-   takes it for none (`MissedWords`).
+5. `CallerVoice` judges whether a window is the caller's voice: echo, babble and somebody further
+   away are not.
 6. Each start is followed by exactly one stop, and by words or the reason why there are none, even
    if the microphone falls silent in mid-word or the recogniser fails or hangs.
 
@@ -24,7 +22,6 @@ Turn taking, not this module, decides whether a voice is a turn, and when the tu
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,9 +46,8 @@ from bargein.bridge.events import (
 )
 from bargein.routes.error_containment import CONTAINED, as_error
 
-from ._background_level import BackgroundLevel
+from ._caller_voice import CallerVoice
 from ._classifier_schedule import ClassifierSchedule
-from ._distant_voices import MISSED_LEAST_WINDOWS, CallerLevel, FaintestVoice, MissedWords
 from ._early_recognition import Recording, words_of
 from ._listening_settings import ListeningSettings
 from ._noise_filter import Filtered
@@ -82,30 +78,8 @@ MICROPHONE_LOST_S = 1.0
 HEARS_S = 1.0
 """How long failed detectors must work again, in seconds, before the ear counts as hearing."""
 
-ECHO_ABOVE = 0.5
-"""From this probability on, a window is the agent's own voice."""
-
-PERHAPS_ABOVE = 0.2
-"""From this probability on, a window may be the soft beginning of a word: Silero VAD gives the "o"
-of some "okay"s no more."""
-
-SUDDEN = 8.0
-"""Something may have begun in a window whose peak is so many times the lowest of the last
-`FLOOR_OVER_S`, even if Silero VAD does not take it for speech, as with a few "o"s."""
-
-SYLLABLE_S = 0.2
-"""The length of a syllable, in seconds; a peak `FALLEN` times lower than its own is a closure."""
-
-CLOSURE_S = 0.128
-"""A window counts as loud as the loudest of this time, in seconds, to include a word's closures."""
-
-FALLEN = 3.0
-
 SHOWN_S = 0.48
 """How much audio the classifiers get, in seconds."""
-
-FLOOR_OVER_S = 1.0
-"""How long the quietest window counts as the noise floor, in seconds: people pause more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,19 +148,10 @@ class Ear:
         self._filter = None
         if noise_filter is not None:
             self._filter = Filtered(noise_filter, bridge.call_id, bridge.report_error)
-        self._quietest = 32768 * 10 ** (settings.quietest_peak_dbfs / 20)
-        self._faintest = FaintestVoice(self._quietest)
-        self._level = CallerLevel(settings.below_caller_db)
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
-        self._background = BackgroundLevel(
-            settings.above_background_db, self._window_s, self._quietest
-        )
-        self._missed: MissedWords | None = None  # while the caller has the turn
-        self._syllable: deque[int] = deque(maxlen=self._windows(CLOSURE_S))
+        self._voice = CallerVoice(settings, self._window_s)
         self._waiting = bytearray()
-        self._peaks: deque[int] = deque(maxlen=self._windows(FLOOR_OVER_S))
-        self._syllable_windows = self._windows(SYLLABLE_S)
         self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
         self._shown: deque[bytes] = deque(maxlen=self._windows(SHOWN_S))
         recent = lambda: b"".join(self._shown)  # noqa: E731
@@ -261,54 +226,29 @@ class Ear:
         self._shown.append(window)
         if self._recording is not None:
             self._recording.add(window)
-        peak = _peak(window)
-        self._syllable.append(peak)
-        loudest = max(self._syllable)
-        weak = self._level.is_somebody_else(loudest, self._on)
-        if weak and probability >= self._settings.speech_above and echo < ECHO_ABOVE:
-            self._level.hear_weak()
-        faint = peak < self._quietest
-        if self._on:
-            faint = self._faintest.is_below(peak, loudest, probability)
-        if self._is_background(peak, loudest, echo) or faint or weak:
-            probability = 0.0
-        speechlike = probability >= self._settings.speech_above
-        if self._missed is not None and echo < ECHO_ABOVE:
-            loud = self._level.loud(MISSED_LEAST_WINDOWS)
-            speechlike = self._missed.hear(peak, speechlike, loud, self._background.quietest())
-        is_new = not self._on and echo < ECHO_ABOVE
-        soft = is_new and probability >= PERHAPS_ABOVE
-        sudden = is_new and self._is_sudden(peak)
-        self._peaks.append(peak)
+        judged = self._voice.judge(
+            window, probability, echo, in_voice=self._on, silent_windows=self._silent_windows
+        )
         for hint in self._classifiers.hear(
-            speechlike,
+            judged.is_voice,
             self._settings.onset_windows,
             in_voice=self._on or self._voiced_windows > 0,
-            soft=soft,
-            sudden=sudden,
-            echo=echo >= ECHO_ABOVE,
+            soft=judged.is_soft,
+            sudden=judged.is_sudden,
+            echo=judged.is_echo,
         ):
             self._publish(hint)
-        if echo >= ECHO_ABOVE:
-            self._hear_echo(echo, speechlike)
-        elif speechlike:
-            self._level.hear_voice(peak)
+        if judged.is_echo:
+            self._hear_echo(echo, judged.is_voice)
+        elif judged.is_voice:
+            self._voice.level.hear_voice(judged.peak)
             self._hear_voice()
-        elif probability < self._settings.silence_below or self._silent_windows or not self._on:
+        elif (
+            judged.probability < self._settings.silence_below
+            or self._silent_windows
+            or not self._on
+        ):
             self._hear_silence()
-
-    def _is_background(self, peak: int, loudest: int, echo: float) -> bool:
-        if echo >= ECHO_ABOVE:
-            return False
-        self._background.add(peak, loudest)
-        silent_s = 0.0 if self._on else self._silent_windows * self._window_s
-        return self._background.covers(loudest, self._level.loud(), silent_s)
-
-    def _is_sudden(self, peak: int) -> bool:
-        peaks = [*self._peaks]
-        syllable = peaks[-self._syllable_windows :]
-        floor, fallen = min(peaks, default=peak), max(syllable, default=0) / FALLEN
-        return peak >= max(self._quietest, SUDDEN * floor, fallen)
 
     # --- start and stop of a voice --------------------------------------------------------------
 
@@ -329,7 +269,7 @@ class Ear:
 
     def _start_voice(self) -> None:
         self._on, self._silent_windows = True, 0
-        self._faintest = FaintestVoice(self._quietest)
+        self._voice.started()
         self._last_voice_s = trio.current_time()
         if self._recording is None:
             before = bytearray(b"".join(self._recent))
@@ -351,7 +291,8 @@ class Ear:
             self._publish(SpeechLasts(heard.all_parts()))
 
     def _note_turn(self, _: Message) -> None:
-        self._missed, self._over_agent = MissedWords(self._window_s), False
+        self._voice.turn_began()
+        self._over_agent = False
 
     def _hear_silence(self) -> None:
         if not self._on:
@@ -389,8 +330,7 @@ class Ear:
 
     def _settle(self, _: Message) -> None:
         """Drop the audio so far; the rest of a continuing sound belongs to the next words."""
-        self._missed = None
-        self._level.settled()
+        self._voice.turn_settled()
         self._settles = self._owes_words
         if not self._settles:
             self._drop()
@@ -477,7 +417,7 @@ class Ear:
             self._drop()
 
     def _measure_decision(self, _: Message) -> None:
-        self._level.turn_ended()
+        self._voice.level.turn_ended()
         if self._last_voice_s:
             self._measure("listening.decided_s", trio.current_time() - self._last_voice_s)
 
@@ -487,8 +427,3 @@ class Ear:
     def _publish(self, event: object) -> None:
         # The caller's actions are not the output of a run, so no interruption may drop them.
         self._bridge.publish_detached(event)
-
-
-def _peak(window: bytes) -> int:
-    samples = array("h", window)
-    return max(max(samples), -min(samples))

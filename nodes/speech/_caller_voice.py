@@ -1,0 +1,139 @@
+"""Judges whether a window of sound is the caller's voice.
+
+Three kinds of sound are not: the agent's echo, a voice much weaker than the caller's last turns
+(`CallerLevel`), and a sound no louder than constant babble (`BackgroundLevel`).  In a turn, a sound
+as loud as the caller is voice, even if the detector takes it for none (`MissedWords`).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from typing import NamedTuple
+
+from ._background_level import BackgroundLevel
+from ._distant_voices import MISSED_LEAST_WINDOWS, CallerLevel, FaintestVoice, MissedWords
+from ._listening_settings import ListeningSettings
+
+ECHO_ABOVE = 0.5
+"""From this probability on, a window is the agent's own voice."""
+
+PERHAPS_ABOVE = 0.2
+"""From this probability on, a window may be the soft beginning of a word: Silero VAD gives the "o"
+of some "okay"s no more."""
+
+SUDDEN = 8.0
+"""Something may have begun in a window whose peak is so many times the lowest of the last
+`FLOOR_OVER_S`, even if Silero VAD does not take it for speech, as with a few "o"s."""
+
+SYLLABLE_S = 0.2
+"""The length of a syllable, in seconds; a peak `FALLEN` times lower than its own is a closure."""
+
+CLOSURE_S = 0.128
+"""A window counts as loud as the loudest of this time, in seconds, to include a word's closures."""
+
+FALLEN = 3.0
+
+FLOOR_OVER_S = 1.0
+"""How long the quietest window counts as the noise floor, in seconds: people pause more often."""
+
+
+class JudgedWindow(NamedTuple):
+    """A window of sound, and whose it is."""
+
+    peak: int
+    """The largest sample, from 0 to 32768."""
+    probability: float
+    """That of a voice; 0 for a sound that is not the caller's."""
+    is_voice: bool
+    is_echo: bool
+    is_soft: bool
+    """Whether it may be the soft beginning of a word; only outside of a voice."""
+    is_sudden: bool
+    """Whether it is much louder than what was before; only outside of a voice."""
+
+
+class CallerVoice:
+    """What a call has taught about its caller's voice, and whether a window is that voice.
+
+    Attributes:
+        level: How loud the caller is.
+    """
+
+    def __init__(self, settings: ListeningSettings, window_s: float) -> None:
+        """Know nothing yet.
+
+        Args:
+            settings: What counts as voice.
+            window_s: The length of a window, in seconds.
+        """
+        self._settings = settings
+        self._window_s = window_s
+        self._quietest = 32768 * 10 ** (settings.quietest_peak_dbfs / 20)
+        self._faintest = FaintestVoice(self._quietest)
+        self.level = CallerLevel(settings.below_caller_db)
+        self._background = BackgroundLevel(settings.above_background_db, window_s, self._quietest)
+        self._missed: MissedWords | None = None  # while the caller has the turn
+        self._syllable: deque[int] = deque(maxlen=round(CLOSURE_S / window_s))
+        self._peaks: deque[int] = deque(maxlen=round(FLOOR_OVER_S / window_s))
+        self._syllable_windows = round(SYLLABLE_S / window_s)
+
+    def started(self) -> None:
+        """Learn anew how faint the voice that begins may become."""
+        self._faintest = FaintestVoice(self._quietest)
+
+    def turn_began(self) -> None:
+        """Take sounds as loud as the caller for words until the turn is settled."""
+        self._missed = MissedWords(self._window_s)
+
+    def turn_settled(self) -> None:
+        """Forget the turn."""
+        self._missed = None
+        self.level.settled()
+
+    def judge(
+        self, window: bytes, probability: float, echo: float, *, in_voice: bool, silent_windows: int
+    ) -> JudgedWindow:
+        """Return whose sound a window is; call it once for each window, in order.
+
+        Args:
+            window: PCM16 little-endian mono.
+            probability: What the voice detector says, from 0 to 1.
+            echo: The probability that it is the agent's echo, from 0 to 1.
+            in_voice: Whether a voice has begun and not stopped.
+            silent_windows: How many windows in a row were silent.
+        """
+        samples = array("h", window)
+        peak = max(max(samples), -min(samples))
+        self._syllable.append(peak)
+        loudest = max(self._syllable)
+        is_echo = echo >= ECHO_ABOVE
+        is_weak = self.level.is_somebody_else(loudest, in_voice)
+        if is_weak and probability >= self._settings.speech_above and not is_echo:
+            self.level.hear_weak()
+        is_faint = peak < self._quietest
+        if in_voice:
+            is_faint = self._faintest.is_below(peak, loudest, probability)
+        silent_s = 0.0 if in_voice else silent_windows * self._window_s
+        is_background = not is_echo and self._is_background(peak, loudest, silent_s)
+        if is_background or is_faint or is_weak:
+            probability = 0.0
+        is_voice = probability >= self._settings.speech_above
+        if self._missed is not None and not is_echo:
+            loud = self.level.loud(MISSED_LEAST_WINDOWS)
+            is_voice = self._missed.hear(peak, is_voice, loud, self._background.quietest())
+        is_new = not in_voice and not is_echo
+        is_soft = is_new and probability >= PERHAPS_ABOVE
+        is_sudden = is_new and self._is_sudden(peak)
+        self._peaks.append(peak)
+        return JudgedWindow(peak, probability, is_voice, is_echo, is_soft, is_sudden)
+
+    def _is_background(self, peak: int, loudest: int, silent_s: float) -> bool:
+        self._background.add(peak, loudest)
+        return self._background.covers(loudest, self.level.loud(), silent_s)
+
+    def _is_sudden(self, peak: int) -> bool:
+        peaks = [*self._peaks]
+        syllable = peaks[-self._syllable_windows :]
+        floor, fallen = min(peaks, default=peak), max(syllable, default=0) / FALLEN
+        return peak >= max(self._quietest, SUDDEN * floor, fallen)
