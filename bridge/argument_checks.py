@@ -5,10 +5,7 @@ Each error is one sentence that names the class, the argument and the value.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
-from dataclasses import fields
-from typing import Any
 
 from bargein.routes.type_annotations import signature_of
 
@@ -75,36 +72,6 @@ def check_strings(argument: str, value: object, *kinds: type) -> None:
         raise TypeError(f"{argument} is a list: write [{value!r}], not {value!r}")
     if not isinstance(value, Collection) or not all(isinstance(v, (str, *kinds)) for v in value):
         raise TypeError(f"{argument} is a list of strings, not {value!r}")
-
-
-def check_numbers(settings: Any, **least: float) -> None:
-    """Check the numbers of a dataclass: whole ones are 1 or more, others above 0, none infinite.
-
-    Numbers are the fields annotated ``int`` or ``float``, in a module that postpones annotations;
-    ``| None`` lets a field be ``None``.
-
-    Args:
-        settings: An instance of the dataclass.
-        **least: For a field that may be smaller, the smallest value.
-
-    Raises:
-        TypeError: A field has no number, or a fraction for a whole one.
-        ValueError: A number is too small, infinite or NaN.
-    """
-    for field in fields(settings):
-        kind, _, alternative = field.type.partition(" | ")
-        value = getattr(settings, field.name)
-        if kind not in ("int", "float") or (alternative and value is None):
-            continue
-        low = least.get(field.name, 1 if kind == "int" else None)
-        wanted = "a whole number" if kind == "int" else "a number"
-        wanted += " above 0" if low is None else f" from {low:g}"
-        wanted += ", or None" if alternative else ""
-        problem = f"{type(settings).__name__}({field.name}=) is {wanted}, not {value!r}"
-        if isinstance(value, bool) or not isinstance(value, int if kind == "int" else int | float):
-            raise TypeError(problem)
-        if not (value > 0 if low is None else value >= low) or value == math.inf:
-            raise ValueError(problem)
 
 
 def check_takes(argument: str, value: object, *given: str) -> None:

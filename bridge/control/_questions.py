@@ -34,8 +34,9 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ..number_checks import check_seconds
 from ..text_validation import is_blank
-from ._argument_checks import check_number, check_string
+from ._argument_checks import check_string
 from ._choice_phrases import ENGLISH, AnswerPhrases
 from ._choices import is_never_mind, match_choice
 from ._open_questions import OpenQuestions
@@ -470,8 +471,4 @@ def check_question(text: object, choices: object, timeout_s: object) -> None:
         raise TypeError(f"ask() choices= is a list of texts, not {choices!r}")
     if not all(choice.strip() for choice in choices) or len(set(choices)) < len(choices):
         raise ValueError(f"ask() choices= are different texts, none of them empty, not {choices!r}")
-    if timeout_s is None:
-        return
-    check_number("ask", "timeout_s", timeout_s)
-    if not timeout_s:
-        raise ValueError("ask() timeout_s= is above 0, or None for no limit")
+    check_seconds("ask() timeout_s=", timeout_s, optional=True, above=0)

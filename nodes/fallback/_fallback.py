@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
+from bargein.bridge.number_checks import check_seconds
 from bargein.nodes.llm import ChatModel
 from bargein.nodes.speech import SpeechToText, StreamingSTT, StreamingTTS, TextToSpeech
 
@@ -57,8 +58,7 @@ def Fallback(first: Any, *others: Any, stalls_after_s: float | None = None) -> A
     engines = (first, *others)
     if not others:
         raise ValueError("Fallback() takes two providers or more")
-    if stalls_after_s is not None and not stalls_after_s > 0:
-        raise ValueError(f"Fallback(stalls_after_s=) is above 0, not {stalls_after_s!r}")
+    check_seconds("Fallback(stalls_after_s=)", stalls_after_s, optional=True, above=0)
     for methods, make in _KINDS:
         if all(_has_one_of(engine, methods) for engine in engines):
             return make(engines, stalls_after_s)

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bargein.bridge.number_checks import check_count
+
 from ._anthropic_wire import MessageReading, request_of
 from ._http_chat import HttpChat, HttpLimits
 from ._http_reply import Reading
@@ -74,8 +76,7 @@ class AnthropicChat(HttpChat):
             raise ValueError(
                 f"{_DEFAULT_BASE_URL!r} requires a key: pass api_key= or set ANTHROPIC_API_KEY"
             )
-        if max_tokens < 1:
-            raise ValueError(f"max_tokens is {max_tokens!r}; it must be 1 or more")
+        check_count("AnthropicChat(max_tokens=)", max_tokens)
         super().__init__(
             model,
             base_url,

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextman
 from pathlib import Path
 from typing import Any
 
+from bargein.bridge.number_checks import check_count
 from bargein.nodes.processes import (
     ChildError,
     EngineLoadError,
@@ -105,8 +106,7 @@ class LocalChat:
             "context_tokens": context_tokens,
         }
         for name, value in numbers.items():
-            if value < 1:
-                raise ValueError(f"{name} is {value!r}; it must be 1 or more")
+            check_count(f"LocalChat({name}=)", value)
         self.model = Path(path).stem if path is not None else _DEFAULT_MODEL
         self._path = path
         self._warm = tuple(warm)

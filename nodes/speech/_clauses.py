@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 
+from bargein.bridge.number_checks import check_count
+
 _SENTENCE_MARKS = frozenset(".!?。！？｡؟۔।॥…")
 _CLAUSE_MARKS = frozenset(",;:，、；：،؛—–")
 _WIDE_MARKS = frozenset("。！？｡，、；：")
@@ -60,12 +62,13 @@ class ClauseSplitter:
                 has none.
 
         Raises:
+            TypeError: A number is not an integer.
             ValueError: A number is less than 1.
         """
-        if min(first_words, first_waits_words, clause_words, max_characters) < 1:
-            raise ValueError(
-                "first_words, first_waits_words, clause_words and max_characters must be 1 or more"
-            )
+        check_count("ClauseSplitter(first_words=)", first_words)
+        check_count("ClauseSplitter(first_waits_words=)", first_waits_words)
+        check_count("ClauseSplitter(clause_words=)", clause_words)
+        check_count("ClauseSplitter(max_characters=)", max_characters)
         self._first_words = first_words
         self._first_waits_words = first_waits_words
         self._clause_words = clause_words

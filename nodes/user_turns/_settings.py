@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Literal, Protocol, get_args
 
+from bargein.bridge.number_checks import check_count, check_seconds, check_share
+
 from ._barge_in import BargeIn, HoldThenDecide
 from ._endpointing import Endpointing, ModelEndpointing
 from ._language_packs import LanguagePack, check_phrases
 from ._languages import PACKS
-from ._number_checks import check_count, check_seconds, check_share
 from ._phrases import Phrases
 from ._turn_start import StartOnVoice, TurnStart
 

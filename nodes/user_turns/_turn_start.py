@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from ._number_checks import check_count, check_seconds
+from bargein.bridge.number_checks import check_count, check_seconds
+
 from ._phrases import PhraseSet, words_of
 from ._sound_verdict import Sound
 

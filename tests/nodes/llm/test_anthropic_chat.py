@@ -254,7 +254,7 @@ async def test_an_agent_uses_a_tool_with_it(server):
     [
         ({"model": None}, "ANTHROPIC_MODEL"),
         ({"api_key": None}, "ANTHROPIC_API_KEY"),
-        ({"max_tokens": 0}, "max_tokens is 0"),
+        ({"max_tokens": 0}, "max_tokens=\\) is a whole number from 1"),
     ],
 )
 def test_what_is_missing_is_told_when_it_is_made(monkeypatch, options, problem):

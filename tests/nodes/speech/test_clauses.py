@@ -146,7 +146,7 @@ def test_flush_begins_a_new_text() -> None:
 @pytest.mark.parametrize("name", ["first_words", "clause_words", "max_characters"])
 def test_numbers_must_be_positive(name) -> None:
     """A number below one is an error when the splitter is made."""
-    with pytest.raises(ValueError, match="1 or more"):
+    with pytest.raises(ValueError, match=rf"{name}=\) is a whole number from 1, not 0"):
         ClauseSplitter(**{name: 0})
 
 

@@ -308,7 +308,7 @@ async def test_words_are_logged_as_such_only(autojump_clock):
         ("Which?", {"choices": [1]}, TypeError, r"choices= is a list of texts, not \[1\]"),
         ("Which?", {"choices": ["a", "a"]}, ValueError, r"different texts"),
         ("Which?", {"choices": [" "]}, ValueError, r"none of them empty"),
-        ("Which?", {"timeout_s": 0}, ValueError, r"timeout_s= is above 0, or None"),
+        ("Which?", {"timeout_s": 0}, ValueError, r"timeout_s= is seconds above 0, or None"),
     ],
 )
 async def test_an_impossible_question_is_an_error(autojump_clock, question, options, error, words):
