@@ -311,7 +311,7 @@ async def test_extra_is_missing(path, monkeypatch) -> None:
 @pytest.mark.parametrize("name", ["max_tokens", "threads", "batch_threads", "context_tokens"])
 def test_numbers_must_be_positive(name) -> None:
     """A number below one is an error when the model is made."""
-    with pytest.raises(ValueError, match=f"{name} is 0"):
+    with pytest.raises(ValueError, match=rf"{name}=\) is a whole number from 1, not 0"):
         LocalChat(**{name: 0})
 
 
