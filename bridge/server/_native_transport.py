@@ -195,7 +195,8 @@ class NativeTransport:
         try:
             self._outbox.enqueue(encode(message))
         except PydanticSerializationError:
-            log.warning("event_not_serializable", message=message.__class__.__name__)
+            name = message.name if isinstance(message, OtherEvent) else type(message).__name__
+            log.warning("event_not_serializable", name=name)
 
     def _next_seen(self) -> str | None:
         if self.ended is not None or not self._watcher.waiting:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pydantic
 import pytest
 import trio
+from structlog.testing import capture_logs
 
 from bargein import Event
 from bargein.events import (
@@ -178,19 +179,21 @@ async def test_what_is_not_for_the_caller_is_not_told(serving, autojump_clock, e
 
 
 async def test_an_event_that_json_cannot_carry_is_left_out(serving, autojump_clock):
-    """One such event does not stop the next."""
+    """One such event does not stop the next, and the log names it."""
 
-    class Odd(pydantic.BaseModel):
-        model_config = {"arbitrary_types_allowed": True}
+    class Odd(Event):
         what: object
 
     async with opened(serving) as (call, caller):
         before = len(caller.received)
-        for event in (Odd(what=object()), Order(drink="\ud800"), Order(drink="tea")):
-            call.router.publish_detached(event, "agent")
-        await trio.sleep(1)
+        with capture_logs() as logs:
+            for event in (Odd(what=object()), Order(drink="\ud800"), Order(drink="tea")):
+                call.router.publish_detached(event, "agent")
+            await trio.sleep(1)
         [told] = caller.received[before:]
     assert told.message.data == {"drink": "tea"}
+    left_out = [line["name"] for line in logs if line["event"] == "event_not_serializable"]
+    assert left_out == ["odd", "order"]
 
 
 async def test_typed_words_are_a_turn(serving, autojump_clock):
