@@ -53,7 +53,11 @@ on a quiet line they are 50 dB below."""
 
 
 class BackgroundLevel:
-    """The level of the background in one call."""
+    """The level of the background in one call.
+
+    Attributes:
+        quietest: The peak of the quietest moments of the last seconds; infinite before any.
+    """
 
     def __init__(self, above_db: float | None, window_s: float, quietest: float) -> None:
         """Start without a background.
@@ -65,6 +69,7 @@ class BackgroundLevel:
             quietest: A line with a lower peak is quiet.
         """
         self._quietest = quietest
+        self.quietest = math.inf
         self._above_db = above_db
         self._recent: deque[int] = deque()
         self._ordered: list[int] = []
@@ -86,10 +91,7 @@ class BackgroundLevel:
         insort(self._ordered, loudest)
         if len(self._recent) > self._most:
             del self._ordered[bisect_left(self._ordered, self._recent.popleft())]
-
-    def quietest(self) -> float:
-        """Return the peak of the quietest moments of the last seconds; infinite before any."""
-        return self._ordered[int(QUIET * len(self._ordered))] if self._ordered else math.inf
+        self.quietest = self._ordered[int(QUIET * len(self._ordered))]
 
     def covers(self, peak: int, loud: float | None, silent_s: float) -> bool:
         """Whether a sound is no louder than the background.
@@ -103,7 +105,7 @@ class BackgroundLevel:
             return False
         if len(self._ordered) < self._least and not self._is_even():
             return False
-        quietest = self.quietest()
+        quietest = self.quietest
         if loud is None:
             return peak < quietest * _ratio(self._above_db)
         is_beside = quietest >= loud * _ratio(-BESIDE_DB)

@@ -114,23 +114,22 @@ class CallerVoice:
         is_faint = peak < self._quietest
         if in_voice:
             is_faint = self._faintest.is_below(peak, loudest, probability)
-        silent_s = 0.0 if in_voice else silent_windows * self._window_s
-        is_background = not is_echo and self._is_background(peak, loudest, silent_s)
+        is_background = False
+        if not is_echo:
+            silent_s = 0.0 if in_voice else silent_windows * self._window_s
+            self._background.add(peak, loudest)
+            is_background = self._background.covers(loudest, self.level.loud(), silent_s)
         if is_background or is_faint or is_weak:
             probability = 0.0
         is_voice = probability >= self._settings.speech_above
         if self._missed is not None and not is_echo:
             loud = self.level.loud(MISSED_LEAST_WINDOWS)
-            is_voice = self._missed.hear(peak, is_voice, loud, self._background.quietest())
+            is_voice = self._missed.hear(peak, is_voice, loud, self._background.quietest)
         is_new = not in_voice and not is_echo
         is_soft = is_new and probability >= PERHAPS_ABOVE
         is_sudden = is_new and self._is_sudden(peak)
         self._peaks.append(peak)
         return JudgedWindow(peak, probability, is_voice, is_echo, is_soft, is_sudden)
-
-    def _is_background(self, peak: int, loudest: int, silent_s: float) -> bool:
-        self._background.add(peak, loudest)
-        return self._background.covers(loudest, self.level.loud(), silent_s)
 
     def _is_sudden(self, peak: int) -> bool:
         peaks = [*self._peaks]

@@ -67,7 +67,8 @@ class CallerLevel:
         Args:
             least: How many voiced windows are enough.
         """
-        return _quantile(self._turn, LOUD) if len(self._turn) >= least else None
+        windows = len(self._turn)  # _quantile() without the call: twice for each window
+        return float(sorted(self._turn)[int(LOUD * (windows - 1))]) if windows >= least else None
 
     def hear_weak(self) -> None:
         """Count a window that would be speech if it were louder."""
