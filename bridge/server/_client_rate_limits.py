@@ -94,17 +94,14 @@ class Intake:
         try:
             if isinstance(data, str):
                 self._admit_text(data, call)
+                return
+            decode_client(data, max_bytes=self._limits.max_message_bytes)  # checks its length
+            if self._audio is not None and not self._audio.take(len(data) / BYTES_PER_S):
+                self._metrics.over_budget["audio"] += 1
             else:
-                self._admit_audio(data, call)
+                self._transport.hear(data, call)
         except ProtocolViolationError as violation:
             self._complain(violation)
-
-    def _admit_audio(self, data: bytes, call: Call) -> None:
-        message = decode_client(data, max_bytes=self._limits.max_message_bytes)
-        if self._audio is not None and not self._audio.take(len(data) / BYTES_PER_S):
-            self._metrics.over_budget["audio"] += 1
-        else:
-            self._transport.receive(message, call)
 
     def _admit_text(self, text: str, call: Call) -> None:
         self.received += 1

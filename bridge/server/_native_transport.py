@@ -282,7 +282,7 @@ class NativeTransport:
         """
         match message:
             case CallerAudio(pcm):
-                self._hear(pcm, call)
+                self.hear(pcm, call)
             case PlaybackReport():
                 self._report(message, call)
             case TextInput(text=text):
@@ -316,7 +316,13 @@ class NativeTransport:
             case _:
                 assert_never(message)
 
-    def _hear(self, pcm: bytes, call: Call) -> None:
+    def hear(self, pcm: bytes, call: Call) -> None:
+        """Publish the caller's audio in frames of a fixed length; the rest waits for more.
+
+        Args:
+            pcm: Microphone audio, as in ``CallerAudio``.
+            call: The call.
+        """
         if not self.audio:
             return  # hello said so; a microphone that is still on is not an error
         if self._muted:

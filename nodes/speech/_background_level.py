@@ -52,6 +52,14 @@ BESIDE_DB = 18.0
 on a quiet line they are 50 dB below."""
 
 
+def _ratio(db: float) -> float:
+    return float(10 ** (db / 20))
+
+
+_EVEN, _FADES = _ratio(EVEN_DB), _ratio(-FADES_DB)
+_RETURNS, _BESIDE = _ratio(-RETURNS_DB), _ratio(-BESIDE_DB)
+
+
 class BackgroundLevel:
     """The level of the background in one call.
 
@@ -68,9 +76,9 @@ class BackgroundLevel:
             window_s: Length of a window, in seconds.
             quietest: A line with a lower peak is quiet.
         """
-        self._quietest = quietest
         self.quietest = math.inf
-        self._above_db = above_db
+        self._quiet_line = quietest
+        self._above = None if above_db is None else _ratio(above_db)
         self._recent: deque[int] = deque()
         self._ordered: list[int] = []
         self._most = round(REMEMBERED_S / window_s)
@@ -78,12 +86,14 @@ class BackgroundLevel:
         self._least_if_even = round(EVEN_AFTER_S / window_s)
         self._beginning: list[int] = []  # the peaks of the first windows, ordered
 
-    def add(self, peak: int, loudest: int) -> None:
-        """Add the newest window.
+    def hear(self, peak: int, loudest: int, loud: float | None, silent_s: float) -> bool:
+        """Add the newest window, and return whether its sound is no louder than the background.
 
         Args:
             peak: Its highest sample.
             loudest: The same of it and of the few windows before it.
+            loud: The peak of the loud moments of this turn's voice; None if there is none.
+            silent_s: How long the voice has been silent, in seconds; 0 while it continues.
         """
         if len(self._recent) < self._least:
             insort(self._beginning, peak)
@@ -92,35 +102,21 @@ class BackgroundLevel:
         if len(self._recent) > self._most:
             del self._ordered[bisect_left(self._ordered, self._recent.popleft())]
         self.quietest = self._ordered[int(QUIET * len(self._ordered))]
-
-    def covers(self, peak: int, loud: float | None, silent_s: float) -> bool:
-        """Whether a sound is no louder than the background.
-
-        Args:
-            peak: The highest sample of a window and of the few before it.
-            loud: The peak of the loud moments of this turn's voice; None if there is none.
-            silent_s: How long the voice has been silent, in seconds; 0 while it continues.
-        """
-        if self._above_db is None:
+        if self._above is None:
             return False
         if len(self._ordered) < self._least and not self._is_even():
             return False
-        quietest = self.quietest
         if loud is None:
-            return peak < quietest * _ratio(self._above_db)
-        is_beside = quietest >= loud * _ratio(-BESIDE_DB)
+            return loudest < self.quietest * self._above
+        is_beside = self.quietest >= loud * _BESIDE
         if is_beside and silent_s >= RETURNS_AFTER_S:
-            return peak < loud * _ratio(-RETURNS_DB)
-        return peak < min(quietest * _ratio(self._above_db), loud * _ratio(-FADES_DB))
+            return loudest < loud * _RETURNS
+        return loudest < min(self.quietest * self._above, loud * _FADES)
 
     def _is_even(self) -> bool:
         """Whether the line has been loud and even since the call began."""
         heard = len(self._ordered)
-        if heard < self._least_if_even or self._ordered[0] < self._quietest:
+        if heard < self._least_if_even or self._ordered[0] < self._quiet_line:
             return False
         quiet, loud = (self._beginning[int(q * (heard - 1))] for q in (QUIET, LOUD))
-        return loud <= quiet * _ratio(EVEN_DB)
-
-
-def _ratio(db: float) -> float:
-    return float(10 ** (db / 20))
+        return loud <= quiet * _EVEN

@@ -139,7 +139,8 @@ class EchoDetector:
         hops = round(len(theirs) / 16_000 / HOP_S)
         self._silent_hops = 0 if ours.any() else self._silent_hops + hops
         if self._silent_hops >= len(self._ours):
-            self._forget()
+            if self._silent_hops < len(self._ours) + hops:  # once for each silence
+                self._forget()
             self._their_tail = theirs[-round(HOP_S * 16_000) :]
             return 0.0
         played, self._our_tail = self._power(self._our_tail, ours, hops)
