@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, get_args
+
+from ..number_checks import check_numbers
 
 Cap = Literal["steps", "wall_s", "tool_calls", "tokens", "cost", "repeats"]
 """What a cap limits."""
 
 CAPS: tuple[Cap, ...] = get_args(Cap)
-
-_WHOLE: dict[Cap, int] = {"steps": 1, "tool_calls": 0, "tokens": 1, "repeats": 0}
-"""The caps that are whole numbers, with the minimum of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +20,8 @@ class Caps:
     ``None`` sets no limit.
 
     Raises:
-        ValueError: A cap is not a number that can be reached.
+        TypeError: A cap is not a number.
+        ValueError: A cap is too small to be reached, or infinite.
     """
 
     steps: int | None = None
@@ -41,16 +40,7 @@ class Caps:
     """How often a tool may be called again with exactly the same arguments, from 0."""
 
     def __post_init__(self) -> None:
-        for which, least in _WHOLE.items():
-            value = getattr(self, which)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if value is not None and not (whole and value >= least):
-                raise ValueError(f"Caps({which}=) is a whole number from {least}, not {value!r}")
-        for which in ("wall_s", "cost"):
-            value = getattr(self, which)
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if value is not None and not (number and 0 < value < math.inf):
-                raise ValueError(f"Caps({which}=) is a number above 0, not {value!r}")
+        check_numbers(self, tool_calls=0, repeats=0)
 
 
 NO_CAPS = Caps()

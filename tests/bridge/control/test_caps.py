@@ -15,22 +15,22 @@ from bargein.testing import open_call
 
 
 @pytest.mark.parametrize(
-    ("caps", "words"),
+    ("caps", "error", "words"),
     [
-        ({"steps": 0}, "steps"),
-        ({"steps": 1.5}, "whole number from 1"),
-        ({"tool_calls": -1}, "tool_calls"),
-        ({"tokens": True}, "tokens"),
-        ({"repeats": -1}, "whole number from 0"),
-        ({"wall_s": 0}, "above 0"),
-        ({"wall_s": math.inf}, "wall_s"),
-        ({"cost": "1"}, "cost"),
-        ({"cost": math.nan}, "cost"),
+        ({"steps": 0}, ValueError, "steps"),
+        ({"steps": 1.5}, TypeError, "whole number from 1"),
+        ({"tool_calls": -1}, ValueError, "tool_calls"),
+        ({"tokens": True}, TypeError, "tokens"),
+        ({"repeats": -1}, ValueError, "whole number from 0"),
+        ({"wall_s": 0}, ValueError, "above 0"),
+        ({"wall_s": math.inf}, ValueError, "wall_s"),
+        ({"cost": "1"}, TypeError, "cost"),
+        ({"cost": math.nan}, ValueError, "cost"),
     ],
 )
-def test_caps_are_checked(caps, words):
+def test_caps_are_checked(caps, error, words):
     """A cap that can never be reached, or always is, is an error that names it."""
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(error, match=words):
         Caps(**caps)
 
 
