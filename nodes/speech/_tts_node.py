@@ -70,7 +70,8 @@ only their text is sent ahead."""
 @register
 @dataclass(frozen=True, slots=True)
 class ChangeVoice:
-    """Changes the style of a streaming voice for the next utterances; publish it on any bridge."""
+    """Changes the style of a streaming voice for what is said from now on, by whichever agent;
+    publish it on any bridge."""
 
     style: VoiceStyle
     """The new style; fields that are ``None`` stay as they are."""
@@ -109,6 +110,7 @@ class Mouth:
         self._notices: set[int] = set()  # utterances whose audio was synthesised in advance
         self._first_message: dict[int, Message] = {}  # the first text of each utterance
         self._style = VoiceStyle()
+        self._styles: dict[int, VoiceStyle] = {}  # of each utterance, when its first text was said
         self._streamed: dict[int, StreamedText] = {}
         self._splitters: dict[int, ClauseSplitter] = {}
         self._user_stopped_s: float | None = None
@@ -143,6 +145,7 @@ class Mouth:
             self._forget_cut()
             self._splitters[number] = ClauseSplitter()
             self._first_message[number] = message
+            self._styles[number] = self._style
             self._bridge.owe_clauses(number, 0)
         splitter = self._splitters[number]
         for text in splitter.feed(message.event.content):
@@ -180,6 +183,7 @@ class Mouth:
         played = self._bridge.played_ms
         self._splitters = {n: s for n, s in self._splitters.items() if played(n) is not None}
         self._notices = {n for n in self._notices if played(n) is not None}
+        self._styles = {n: s for n, s in self._styles.items() if played(n) is not None}
         self._first_message = {n: m for n, m in self._first_message.items() if n in self._splitters}
 
     def _drop(self, message: Message) -> None:
@@ -222,7 +226,8 @@ class Mouth:
     async def _carry(self, message: Message) -> None:
         streamed = self._streamed.get(message.event.utterance)
         if streamed is not None:
-            await streamed.carry(cast(StreamingTTS, self._voice), self._style)
+            style = self._styles.get(message.event.utterance, self._style)
+            await streamed.carry(cast(StreamingTTS, self._voice), style)
 
     def _played_s(self, utterance: int) -> float:
         """Return how much of an utterance was heard, in seconds; infinity if it is over."""
