@@ -492,7 +492,7 @@ class Call:
 
     async def _describe_interruption(self, run: Run, interruption: Interruption) -> Interruption:
         await self.control.cut_tools_end(run)
-        return self.speaking.told_of(interruption)
+        return self.speaking.completed_for_handler(interruption)
 
     def _run_cut(self, run: Run) -> None:
         self.speaking.run_cut(run)

@@ -98,7 +98,7 @@ class _Watchdog:
         self._places: set[tuple[str, int]] = set()
         self._turn_s: float | None = None
         """The start of the turn that was checked last; it identifies the turn."""
-        self._is_told = False
+        self._is_logged = False
         self._task: trio.lowlevel.Task | None = None
         self._task_since_s = 0.0
         """When its step started, on a clock that stops whenever the process is stopped."""
@@ -134,15 +134,15 @@ class _Watchdog:
             return
         task = None if self._root is None else _running(self._root)
         if turn_s != self._turn_s:
-            self._turn_s, self._task_since_s, self._is_told = turn_s, turn_s - stood_s, False
+            self._turn_s, self._task_since_s, self._is_logged = turn_s, turn_s - stood_s, False
         elif task is not self._task:
             self._task_since_s = looked_s - stood_s
         self._task = task
         awake_s = now_s - self._stood_s
         self._task_since_s = min(self._task_since_s, awake_s)  # it may have started only afterwards
         blocked_s = awake_s - self._task_since_s
-        if blocked_s >= BLOCKED_S and not self._is_told:
-            self._is_told = True
+        if blocked_s >= BLOCKED_S and not self._is_logged:
+            self._is_logged = True
             self._log_block(blocked_s, task)
 
     def _log_block(self, blocked_s: float, task: trio.lowlevel.Task | None) -> None:

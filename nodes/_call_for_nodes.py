@@ -68,7 +68,7 @@ class AnsweredCall(RememberedCall, Protocol):
 class JobResults(Protocol):
     """Delivers the results of background jobs."""
 
-    def bring(self, result: ToolResult, *, is_told: bool) -> None:
+    def bring(self, result: ToolResult, *, is_reported: bool) -> None:
         """Deliver a result at the next boundary of the conversation."""
         ...
 

@@ -11,7 +11,6 @@ import structlog
 import trio
 
 from ._chain_failures import ChainFailures
-from ._chain_router import ChainRouter
 from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
 from ._errors import Interrupted, PublishLoopError, ScopeLeakError
@@ -19,6 +18,7 @@ from ._interruption_handler import call_handler, has_handler
 from ._message import Message
 from ._pipeline import Passed, Pending, Pipeline, StageError
 from ._route import Route
+from ._router_for_chains import ChainRouter
 from ._rule_actions import action_of
 from ._rules import Interrupt
 from ._run import Run
@@ -185,7 +185,7 @@ class RouteRuntime:
         """
         return self._queue.drop_where(meant, why)
 
-    def takes_care_of(self, message: Message) -> bool:
+    def has_run_or_trigger(self, message: Message) -> bool:
         """Return whether a message is queued here, or started a run that is not over."""
         begun = (run.trigger for run in self.runs if not run.is_cut)
         return message in begun or self._queue.has(message)
@@ -380,7 +380,7 @@ class RouteRuntime:
                     return True
         return False
 
-    def rule_told_of(self, cause: Message | None) -> Interrupt | None:
+    def rule_with_handler_for(self, cause: Message | None) -> Interrupt | None:
         """Return the rule whose handler runs after a cut that no rule made; ``None`` for none.
 
         Args:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Generic, Protocol, TypeVar
 
 from ._chain_failures import ChainFailures
-from ._chain_router import ChainRouter
 from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
 from ._message import Message
 from ._pipeline import Pending
+from ._router_for_chains import ChainRouter
 from ._rules import Gate, Interrupt, Rule
 from ._run import Run
 from ._run_outcome import Verdict

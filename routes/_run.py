@@ -11,9 +11,9 @@ from typing import Any
 import trio
 
 from ._cancellation_token import InterruptToken, call_on
+from ._chain_for_runs import CutRule, RunningChain
 from ._message import Message
 from ._pausable_deadlines import Clock, Deadline
-from ._run_chain import CutRule, RunningChain
 from ._run_outcome import Interruption, Outcome
 from ._run_task import RunTask
 
@@ -212,7 +212,7 @@ class Run:
         if self.cut_by is None:
             return None
         cause, rule, *_ = self.cut_by
-        return rule or self.chain.rule_told_of(cause)
+        return rule or self.chain.rule_with_handler_for(cause)
 
     @property
     def interruption(self) -> Interruption | None:

@@ -42,5 +42,5 @@ def hand_on(
             checks = trigger.matcher.for_class(type(message.event))
             if runtime.source != target or checks is None or runtime.removed:
                 continue
-            if not runtime.takes_care_of(message):
+            if not runtime.has_run_or_trigger(message):
                 guarded(runtime, trigger.written, checks, runtime.trigger)(message)

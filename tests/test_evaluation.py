@@ -239,7 +239,7 @@ async def test_a_text_is_known_by_heart_clause_by_clause() -> None:
 MHM = Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5)
 KEPT = Aside(MHM, utterance=1, gap_s=0.2, gap_from_s=2.1, dead_air_s=0.5)
 STOP = Said(Line("no wait", agent_has_spoken(1), interrupts=True), 2.0, 2.8)
-CUT = Cut(STOP, utterance=1, silent_at_s=2.1, latency_s=0.1, is_told=True)
+CUT = Cut(STOP, utterance=1, silent_at_s=2.1, latency_s=0.1, is_reported=True)
 
 
 def take(notes: Notes | None = None, heard: Any = (), **changes: Any) -> Take:
@@ -331,7 +331,7 @@ def test_sounds_of_a_call_have_one_row_and_one_more_for_each_that_failed() -> No
         ({}, (), "FAIL"),
         ({"latency_s": 0.301}, ("No wait.",), "FAIL"),
         ({"latency_s": None}, ("No wait.",), "FAIL"),
-        ({"is_told": False}, ("No wait.",), "FAIL"),
+        ({"is_reported": False}, ("No wait.",), "FAIL"),
         ({"late_s": 0.1}, ("No wait.",), "FAIL"),
     ],
 )

@@ -71,7 +71,7 @@ class Turn:
     """Ends its background job; ``None`` if it is not in the background."""
     aside: list[str] = field(default_factory=list)
     """The text that it generated in the background."""
-    is_told: bool = False
+    is_end_published: bool = False
     """Whether its end was published."""
     handle: OwnedAnswerHandle | None = None
     """Its handle, created on first request."""
@@ -174,9 +174,9 @@ class Turn:
         """Record that it was heard to its end, or cut."""
         self.is_over = True
 
-    def mark_told(self) -> None:
+    def mark_end_published(self) -> None:
         """Record that its end was published."""
-        self.is_told = True
+        self.is_end_published = True
 
     @property
     def is_aside(self) -> bool:

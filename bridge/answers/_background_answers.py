@@ -109,4 +109,4 @@ class BackgroundAnswers:
         log.info("turn_came_back", turn=job.turn.number, outcome=result.outcome)
         self._context.work.remove(job)
         if job.turn.outcome == "backgrounded":  # else it was cancelled in that step
-            self._delivery.bring(result, is_told=not job.is_cut)
+            self._delivery.bring(result, is_reported=not job.is_cut)

@@ -153,10 +153,10 @@ class Speaking(AnswerAudio):
                 return True
         return False
 
-    def told_of(self, interruption: Interruption) -> Interruption:
+    def completed_for_handler(self, interruption: Interruption) -> Interruption:
         """Complete a cut for its handler: with the generated and heard text, and the tools."""
         self.advance()
-        return self._cuts.told_of(interruption)
+        return self._cuts.completed_for_handler(interruption)
 
     def complete_text(self, turn: Turn) -> None:
         """Speak the text of a turn so far, without waiting for the rest of its clause."""
@@ -450,9 +450,9 @@ class Speaking(AnswerAudio):
         self._router.publish_detached(event, turn.agent)
 
     def _publish_ended(self, turn: Turn) -> None:
-        if turn.is_told or turn.outcome is None:
+        if turn.is_end_published or turn.outcome is None:
             return
-        turn.mark_told()
+        turn.mark_end_published()
         self._marks.end(turn)
         outcome = self._outcome_of(turn)
         self._memory.remember_if_begun(turn)  # written before it is published

@@ -37,7 +37,7 @@ class CutRecords:
         self._cut_runs += ((run, turn.number) for run in {by.run, first})
         del self._cut_runs[:-CUT_RUNS_KEPT]
 
-    def told_of(self, interruption: Interruption) -> Interruption:
+    def completed_for_handler(self, interruption: Interruption) -> Interruption:
         """Complete a cut for its handler: with the generated and heard text, and the tools."""
         number = dict(self._cut_runs).get(interruption.run)
         for entry in reversed(self._history.entries):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .._verbs import Verb
 from ..history._history import ToolEntry
-from ._verb_execution import as_told
+from ._verb_execution import as_tools_see
 
 if TYPE_CHECKING:
     from ..answers._answer import Turn
@@ -73,7 +73,7 @@ def describe(
     if saved and verb in ("redirect", "cancel", "emergency_stop", "shutdown"):
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
     if verb not in ("pause", "resume", "background"):
-        told = as_told(verb)
+        told = as_tools_see(verb)
         works = (work for work in control.reach(verb) if not (for_caller and work.for_operator))
         parts += dict.fromkeys(f"{work.name} {work.consequence(told)}" for work in works)
     return f"{title}: {'; '.join(parts)}."

@@ -104,13 +104,13 @@ class _Question:
         return QuestionAsked(
             id=self.id,
             call=self.call_id,
-            name=self.told_name,
+            name=self.name_in_events,
             text=self.text,
             choices=self.choices,
         )
 
     @property
-    def told_name(self) -> str:
+    def name_in_events(self) -> str:
         """The tool's name for events; empty for a tool that asks the operator."""
         return "" if self.for_operator else self.name
 
@@ -327,7 +327,9 @@ class Questions:
         if question.turn is not None:
             question.turn.ask_caller(trio.current_time(), on=False)
         self._fall_silent(question)
-        closed = QuestionClosed(id=question.id, name=question.told_name, outcome=answer.outcome)
+        closed = QuestionClosed(
+            id=question.id, name=question.name_in_events, outcome=answer.outcome
+        )
         router.publish_detached(closed, question.source)
         self._context.touch_state()
         self._ask_next()

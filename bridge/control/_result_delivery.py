@@ -43,13 +43,13 @@ class Delivery:
         self._waiting.append((event, source))
         self._context.touch_state()
 
-    def bring(self, result: ToolResult, *, is_told: bool) -> None:
+    def bring(self, result: ToolResult, *, is_reported: bool) -> None:
         """Deliver the result of a job at the next boundary.
 
         Args:
             result: The result.
-            is_told: Whether the agent with the floor reports it by itself; the result of a stopped
-                job is only written to the history.
+            is_reported: Whether the agent with the floor reports it by itself; the result of a
+                stopped job is only written to the history.
         """
         finished = JobFinished(
             id=result.id,
@@ -60,7 +60,7 @@ class Delivery:
             for_operator=result.for_operator,
         )
         holder = self._context.floor.holder
-        self.queue(finished, (is_told and holder) or "call")
+        self.queue(finished, (is_reported and holder) or "call")
 
     def deliver_next(self) -> None:
         """Deliver the next result if this is a boundary; called after each update of the state."""

@@ -412,14 +412,14 @@ class Control(Reach):
             self._router.cut_all(verb, source, message, aside=verb == "shutdown")
         self._speaking.stop_all(message)
         for work in self._left():
-            self._interrupt(work, as_told(verb))
+            self._interrupt(work, as_tools_see(verb))
         self._release()
 
     def run_cut(self, run: Run) -> None:
         """Interrupt the tools of a cut run, in the same step; called by the call."""
         verb: Verb = "barge_in"
         if self._performing is not None:
-            verb = as_told(self._performing.verb)
+            verb = as_tools_see(self._performing.verb)
             self._runs.append(run)
         for work in self._context.work.of(run):
             self._interrupt(work, verb)
@@ -472,7 +472,7 @@ class Control(Reach):
         receipt.settled.set()
 
 
-def as_told(verb: Verb) -> Verb:
+def as_tools_see(verb: Verb) -> Verb:
     """Return the verb for tools; in a shutdown they have until its deadline, as in a cancel."""
     return "cancel" if verb == "shutdown" else verb
 

@@ -190,7 +190,7 @@ def harmless(text: str, note_tag: str) -> str:
     return re.sub(re.escape(note_tag), "...", text, flags=re.IGNORECASE)
 
 
-def _is_told(entry: Entry) -> bool:
+def _is_shown(entry: Entry) -> bool:
     """Whether a model sees an entry."""
     match entry:
         case UserEntry(is_returned=True) | NoteEntry(kind="fault") | AgentEntry(is_notice=True):
@@ -202,7 +202,7 @@ class _Rendering:
     """Builds the messages of one conversation."""
 
     def __init__(self, entries: Iterable[Entry], note_tag: str, turn: int) -> None:
-        self._entries = tuple(e for e in entries if _is_told(e))
+        self._entries = tuple(e for e in entries if _is_shown(e))
         self._note_tag = note_tag
         self._turn = turn
         self._ids: set[str] = set()

@@ -456,6 +456,6 @@ class Playout:
         if not (self._utterances and self._utterances[0].audio_complete):
             return  # audio is sent in order
         for utterance in self.utterances:
-            if not utterance.queued_told and utterance.is_all_sent:
+            if not utterance.queued_published and utterance.is_all_sent:
                 utterance.mark_queued()
                 self._listener.utterance_queued(utterance)

@@ -58,7 +58,7 @@ class Utterance(PlayedPosition):
     heard_chars: int = 0
     text_complete: bool = False
     audio_complete: bool = False
-    queued_told: bool = False
+    queued_published: bool = False
     finished: bool = False
     """Heard to its end, or cut; only the count of heard words may still change."""
     rest_left_out: bool = False
@@ -210,7 +210,7 @@ class Utterance(PlayedPosition):
 
     def mark_queued(self) -> None:
         """Record that ``utterance_queued`` was called: the transport has all its audio."""
-        self.queued_told = True
+        self.queued_published = True
 
     def hear_as_text(self) -> None:
         """Record that it was heard when it was sent, because the call is text-only."""
@@ -323,7 +323,7 @@ class Utterance(PlayedPosition):
         self.play_number = play_number
         self.played_once_ms = max(self.played_once_ms, played_ms)
         self.sent_ms = self._starts_ms = from_ms
-        self.queued_told = self.done_reported = False
+        self.queued_published = self.done_reported = False
         self._anchor_s, self._anchor_ms = (now_s if self.started else None), from_ms
         self._stalled = True
         self._reported_s = now_s if self.is_reported and self.started else None

@@ -67,17 +67,17 @@ def cut_in_time(cut: Cut, name: str = "") -> Check:
     name = f"{name}the agent fell silent within {HEARD_WITHIN_S * 1000:.0f} ms"
     if cut.utterance is None or cut.latency_s is None:
         return Check(name, False, "the agent was not speaking when the line began")
-    told = "" if cut.is_told else ", and not cut: it spoke to its end"
+    told = "" if cut.is_reported else ", and not cut: it spoke to its end"
     return Check(
-        name, cut.is_told and cut.latency_s <= HEARD_WITHIN_S, f"{_ms(cut.latency_s)}{told}"
+        name, cut.is_reported and cut.latency_s <= HEARD_WITHIN_S, f"{_ms(cut.latency_s)}{told}"
     )
 
 
 def nothing_came_later(cut: Cut, name: str = "") -> Check:
     """Check that nothing of the cut speech was played, or arrived, after the cut."""
-    ok = cut.is_told and cut.late_s == 0 and cut.arrived_late_s == 0
+    ok = cut.is_reported and cut.late_s == 0 and cut.arrived_late_s == 0
     measured = f"{_ms(cut.late_s)} played late, {_ms(cut.arrived_late_s)} arrived late"
-    if not cut.is_told:
+    if not cut.is_reported:
         measured = "nothing was cut"
     return Check(f"{name}no sample of the cut answer came later", ok, measured)
 

@@ -60,7 +60,9 @@ def draw_closeup(
     text = f"{cut.latency_s * 1000:.0f} ms from the caller's first sound to the agent's last"
     measure = Measure(cut.said.from_s, cut.silent_at_s, text, CUT)
     lanes = _Lanes(canvas, top, cut.said, recording, measure, held)
-    lanes.draw(f"The cut, enlarged: {cut.said.line.shown}", cut.utterance if cut.is_told else None)
+    lanes.draw(
+        f"The cut, enlarged: {cut.said.line.shown}", cut.utterance if cut.is_reported else None
+    )
     left = LEFT + WIDTH + 48
     y = _words(
         *(canvas, left, top + 62, width - 36),

@@ -93,7 +93,7 @@ def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
         silent_at_s=silent_at_s,
         # In a pause of its speech, the agent falls silent before the caller begins.
         latency_s=None if silent_at_s is None else max(0.0, silent_at_s - said.from_s),
-        is_told=fence is not None,
+        is_reported=fence is not None,
         played_s=len(heard_of_turn(recording, notes, utterance)) / RATE_HZ,
         dropped_s=max(0, len(whole) - len(played)) / RATE_HZ,
         late_s=0.0 if told_s is None else _late_s(recording, notes, utterance, told_s),

@@ -108,7 +108,7 @@ def _verdict(cut: Cut) -> str:
     if cut.latency_s is None:
         return "nothing to cut"
     after = f"{cut.latency_s * 1000:.0f} ms"
-    return f"cut after {after}" if cut.is_told else f"not cut: {after}"
+    return f"cut after {after}" if cut.is_reported else f"not cut: {after}"
 
 
 def _decided_in(decision: Decision) -> str:
@@ -240,7 +240,7 @@ class _Page:
 
     def _dropped(self, cut: Cut) -> None:
         """Draw the dropped rest of a cut utterance in a pale colour, up to the next heard audio."""
-        if cut.utterance is None or not cut.is_told:
+        if cut.utterance is None or not cut.is_reported:
             return
         start, rest = self._recording.dropped(cut.utterance)
         left, right = self._x(start / RATE_HZ), self._x((start + len(rest)) / RATE_HZ)

@@ -74,7 +74,7 @@ def _cut(cut: Cut) -> dict[str, Any]:
     return {
         "line": cut.said.line.text,
         "utterance": cut.utterance,
-        "is_told": cut.is_told,
+        "is_reported": cut.is_reported,
         **{name: _rounded(getattr(cut, name)) for name in figures},
         "heard": cut.heard,
         "unheard": cut.unheard,

@@ -35,7 +35,7 @@ class Cut:
     latency_s: float | None = None
     """Seconds from the caller's first audible sample to `silent_at_s`; 0 if the agent was silent
     before that."""
-    is_told: bool = False
+    is_reported: bool = False
     """Whether the server reported the cut to the client."""
     played_s: float = 0.0
     """Seconds of the agent's turn that were played."""

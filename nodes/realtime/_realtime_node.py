@@ -133,7 +133,7 @@ class RealtimeNode(ChatNode):
         ear.on(AgentTextComplete, source=name).map(self._complete_audio)
         ear.on(AgentSpeechCut, source=name).map(self._truncate)
         ear.on(AgentStoppedSpeaking, source=name, cut=False).map(self._heard_whole)
-        self._ear = StreamingEar(ear, self._line, tells_voice=self._hears and not has_detector)
+        self._ear = StreamingEar(ear, self._line, hears_voice=self._hears and not has_detector)
 
     # --- to the vendor --------------------------------------------------------------------------
 

@@ -92,8 +92,8 @@ class Response:
 
     def mark_cancelled(self) -> bool:
         """Record that the vendor is asked to end it; return False if it was asked before."""
-        was_told, self.is_cancelled = self.is_cancelled, True
-        return not was_told
+        was_cancelled, self.is_cancelled = self.is_cancelled, True
+        return not was_cancelled
 
     def excess(self) -> str:
         """Return what there is too much of, as a problem; empty if the response is in bounds."""

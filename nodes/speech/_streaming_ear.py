@@ -103,13 +103,13 @@ class StreamOpened:
 class StreamingEar:
     """Feeds the microphone of one call to a streaming ear, and publishes its facts."""
 
-    def __init__(self, bridge: Bridge, ear: StreamingSTT, *, tells_voice: bool) -> None:
+    def __init__(self, bridge: Bridge, ear: StreamingSTT, *, hears_voice: bool) -> None:
         """Declare the ear's routes; the ear opens at once.
 
         Args:
             bridge: A bridge for the ear, not an agent's.
             ear: The ear, shared by all calls; its audio is 16 kHz.
-            tells_voice: Whether the ear reports when a voice begins and stops; False if our own
+            hears_voice: Whether the ear reports when a voice begins and stops; False if our own
                 detector does.
 
         Raises:
@@ -117,13 +117,13 @@ class StreamingEar:
         """
         if ear.sample_rate_hz != 16_000:
             raise ValueError(f"{ear!r} takes audio of {ear.sample_rate_hz!r} Hz; it must be 16000")
-        if tells_voice and not getattr(ear, "ends_turns", True):
+        if hears_voice and not getattr(ear, "ends_turns", True):
             raise ValueError(
                 f"{ear!r} detects no voice and ends no turn: give StreamingSpeech() a vad="
             )
         self._bridge = bridge
         self._ear = ear
-        self._hears_voice = tells_voice
+        self._hears_voice = hears_voice
         frames = math.ceil(WAITING_S / FRAME_S)
         self._new_channel = partial(trio.open_memory_channel[bytes | None], frames)
         self._send, self._frames = self._new_channel()
@@ -132,7 +132,7 @@ class StreamingEar:
         self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
         self._settled: dict[int, int] = {}  # how many words of each segment turn taking has used
         self._sign_s: float | None = None
-        self._loudness = Loudness(ear.sample_rate_hz) if tells_voice else None
+        self._loudness = Loudness(ear.sample_rate_hz) if hears_voice else None
         self._last_fact_s = 0.0
         self._stopped_s: float | None = None  # since when the caller is silent
         self._is_silent = False  # whether the ear is silent too

@@ -108,7 +108,7 @@ class StreamingSpeech:
             Ear(ears, self._new_vad(), None, self._end_of_turn, self._settings)
         if self._ear is not None:
             words = call.bridge(name="words", is_agent=False)
-            StreamingEar(words, self._ear, tells_voice=self._new_vad is None)
+            StreamingEar(words, self._ear, hears_voice=self._new_vad is None)
         self._turns.attach(call)
         if self._voice is not None:
             Mouth(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)

@@ -28,7 +28,7 @@ def decide_on_turn(state: TurnTakingState, turn: UserTurn) -> None:
         return
     text = turn.text
     if text and text != turn.told:
-        turn.mark_told()
+        turn.mark_published()
         heard = turn.transcript
         state.publish(
             UserTranscriptionReceived(

@@ -54,7 +54,7 @@ class UserTurn:
         self.voice.start(now_s)
         return pause_s
 
-    def mark_told(self) -> None:
+    def mark_published(self) -> None:
         """Record that its words so far were published."""
         self.told = self.text
 

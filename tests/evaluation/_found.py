@@ -133,7 +133,7 @@ def cut_row(case: str, take: Take, cut: Cut, word: str) -> Row:
     if cut.latency_s is None:
         happened = "the agent was silent when it began"
     else:
-        happened = "cut" if cut.is_told else "not cut"
+        happened = "cut" if cut.is_reported else "not cut"
         happened += f", understood “{heard[0].strip()}”" if heard else ", nothing understood"
     silent_s = _silent_after_s(take, cut)
     if silent_s is not None and cut.latency_s is not None and cut.latency_s > silent_s + 0.05:
@@ -146,7 +146,7 @@ def cut_row(case: str, take: Take, cut: Cut, word: str) -> Row:
         figure=None if silent_s is None else 1000 * silent_s,
         bound=SILENT_MS,
         decided=decided(about(take, cut.said.from_s, cut.said.until_s + 1.5)),
-        holds=cut.is_told and understood and not late and not problems(take),
+        holds=cut.is_reported and understood and not late and not problems(take),
         picture=take.name,
     )
 

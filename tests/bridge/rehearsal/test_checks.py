@@ -30,7 +30,7 @@ GOOD = Cut(
     utterance=2,
     silent_at_s=2.1,
     latency_s=0.1,
-    is_told=True,
+    is_reported=True,
     played_s=1.0,
     dropped_s=2.0,
     heard="one large latte",
@@ -85,7 +85,7 @@ MATCHES = "the heard text matches the audio"
     [
         ({"latency_s": 0.3}, []),
         ({"latency_s": 0.301}, [SILENT]),
-        ({"latency_s": 0.1, "is_told": False}, [SILENT, LATER]),
+        ({"latency_s": 0.1, "is_reported": False}, [SILENT, LATER]),
         ({"late_s": 0.0001}, [LATER]),
         ({"arrived_late_s": 0.02}, [LATER]),
         ({"heard": "one large latte with oat milk and sugar on top"}, [MATCHES]),

@@ -57,7 +57,7 @@ def test_a_cut_is_measured_to_the_last_sound(tone: Tone) -> None:
     """The latency is the time from the caller's first sound to the agent's last."""
     cut = find_cut(SAID, lay((1.0, 1, tone(1.1)), whole=tone(3.0)), notes())
     assert cut.utterance == 1
-    assert cut.is_told
+    assert cut.is_reported
     assert cut.latency_s == pytest.approx(0.1, abs=0.0001)
     assert cut.silent_at_s == pytest.approx(2.1, abs=0.0001)
     assert cut.played_s == pytest.approx(1.1)
@@ -76,7 +76,7 @@ def test_silence_at_the_end_of_what_was_played_is_not_heard(tone: Tone) -> None:
 def test_an_agent_that_ignores_the_caller_is_measured_to_its_end(tone: Tone) -> None:
     """Without a word of the server the latency reaches to the end of the speech."""
     cut = find_cut(SAID, lay((1.0, 1, tone(3.0)), whole=tone(3.0)), notes(fences=[]))
-    assert not cut.is_told
+    assert not cut.is_reported
     assert cut.latency_s == pytest.approx(2.0, abs=0.0001)
 
 
@@ -89,7 +89,7 @@ def test_a_line_in_silence_cuts_nothing(tone: Tone) -> None:
 def test_an_older_cut_is_not_this_one(tone: Tone) -> None:
     """A fence from before the line, or below the utterance, does not tell that it was cut."""
     cut = find_cut(SAID, lay((1.0, 1, tone(1.1))), notes(fences=[Fence(1.9, 1), Fence(2.2, 0)]))
-    assert not cut.is_told
+    assert not cut.is_reported
 
 
 def test_audio_of_the_cut_utterance_that_is_played_later_counts_as_late(tone: Tone) -> None:

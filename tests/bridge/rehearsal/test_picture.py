@@ -243,7 +243,9 @@ def test_a_picture_can_have_a_title_and_verdict_of_its_own(result: Rehearsal) ->
 # --- an enlargement -----------------------------------------------------------------------------
 
 STOP = Said(Line("No.", agent_has_spoken(1), interrupts=True), 4.0, 4.6)
-MADE = Cut(STOP, utterance=1, silent_at_s=4.2, latency_s=0.2, is_told=True, heard="a", unheard="b")
+MADE = Cut(
+    STOP, utterance=1, silent_at_s=4.2, latency_s=0.2, is_reported=True, heard="a", unheard="b"
+)
 WIDTH, BEFORE_S, AFTER_S = 1000, 0.5, 1.0
 """Of the enlargement: its width, and what it shows before and after the first sound."""
 
@@ -300,7 +302,7 @@ def test_the_cut_lies_between_first_and_last_sound(tone: Callable[..., Any]) -> 
 
 def test_an_agent_that_spoke_on_is_shown_to_its_end(tone: Callable[..., Any]) -> None:
     """Without a cut the close-up reaches to the end of the speech, and nothing was dropped."""
-    ignored = replace(MADE, is_told=False, latency_s=2.0, silent_at_s=6.0)
+    ignored = replace(MADE, is_reported=False, latency_s=2.0, silent_at_s=6.0)
     canvas = drawn(recording(tone, heard_s=3.0), cuts=(ignored,))
     agent, dropped = ImageColor.getrgb(AGENT), ImageColor.getrgb(DROPPED)
     assert agent in row(canvas, AGENT_EDGE, 1_500, 1_990, 2.3)

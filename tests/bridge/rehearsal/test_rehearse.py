@@ -217,7 +217,7 @@ def test_an_agent_that_ignores_the_caller_fails(calls: dict[str, Done]) -> None:
     result = calls["rude"].result
     assert SILENT in failed(result)
     assert not result.ok
-    assert not result.cuts[0].is_told
+    assert not result.cuts[0].is_reported
     assert f"x {SILENT}" in plain(calls["rude"].told)
     assert result.files == ()
 
@@ -272,7 +272,7 @@ def test_a_short_sound_leaves_a_wary_agent_speaking(calls: dict[str, Done]) -> N
 def test_a_wary_agent_is_interrupted_by_what_is_longer(calls: dict[str, Done]) -> None:
     """It falls silent with the hold, which is measured as the cut, and is cut later."""
     (cut,) = calls["wary"].result.cuts
-    assert cut.is_told
+    assert cut.is_reported
     assert cut.latency_s is not None
     assert cut.latency_s <= 0.3
     assert cut.late_s == 0

@@ -79,7 +79,7 @@ class RunningChain(Protocol[R]):
         """Whether triggers are queued."""
         ...
 
-    def rule_told_of(self, cause: Any) -> CutRule | None:
+    def rule_with_handler_for(self, cause: Any) -> CutRule | None:
         """Return the rule whose handler runs after a cut that no rule made."""
         ...
 
