@@ -89,3 +89,8 @@ def check_phrases(what: str, phrases: object) -> None:
     for phrase in phrases:
         if not any(char.isalnum() for char in phrase):
             raise ValueError(f"{what} has a phrase without a letter: {phrase!r}; leave it out")
+
+
+def phrases(text: str) -> tuple[str, ...]:
+    """Return the phrases of a text that has a comma after each but the last."""
+    return tuple(" ".join(phrase.split()) for phrase in text.split(","))
