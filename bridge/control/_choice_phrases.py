@@ -29,6 +29,10 @@ class AnswerPhrases:
     """The words for one, two, three and so on; separate synonyms by spaces."""
     last: tuple[str, ...] = ()
     """The words for the last one."""
+    yes: tuple[str, ...] = ()
+    """Phrases for yes; if a choice is one of them and another one a no, all of them name it."""
+    no: tuple[str, ...] = ()
+    """Phrases for no."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -64,4 +68,16 @@ ENGLISH = AnswerPhrases(
     ),
     numbers=("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     last=("last",),
+    yes=(
+        "absolutely", "certainly", "correct", "definitely", "exactly", "fine", "go ahead", "i am",
+        "i did", "i do", "i think so", "i would", "im sure", "it is", "mhm", "of course", "ok",
+        "okay", "perfect", "please do", "right", "sounds good", "sure", "uh huh", "y", "yeah",
+        "yep", "yes", "yup",
+    ),
+    no=(
+        "cannot", "cant", "do not", "dont", "i do not", "i dont", "i dont think so", "im not",
+        "incorrect", "isnt", "it is not", "it isnt", "n", "nah", "no", "nope", "not",
+        "not at all", "not correct", "not exactly", "not fine", "not ok", "not okay", "not right",
+        "wasnt", "wrong",
+    ),
 )  # fmt: skip

@@ -88,6 +88,39 @@ async def test_words_go_before_places(autojump_clock, text, choices, choice):
 
 
 @pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("Yeah.", "Yes"),
+        ("That's right!", "Yes"),
+        ("Sure, go ahead.", "Yes"),
+        ("I think so", "Yes"),
+        ("Yes, that is correct.", "Yes"),
+        ("Nope", "No"),
+        ("No, that's wrong.", "No"),
+        ("That's not right.", "No"),
+        ("It isn't.", "No"),
+        ("I don't think so.", "No"),
+        ("Okay, I don't", None),
+        ("I'm not sure", None),
+        ("Ada Lovelace", None),
+        ("yes and no", None),
+    ],
+)
+async def test_other_words_for_yes_and_no(autojump_clock, text, choice):
+    """People agree and disagree in many words; those that say both name nothing."""
+    assert (await answer_to(text, ("Yes", "No"))).choice == choice
+
+
+async def test_yes_names_a_choice_that_is_a_yes(autojump_clock):
+    """In whatever words it is offered; where none is, a yes names nothing."""
+    assert (await answer_to("yep", ("Correct", "Wrong"))).choice == "Correct"
+    assert (await answer_to("it isn't", ("Right", "Not right", "Skip"))).choice == "Not right"
+    assert (await answer_to("right", ("Left", "Right"))).choice == "Right"
+    assert (await answer_to("yes", ("Left", "Right"))).choice is None
+    assert (await answer_to("yes", ("Checking", "Savings"))).choice is None
+
+
+@pytest.mark.parametrize(
     "text", ["Never mind.", "oh, nevermind, thanks", "Forget it", "no, cancel that please", "STOP!"]
 )
 async def test_a_question_is_taken_back(autojump_clock, text):
