@@ -4,6 +4,8 @@ Facts about the caller start with ``User``, facts about the agent with ``Agent``
 to the call.
 """
 
+from bargein.routes import Outcome as Outcome
+
 from .._verbs import ToolOutcome as ToolOutcome
 from .._verbs import TurnPhase as TurnPhase
 from .._verbs import Verb as Verb
@@ -30,7 +32,6 @@ from ._call import CallState as CallState
 from ._call import DTMFOutput as DTMFOutput
 from ._call import EndCall as EndCall
 from ._call import LogMetric as LogMetric
-from ._call import Outcome as Outcome
 from ._call import StageStalled as StageStalled
 from ._call import StateChanged as StateChanged
 from ._call import TransferCall as TransferCall

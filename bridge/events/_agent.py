@@ -11,9 +11,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from bargein.routes import Event, register
+from bargein.routes import Event, Outcome, register
 
-from ._call import Outcome
 from ._words import WordTiming
 
 HeardBasis = Literal["words", "reported", "clock", "text"]

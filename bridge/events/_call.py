@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bargein.routes import Event
+from bargein.routes import Event, Outcome
 
 from ._caller import Button
-
-Outcome = Literal[
-    "completed",
-    "interrupted",
-    "redirected",
-    "backgrounded",
-    "capped",
-    "failed",
-    "disconnected",
-    "shutdown",
-]
-"""How a turn ended: one word per turn."""
 
 CallState = Literal[
     "idle",
