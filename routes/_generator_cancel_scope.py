@@ -1,7 +1,9 @@
 """Iterates foreign generators under one cancel scope each, from the first step to the last.
 
 Trio's scopes must close in reverse order of opening, and a suspended generator may hold a scope or
-a nursery of its own.  So no scope is opened around a single step, nor around closing it.
+a nursery of its own.  So no scope is opened around a single step, nor around closing it.  The scope
+of the run cannot serve for this: a node may yield a value in the very step of the cut that cancels
+that scope, and has then yet to be closed.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 import trio
+import trio.testing
 
 from bargein.routes import Event, ScopeLeakError, StageTimeoutError, open_router
 
@@ -264,6 +265,32 @@ async def test_abandoned(kind, shape, autojump_clock):
     assert scene.ends == [(3.5, "interrupted"), (5.75, "interrupted")]
     assert scene.failures == []
     assert scene.closed_s == [32.5, 34.75]
+
+
+async def test_cut_when_its_value_is_ready(autojump_clock):
+    """Cut in the step in which its value is ready, a node cleans up with no shield of its own."""
+    chunks, cleaned_s = [], []
+    ready = trio.Event()
+
+    async def node(_):
+        try:
+            await ready.wait()
+            yield Chunk(n=1)
+        finally:
+            await trio.sleep(0.5)
+            cleaned_s.append(trio.current_time())
+
+    async with open_router() as router:
+        router.add_sink(chunks.append, Chunk)
+        router.on(Go).interrupt_on(Stop).stream(node).broadcast()
+        router.publish(Go())
+        await trio.testing.wait_all_tasks_blocked()
+        ready.set()
+        router.publish(Stop())
+        cut_s = trio.current_time()
+        await trio.sleep(2)
+    assert not chunks
+    assert cleaned_s == [cut_s + 0.5]
 
 
 @pytest.mark.parametrize("paused", [False, True], ids=["at work", "paused"])
