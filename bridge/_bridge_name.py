@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
-from .control._argument_checks import check_string
+from .control._verb_argument_checks import check_string
 
 OURS = ("caller", "call")
 """The sources of the caller's side and of the call itself."""

@@ -29,14 +29,6 @@ from .answers._answer import FixedText, Turn
 from .answers._answer_handle import AnswerHandle
 from .answers._call_answers import Speaking
 from .answers._goodbye import Goodbye
-from .control._argument_checks import (
-    check_event,
-    check_flag,
-    check_number,
-    check_string,
-    check_word,
-    outside_loop,
-)
 from .control._call_feed import Snapshot, Subscription
 from .control._call_handle import Handle
 from .control._call_state import StateKeeper
@@ -46,6 +38,14 @@ from .control._snapshot import snapshot_at
 from .control._state_table import find, refusal
 from .control._step_recorder import StepKeeper
 from .control._tool_permissions import Permissions
+from .control._verb_argument_checks import (
+    check_event,
+    check_flag,
+    check_number,
+    check_string,
+    check_word,
+    outside_loop,
+)
 from .control._verb_execution import Control
 from .control._verb_receipt import Receipt
 from .events import (
@@ -58,7 +58,7 @@ from .events import (
     TalkKeyChanged,
     UserAudio,
 )
-from .history._call_listener import HistoryListener
+from .history._event_recorder import HistoryListener
 from .history._history import History
 
 log = structlog.get_logger()

@@ -10,7 +10,7 @@ import trio
 
 from bargein.routes import ChainStart, Message, Route, RouteDefinitionError
 
-from .control._argument_checks import check_event
+from .control._verb_argument_checks import check_event
 from .events import AgentResponse
 
 if TYPE_CHECKING:

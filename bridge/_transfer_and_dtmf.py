@@ -25,7 +25,7 @@ from bargein.routes.error_containment import CONTAINED
 
 from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
 from .answers._answer import lineage
-from .control._argument_checks import check_string, check_word
+from .control._verb_argument_checks import check_string, check_word
 from .events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
 
 log = structlog.get_logger()

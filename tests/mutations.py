@@ -72,13 +72,13 @@ MUTATIONS = {
     "written_later": Mutation(
         "an entry is with the system before anything is told of it",
         "bargein.bridge.conversations._sqlite_conversation",
-        "if self._kept or not self._is_attached or not self._try(index, entry):",
+        "if self._unwritten or not self._is_attached or not self._try(index, entry):",
         "if True:",
         "tests/bridge/test_app.py::test_what_is_told_of_a_turn_is_written_before",
     ),
     "told_first": Mutation(
         "a result is in the history before anybody hears of it",
-        "bargein.bridge.history._call_listener",
+        "bargein.bridge.history._event_recorder",
         "context.router.observe([ToolCall, ToolResult], self._remember_tool)",
         "context.router.add_sink(self._remember_tool, [ToolCall, ToolResult])",
         "tests/bridge/test_app.py::test_what_is_told_of_a_turn_is_written_before",

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final, get_args
 import trio
 
 from .._verbs import Verb
-from ..control._argument_checks import (
+from ..control._verb_argument_checks import (
     check_answer,
     check_flag,
     check_instruction,

@@ -10,7 +10,9 @@ import trio
 from .._verbs import Verb
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
 from ..text_validation import is_blank
-from ._argument_checks import (
+from ._call_feed import Snapshot, Subscription
+from ._describe import describe, over
+from ._verb_argument_checks import (
     check_answer,
     check_event,
     check_instruction,
@@ -18,8 +20,6 @@ from ._argument_checks import (
     check_string,
     check_verb,
 )
-from ._call_feed import Snapshot, Subscription
-from ._describe import describe, over
 from ._verb_receipt import Receipt
 
 if TYPE_CHECKING:

@@ -36,10 +36,10 @@ from ..events import (
 )
 from ..number_checks import check_seconds
 from ..text_validation import is_blank
-from ._argument_checks import check_string
 from ._choice_phrases import ENGLISH, AnswerPhrases
 from ._choices import is_never_mind, match_choice
 from ._open_questions import OpenQuestions
+from ._verb_argument_checks import check_string
 
 if TYPE_CHECKING:
     from .._call_context import CallContext

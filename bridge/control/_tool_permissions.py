@@ -12,8 +12,8 @@ import trio
 from bargein.routes import Run
 
 from ..events import PermissionAnswered, PermissionRequested
-from ._argument_checks import check_answer
 from ._open_questions import OpenQuestions
+from ._verb_argument_checks import check_answer
 
 if TYPE_CHECKING:
     from .._call_context import CallContext

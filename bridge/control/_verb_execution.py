@@ -24,8 +24,8 @@ from ..events import (
     UserTranscriptionReceived,
 )
 from ..history._entries import AgentEntry, directive_of
-from ._argument_checks import check_string, check_verb
 from ._running_tools import Work
+from ._verb_argument_checks import check_string, check_verb
 from ._verb_receipt import Receipt
 from ._verb_settling import settle_with, stopped_work_ended
 from ._verb_targets import Reach
