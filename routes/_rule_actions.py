@@ -85,15 +85,19 @@ class InterruptAction(RuleAction[Interrupt]):
         if runs.all_paused is not None and (runs.live() or self._queue.waiting):
             self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
             return
-        acted = False
+        acted = spares = False
         if self._queue.waiting:
             acted = self._drop_line()  # first: it is explained before the cuts are
         why, at_s = rule.written, message.at_s
         for run in (*runs.active, *runs.delivered):
-            if not run.times_protected and run.cut_unreported(message, rule, why, at_s):
+            if run.times_protected:
+                spares = spares or not run.is_cut
+            elif run.cut_unreported(message, rule, why, at_s):
                 acted = True
-        if not acted:
-            self._explain_no_cut(message)
+        if spares and not acted:
+            self._decisions.add(message, "gated", f"{why}: what is being said is not interruptible")
+        elif not acted:
+            self._decisions.add(message, "idle", f"{why}: nothing was running")
 
     def _drop_line(self) -> bool:
         """Drop the queued triggers, unless all runs are protected; return whether it did."""
@@ -102,14 +106,6 @@ class InterruptAction(RuleAction[Interrupt]):
             return False
         self._queue.drop_all(self.rule.written)
         return True
-
-    def _explain_no_cut(self, message: Message) -> None:
-        """Record why the rule has done nothing."""
-        if any(run.times_protected for run in self._runs.live()):
-            why = f"{self.rule.written}: what is being said is not interruptible"
-            self._decisions.add(message, "gated", why)
-        else:
-            self._decisions.add(message, "idle", f"{self.rule.written}: nothing was running")
 
     def _is_met(self, rule: Interrupt, message: Message) -> bool:
         """Return whether the condition of a rule holds; if so, suspend the chain if it says so."""

@@ -38,6 +38,7 @@ class TimerTask:
         self._entries_allowed = SPARE_ENTRIES
         self._scope = trio.CancelScope()
         self._wakes_at_s = math.inf
+        self._is_awake = False  # then it moves the deadline once, behind all that it does
         self._sleeping: Task | None = None
         self._next_step: list[Callable[[], None]] = []
 
@@ -64,7 +65,8 @@ class TimerTask:
             heappush(self._heap, (at_s, next(self._entries), sleeper))
             if len(self._heap) > self._entries_allowed:
                 self._clear_up()
-        self._move_deadline()
+        if not self._is_awake:
+            self._move_deadline()
 
     def forget(self, sleeper: Sleeper) -> None:
         """Never wake a sleeper again, and drop every reference to it."""
@@ -106,10 +108,12 @@ class TimerTask:
                 await self._sleep()
             self._scope = trio.CancelScope()
             self._wakes_at_s = math.inf
+            self._is_awake = True
             self._call_next_step()
             now_s = trio.current_time()
             for sleeper in self._pop_due(now_s):
                 sleeper.wake(now_s)
+            self._is_awake = False
             self._move_deadline()
 
     async def _sleep(self) -> None:

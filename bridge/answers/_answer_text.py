@@ -161,7 +161,8 @@ class Texts:
 
     def _publish_in_time(self, utterance: Utterance, told_chars: int) -> None:
         """Publish sent text at once, or later with the next if some was published just now."""
-        self.publish_heard()
+        if self._unpublished is not None:
+            self.publish_heard()
         self._unpublished, self._published_chars = utterance, told_chars
         next_s = self._published_s + HEARD_EVERY_S
         if trio.current_time() < next_s:
