@@ -6,6 +6,7 @@ import contextlib
 import math
 import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import trio
@@ -21,6 +22,10 @@ _threshold_s: RunVar[float] = RunVar("bargein_autojump_threshold", default=0.0)
 """After how much real idleness the clock jumps when none of them works, in seconds."""
 
 
+_in_real_time: ContextVar[bool] = ContextVar("bargein_tool_in_real_time", default=False)
+"""Whether the current tool is one of them; its thread has the same context."""
+
+
 @contextlib.contextmanager
 def real_time() -> Iterator[None]:
     """Let a test's clock keep the pace of real time during the block.
@@ -32,16 +37,41 @@ def real_time() -> Iterator[None]:
     if clock is None:
         yield
         return
+    outer = _in_real_time.set(True)
+    _slow_down(clock)
+    try:
+        yield
+    finally:
+        _let_jump(clock)
+        _in_real_time.reset(outer)
+
+
+@contextlib.contextmanager
+def virtual_time() -> Iterator[None]:
+    """Let the clock jump again while the tool does not work, but waits for the caller."""
+    clock = _jumping_clock() if _in_real_time.get() else None
+    if clock is None:
+        yield
+        return
+    _let_jump(clock)
+    try:
+        yield
+    finally:
+        _slow_down(clock)
+
+
+def _slow_down(clock: MockClock) -> None:
     if not _at_work.get():
         _threshold_s.set(clock.autojump_threshold)
         clock.autojump_threshold, clock.rate = math.inf, 1.0
     _at_work.set(_at_work.get() + 1)
-    try:
-        yield
-    finally:
-        _at_work.set(_at_work.get() - 1)
-        if not _at_work.get():
-            clock.autojump_threshold, clock.rate = _threshold_s.get(), 0.0
+
+
+def _let_jump(clock: MockClock) -> None:
+    """Let the clock jump, unless another tool is at work."""
+    _at_work.set(_at_work.get() - 1)
+    if not _at_work.get():
+        clock.autojump_threshold, clock.rate = _threshold_s.get(), 0.0
 
 
 def _jumping_clock() -> MockClock | None:

@@ -22,6 +22,7 @@ from bargein.bridge.events import (
 
 from ._commit_section import COMMIT_S, CommitSection
 from ._tool_body import Body, Conclusion
+from ._tool_clock import virtual_time
 
 if TYPE_CHECKING:
     from bargein.bridge import Call, InterruptToken
@@ -190,7 +191,7 @@ class ToolContext:
         if body.is_closed:
             return Answer("interrupted")
         people = nullcontext() if body.run is None else body.run.waiting_for_people()
-        with body.waits(), people:
+        with body.waits(), people, virtual_time():
             # For an agent inside a tool, the agent of the turn asks.
             asks = body.source if body.run is None else body.run.source
             return await self._call.questions.ask(

@@ -92,6 +92,23 @@ async def test_a_thread_works_in_real_time_on_a_virtual_clock(autojump_clock):
     assert caller.heard == "Both: ok"
 
 
+async def test_a_thread_that_waits_for_the_caller_lets_the_clock_jump(autojump_clock):
+    """A minute without an answer takes no minute of the test."""
+
+    @tool
+    def work(context: ToolContext) -> str:
+        return trio.from_thread.run(lambda: context.ask("Which one?", timeout_s=600.0)).outcome
+
+    model = ScriptedModel(calls("work"), "Nobody answers.")
+    began_s = time.perf_counter()
+    async with open_call(answer_with(ChatNode(model, tools=[work]))) as caller:
+        await caller.says("go", takes_s=1.0)
+        await caller.quiet(within_s=1000.0)
+        [result] = caller.events(ToolResult)
+        assert (result.content, result.ran_s > 600) == ("timed_out", True)
+    assert time.perf_counter() - began_s < 60
+
+
 async def test_methods_are_tools_of_their_instance(autojump_clock, open_bench):
     """In a class a tool is bound like a method; each instance has its own."""
 
