@@ -32,10 +32,14 @@ class Plan:
     first: tuple[Observer, ...]
     triggers: tuple[Callable[[Message], None], ...]
     sinks: tuple[Observer, ...]
-    reports_later: bool = False
-    """Whether the cuts of the rules are reported only after the next step of the runs."""
     rest: Plan | None = None
-    """Everything that follows the rules, if all of it may wait for that step; ``None`` if not."""
+    """Everything that follows the rules, if all of it may wait; ``None`` if not."""
+    reports_later: bool = False
+    """Whether cuts by such messages are reported only after the next step of the runs."""
+
+    def report_cuts(self, *, later: bool) -> None:
+        """Report cuts by such messages at once, or only after the next step of the runs."""
+        self.reports_later = later
 
 
 NOTHING = Plan((), (), (), ())
@@ -95,13 +99,7 @@ def _asked(fn: Observer, checks: tuple[Predicate, ...]) -> Observer:
 
 
 def plan_of(
-    cls: type,
-    chains: Iterable[RouteRuntime],
-    before: Meant,
-    first: Meant,
-    sinks: Meant,
-    *,
-    reports_later: bool,
+    cls: type, chains: Iterable[RouteRuntime], before: Meant, first: Meant, sinks: Meant
 ) -> Plan:
     """Decide what to do with messages of an event class.
 
@@ -111,7 +109,6 @@ def plan_of(
         before: The observers called before the rules.
         first: The other observers.
         sinks: The sinks.
-        reports_later: Whether cuts by such messages are reported after the runs' next step.
     """
     cuts: list[Observer] = []
     gates: list[Observer] = []
@@ -138,9 +135,9 @@ def plan_of(
             triggers.append(guarded(runtime, trigger.written, checks, act))
     observers, takers = tuple(matching(first, cls)), tuple(matching(sinks, cls))
     rules = (*matching(before, cls), *cuts, *gates)
-    plan = Plan(rules, observers, tuple(triggers), takers, reports_later)
+    plan = Plan(rules, observers, tuple(triggers), takers)
     in_a_hurry = [entry for entry in (*first, *sinks) if not entry[2]]
-    if cuts and reports_later and not triggers and not matching(in_a_hurry, cls):
+    if cuts and not triggers and not matching(in_a_hurry, cls):
         plan.rest = Plan((), observers, (), takers)
     return plan
 

@@ -101,9 +101,7 @@ class Router(DeferredWork):
         self._sinks: Meant = []
         self._plans: dict[type, Plan] = {}
         self._failing = FailingTakers(self.listeners.show)
-        self._messages = 0
-        self._unpublished = self._stale = 0
-        self._runs = 0
+        self._messages = self._unpublished = self._stale = self._runs = 0
         self._now_s = trio.lowlevel.current_clock().current_time  # two calls fewer for each message
         self.timers = Timers(nursery, self._call_timer)
         self.call_at = self.timers.set  # bound directly: each cut sets a timer
@@ -213,8 +211,9 @@ class Router(DeferredWork):
 
     def report_later(self, event_class: type | None) -> None:
         """Report cuts by events of this class, and of no other, only after the runs' next step."""
-        self._reported_later = event_class
-        self._plans.clear()
+        before, self._reported_later = self._reported_later, event_class
+        for cls in self._plans.keys() & {before, event_class}:
+            self._plans[cls].report_cuts(later=self.reports_later(cls))
 
     def withhold(self, withholds: Callable[[str, Message], bool] | None) -> None:
         """Withhold some messages from some chains from now on; ``None`` withholds nothing."""
@@ -322,12 +321,12 @@ class Router(DeferredWork):
 
     def _waits_for_cut_runs(self, message: Message, plan: Plan, depth: int) -> bool:
         """Report cuts that must not wait; return whether all that follows waits for these runs."""
-        if plan.rest is not None and not depth and not self._is_urgent and not self._is_closed:
-            self._rest = message, plan.rest
-            self.waits = True
+        is_later = plan.reports_later and not self._is_urgent
+        if is_later and plan.rest is not None and not depth and not self._is_closed:
+            self._rest, self.waits = (message, plan.rest), True
             return True
         self._is_due = True
-        if self._is_urgent or not plan.reports_later:
+        if not is_later:
             self.report_cuts()
         return False
 
@@ -344,8 +343,8 @@ class Router(DeferredWork):
         if self.closed:
             return NOTHING
         chains, takers = self._chains.all, (self._before, self._first, self._sinks)
-        plan = plan_of(cls, chains, *takers, reports_later=self.reports_later(cls))
-        self._plans[cls] = plan
+        plan = self._plans[cls] = plan_of(cls, chains, *takers)
+        plan.report_cuts(later=self.reports_later(cls))
         if plan.triggers:  # plan now what may cut the runs, so that no cut waits for its plan
             for other in interrupting(chains):
                 if other not in self._plans:

@@ -88,6 +88,20 @@ async def test_a_cut_that_may_be_told_later_is_told_first(autojump_clock):
     assert scene.happened == ["node cleans up", *told, "run over"]
 
 
+async def test_what_may_be_reported_later_changes_between_two_cuts():
+    """Each cut is reported as ``report_later()`` says when it is made."""
+    async with open_router() as router:
+        scene = Scene(router)
+        scene.follow_stop(may_wait=True)
+        for event_class, reported in ((Stop, []), (None, ["told of the cut"]), (Stop, [])):
+            router.report_later(event_class)
+            await scene.start()
+            scene.happened.clear()
+            router.publish(Stop())
+            assert scene.happened[:1] == reported
+            await trio.testing.wait_all_tasks_blocked()
+
+
 async def test_a_sink_in_a_hurry_gets_its_message_at_once():
     """A sink that was not said to be able to wait has its message when publish() returns."""
     async with open_router() as router:
