@@ -154,7 +154,8 @@ class DeferredWork:
         self.catch_up()
 
     def _finish(self) -> None:
-        self.report_cuts()
+        if self.unreported:
+            self.report_cuts()
         rest, self._rest = self._rest, None
         if rest is not None:
             self._as_published(self._hand_out, *rest)

@@ -77,8 +77,10 @@ class StateKeeper:
         if isinstance(message.event, ToolCall):
             self._tools.append(message)
         else:
-            calls = [call for call in self._tools if call.event.id == message.event.id]
-            self._tools = [call for call in self._tools if call not in calls[:1]]
+            for call in self._tools:
+                if call.event.id == message.event.id:
+                    self._tools.remove(call)
+                    break
         self.context.touch_state()
 
     def _agent(self, _: Message) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never, final
 import structlog
 from pydantic_core import PydanticSerializationError
 
-from bargein.routes import Event, Message
+from bargein.routes import Event, Message, alias_of
 
 from .._verbs import VERBS, Verb
 from ..events import (
@@ -176,7 +176,7 @@ class NativeTransport:
             case StageStalled(stage=stage):
                 self._metrics.stages_stalled[stage] += 1
             case event:
-                wire = _wire_message(event, message)
+                wire = _wire_message(event)
                 if wire is not None:
                     self.send_message(wire)
 
@@ -353,7 +353,7 @@ class NativeTransport:
         call.report_playback(report.utterance, report.played_ms, report.kind)
 
 
-def _wire_message(event: object, message: Message) -> ServerMessage | None:
+def _wire_message(event: object) -> ServerMessage | None:
     match event:
         case StateChanged(state=state, number=number):
             return State(state=state, number=number)
@@ -371,4 +371,4 @@ def _wire_message(event: object, message: Message) -> ServerMessage | None:
             return Cut(utterance=number, heard=heard, rest=unheard, at_ms=at_ms)
     if not isinstance(event, Event):
         return None  # plain dataclasses and models are only for the routes of the call
-    return OtherEvent(name=message.alias, data=event.model_dump(exclude={"type"}))
+    return OtherEvent(name=alias_of(type(event)), data=event.model_dump(exclude={"type"}))
