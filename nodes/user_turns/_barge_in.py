@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from ._echo_similarity import similarity
 from ._hallucinations import (
+    FASTEST_WORDS_S,
     NOBODY_SPOKE,
     UNHEARD_OF_WORDS_S,
     heard_by_hint_alone,
@@ -371,9 +372,6 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
 LIKELY = 0.5
 """From this probability on, a hint of a backchannel is more likely right than wrong: the sound may
 then last longer, and holds the agent's speech for at most `longest_hold_s`."""
-
-FASTEST_WORDS_S = 8.0
-"""More words a second than anybody says; auctioneers reach 6. Recognisers hear more in a hum."""
 
 SURE = 0.9
 """From this probability on, a hint of a backchannel or an echo outweighs a few words that say

@@ -9,6 +9,10 @@ from ._noises import SOUNDS_LIKE_NOISE, NoiseSettings, is_one_word
 from ._phrases import words_of
 from ._sound_verdict import Sound, Verdict
 
+FASTEST_WORDS_S = 8.0
+"""More words a second than anybody says; auctioneers reach 6. Recognisers hear more in a hum, and
+in a throat that is cleared."""
+
 UNHEARD_OF_WORDS_S = 12.0
 """Words a second that nobody says even if a third of the voice was missed: what is heard so needs
 only `hint_above`."""
@@ -83,12 +87,16 @@ def unsure_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
 
 
 def _is_likely_noise(sound: Sound, settings: NoiseSettings) -> bool:
-    """Whether a sound that seems a noise has few words, and none of those that are said alone."""
+    """Whether a sound that seems a noise has few words, and none of those that are said alone.
+
+    Of a sound that is surely a noise, more words than anybody says in that time count as few.
+    """
     surely = sound.seems("noise", settings.hint_above)
     most = settings.misheard_words if surely else min(1, settings.misheard_words)
+    too_fast = surely and most > 0 and words_a_second(sound) > FASTEST_WORDS_S
     is_answer = settings.phrases.is_short_answer(sound.text)
     likely = sound.seems("noise", SOUNDS_LIKE_NOISE)
-    return likely and len(words_of(sound.text)) <= most and not is_answer
+    return likely and (too_fast or len(words_of(sound.text)) <= most) and not is_answer
 
 
 def words_a_second(sound: Sound) -> float:

@@ -206,6 +206,19 @@ def test_several_words_have_to_be_sure_only_if_the_sound_is_surely_none(probabil
     assert verdict.decision == decision
 
 
+@pytest.mark.parametrize(
+    ("probability", "voiced_s", "decision"),
+    [(0.7, 0.6, "noise"), (0.7, 0.63, "interruption"), (0.69, 0.6, "interruption")],
+)
+def test_words_that_nobody_says_so_fast_have_to_be_sure_if_the_sound_is_none(
+    probability, voiced_s, decision
+):
+    """Of a throat that is cleared Whisper makes a sentence: eight words a second are the limit."""
+    hint = Hint("noise", probability)
+    verdict = over("It's not a good idea.", hint=hint, voiced_s=voiced_s, confidence=0.79)
+    assert verdict.decision == decision
+
+
 def test_too_few_words():
     """Fewer than min_words neither interrupt nor are nothing."""
     settings = TurnSettings(min_words=3)
