@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ._hallucinations import CERTAINLY_NOISE
 from ._sound_verdict import CLOSE_S, Hint
 from ._transcript_merge import Transcript
 from ._voice_timing import Voice, await_words
@@ -11,6 +12,10 @@ from ._voice_timing import Voice, await_words
 OVERRUN = "longest_turn_s"
 """Blocks a voice that continues after its turn was ended by force: the agent has to answer, and the
 sound may not be a voice at all. Words show that it is one."""
+
+NOISE_AGAIN = 0.9
+"""How likely a sound is a noise that follows a certain noise at once: coughs come in bursts. It is
+not certain, because people also apologise for them; few words then have to be sure."""
 
 
 @dataclass(slots=True)
@@ -61,7 +66,7 @@ class UndecidedSound:
         """Record a hint about the sound."""
         self.hint, self.hinted_s = hint, now_s
         self.voice.notice(now_s)
-        if hint.kind == "speech" and self.let_go == "acknowledgement":
+        if hint.kind == "speech" and self.let_go in ("acknowledgement", "noise"):
             self.let_go = ""  # the earlier hint was wrong, or about another sound
 
     def resume(self, now_s: float, new_after_s: float) -> None:
@@ -77,11 +82,20 @@ class UndecidedSound:
         if self.voice.silent_s(now_s) >= new_after_s - CLOSE_S:
             self.voice.start_stretch(now_s)
             self.blocked = ""
-            if self.hint is None or self.hint.kind != "acknowledgement":
-                self.hint, self.let_go = None, ""  # else it goes on: "uh-huh", "okay, right"
+            self.hint = self._hint_of_next()
+            if self.hint is None:
+                self.let_go = ""
         elif self.let_go == "silence":
             self.let_go = ""  # the silence was none
         self.voice.start(now_s)
+
+    def _hint_of_next(self) -> Hint | None:
+        """Return what the sound so far says of the one that follows; None for nothing."""
+        hint = self.hint
+        if hint is None or hint.kind == "acknowledgement":
+            return hint  # it goes on: "uh-huh", "okay, right"
+        is_burst = hint.kind == "noise" and hint.probability >= CERTAINLY_NOISE
+        return Hint("noise", NOISE_AGAIN) if is_burst else None
 
     def hold_agent(self, now_s: float) -> bool:
         """Record that the agent's speech is held for it; return whether it was not yet."""

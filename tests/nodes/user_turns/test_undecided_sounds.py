@@ -260,6 +260,35 @@ def test_assent_says_nothing_of_what_follows(bench, speaking):
     assert b.at(UserStartedSpeaking) == 1.1
 
 
+@pytest.mark.parametrize(
+    ("probability", "text", "confidence", "turns"),
+    [
+        (0.97, "I'm so sorry.", 0.6, []),
+        (0.97, "I'm so sorry.", 0.8, ["start"]),
+        (0.97, "I want a tea.", 0.6, ["start"]),
+        (0.96, "I'm so sorry.", 0.6, ["start"]),
+    ],
+)
+def test_coughs_come_in_bursts(bench, speaking, probability, text, confidence, turns):
+    """What follows a certain cough at once does not hold the agent, and few words must be sure."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.1)
+    b.take(VoiceHint(kind="noise", probability=probability)).take(VoiceStopped())
+    b.wait(0.2).take(VoiceStarted()).wait(0.45)
+    assert b.is_held is (probability < 0.97)
+    b.take(VoiceStopped()).wait(0.1).take(VoiceWords(content=text, confidence=confidence))
+    assert b.turns[:1] == turns
+
+
+def test_speech_after_a_certain_cough_holds_again(bench, speaking):
+    """The hint at what follows counts more than the one at the cough."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.1)
+    b.take(VoiceHint(kind="noise", probability=0.99)).take(VoiceStopped())
+    b.wait(0.2).take(VoiceStarted()).wait(0.1)
+    assert not b.is_held
+    b.take(VoiceHint(kind="speech", probability=0.95))
+    assert b.is_held
+
+
 @pytest.mark.parametrize("kind", ["noise", "echo"])
 def test_noise_does_not_interrupt_by_lasting(bench, speaking, kind):
     """A sound that seems to be no voice needs words to interrupt."""
