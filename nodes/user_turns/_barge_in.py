@@ -265,7 +265,7 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
 
 def _nobody_spoke(sound: Sound, settings: TurnSettings) -> bool:
     """Whether the recogniser takes the sound so far for something other than speech."""
-    if sound.words_tentative or sound.words_are_old or sound.confidence is None:
+    if sound.words_tentative or sound.confidence is None:
         return False
     return sound.confidence < min(NOBODY_SPOKE, settings.min_confidence)
 

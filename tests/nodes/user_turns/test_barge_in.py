@@ -137,6 +137,17 @@ def test_a_voice_that_lasts_interrupts(known, limit_s, rule):
     assert verdict.values == {"voiced_s": limit_s, rule: limit_s}
 
 
+@pytest.mark.parametrize("words_are_old", [False, True])
+@pytest.mark.parametrize(("confidence", "interrupts"), [(0.39, False), (0.4, True)])
+def test_a_sound_in_which_nobody_spoke_does_not_interrupt_by_lasting(
+    words_are_old, confidence, interrupts
+):
+    """Nor does it after a gap: throats are cleared several times, and words are still to come."""
+    known = {"text": "I'm so sorry.", "confidence": confidence, "words_are_old": words_are_old}
+    verdict = judged(TurnSettings(), voiced_s=0.8, **known)
+    assert (verdict.rule == "min_duration_s") is interrupts
+
+
 def test_sure_words_do_not_wait_for_a_duration():
     """Known words interrupt at once, and the decision has their confidence."""
     verdict = judged(TurnSettings(), text="a tea please", confidence=0.8, voiced_s=0.3)
