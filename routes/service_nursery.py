@@ -13,23 +13,36 @@ async def open_service_nursery(reason: str) -> AsyncIterator[trio.Nursery]:
     """Open a nursery whose tasks are cancelled when the block is left.
 
     What the block raises arrives as it is, unless a task has raised, too: then both come in an
-    exception group, as what a task raises always does.
+    exception group, as what a task raises always does.  That tasks were cancelled from outside is
+    no error of theirs.
 
     Args:
         reason: Why the tasks end, for people who read `trio.Cancelled`.
     """
-    raised: Exception | None = None
+    raised: BaseException | None = None
+    failed: BaseExceptionGroup[BaseException] | None = None
     try:
         async with trio.open_nursery() as nursery:
             try:
                 yield nursery
-            except Exception as error:
+            except BaseException as error:  # noqa: ASYNC103 - raised below, past the nursery's group
+                if _has_cancellation(error):
+                    raise  # to the scope that is cancelled, which may be the nursery's
                 raised = error
-                raise
             finally:
                 nursery.cancel_scope.cancel(reason=reason)
     except BaseExceptionGroup as group:
-        if raised is None or group.exceptions != (raised,):
+        if raised is None:
             raise
-    if raised is not None:
+        failed = group.split(trio.Cancelled)[1]
+    if raised is None:
+        return
+    if failed is None:
         raise raised
+    raise BaseExceptionGroup(failed.message, [raised, *failed.exceptions])
+
+
+def _has_cancellation(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(trio.Cancelled) is not None
+    return isinstance(error, trio.Cancelled)

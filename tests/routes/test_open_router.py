@@ -1,0 +1,52 @@
+"""What leaves the block of a router."""
+
+from typing import Literal
+
+import pytest
+import trio
+import trio.testing
+
+from bargein.routes import Event, open_router
+
+
+class Go(Event):
+    type: Literal["or.go"] = "or.go"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("a"), SystemExit(3), KeyboardInterrupt(), ExceptionGroup("mine", [KeyError("a")])],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_what_the_block_raises_arrives_as_it_is(error, is_cancelled):
+    """No exception group wraps it, not even in a scope that is cancelled while a run goes on."""
+
+    async def forever(_):
+        await trio.sleep_forever()
+        yield
+
+    async def leave(scope):
+        async with open_router() as router:
+            router.on(Go).stream(forever)
+            router.publish(Go())
+            await trio.testing.wait_all_tasks_blocked()
+            if is_cancelled:
+                scope.cancel()
+            raise error
+
+    with trio.CancelScope() as scope, pytest.raises(type(error)) as caught:
+        await leave(scope)
+    assert caught.value is error
+
+
+async def test_what_the_block_and_a_task_raise_arrives_together():
+    """Neither error is lost: both come in one exception group."""
+
+    async def fail():
+        raise OSError("line")
+
+    with pytest.RaisesGroup(OSError, KeyError):
+        async with open_router() as router:
+            router.nursery.start_soon(fail)
+            raise KeyError("a")
