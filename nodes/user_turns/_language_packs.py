@@ -44,7 +44,9 @@ class LanguagePack:
     adjectives: tuple[str, ...] = ()
     """Adjectives that need a noun after an article: "a large"."""
     linking_words: tuple[str, ...] = ()
-    """Words after which such an adjective may end a sentence: "is", "too"."""
+    """Words after which such an adjective may end a sentence: "is", "too". With them, an adjective
+    needs a noun wherever an article precedes it ("a double shot, dark"); leave them out if your
+    adjectives follow their nouns ("un café double"): only "un double" then needs one."""
     units: tuple[str, ...] = ()
     """Measures whose singular needs a noun after a number above one: "16 ounce"."""
     short_answers: tuple[str, ...] = ()

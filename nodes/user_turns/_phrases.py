@@ -99,7 +99,7 @@ class Phrases:
     ) -> None:
         """Take the phrases of packs, and further ones."""
 
-        def phrases(field: str) -> list[str]:
+        def phrases(field: str, packs: Sequence[LanguagePack] = packs) -> list[str]:
             return [phrase for pack in packs for phrase in getattr(pack, field)]
 
         self._acknowledgements = PhraseSet([*acknowledgements, *phrases("acknowledgements")])
@@ -112,11 +112,12 @@ class Phrases:
         self._short_answers = PhraseSet((*short_answers, *self._numbers))
         self._answers = PhraseSet((*short_answers, *self._acknowledgements))
         self._noises = PhraseSet((*phrases("noises"), *self._acknowledgements))
-        articles, adjectives = phrases("articles"), phrases("adjectives")
-        self._articles = PhraseSet((*articles, *self._numbers))
-        self._adjectives = PhraseSet(adjectives)
+        linking = [pack for pack in packs if pack.linking_words]
+        self._articles = PhraseSet(phrases("articles", linking) + phrases("numbers", linking))
+        self._adjectives = PhraseSet(phrases("adjectives", linking))
         self._linking_words = PhraseSet(phrases("linking_words"))
         self._units = PhraseSet(phrases("units"))
+        articles, adjectives = phrases("articles"), phrases("adjectives")
         self._without_noun = PhraseSet(f"{a} {b}" for a in articles for b in adjectives)
 
     @classmethod
@@ -175,9 +176,9 @@ class Phrases:
     def wants_noun(self, text: str) -> bool:
         """Whether a text ends with an adjective or a measure that needs a noun.
 
-        An adjective does if an article is before it, with other words between them, but no linking
-        word: "a large", "a double shot dark", but not "the coffee is cold". A measure does in the
-        singular after a number: "a 16 ounce".
+        An adjective does right behind an article: "a large". In a language with linking words it
+        does behind other words, too, but not behind one of those: "a double shot dark", but not
+        "the coffee is cold". A measure does in the singular after a number: "a 16 ounce".
         """
         *before, last = words_of(text) or ("",)
         if self._units.holds(last):

@@ -60,11 +60,6 @@ FRENCH = LanguagePack(
         nouveaux, nouvelles, premier, première, dernier, dernière, demi
         """
     ),
-    linking_words=phrases(
-        """
-        est, sont, était, suis, très, trop, plus, moins, assez, aussi, cest
-        """
-    ),
     short_answers=phrases(
         """
         oui, non, si, aucun, encore, plus, moins, retour, aide

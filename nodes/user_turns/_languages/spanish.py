@@ -57,11 +57,6 @@ SPANISH = LanguagePack(
         vieja, largo, larga, medio, media
         """
     ),
-    linking_words=phrases(
-        """
-        es, son, está, están, era, muy, tan, más, menos, poco
-        """
-    ),
     short_answers=phrases(
         """
         sí, no, nada, ambos, más, menos, atrás, ayuda

@@ -201,6 +201,19 @@ def test_adjectives_want_nouns_in_other_languages(language, text, over):
 
 
 @pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("fr", "Je voudrais un café double"), ("fr", "Un café long"),
+        ("es", "Un café pequeño"), ("es", "Quiero una camisa nueva"),
+        ("zh", "今天一直很热"), ("zh", "第一杯太冰"),
+    ],
+)  # fmt: skip
+def test_an_adjective_behind_its_noun_ends_a_sentence(language, text):
+    """Where adjectives follow nouns, an article further back says nothing."""
+    assert not phrases(language).wants_noun(text)
+
+
+@pytest.mark.parametrize(
     ("text", "lacks"),
     [
         ("I would like a mocha with whole milk", True),
