@@ -92,7 +92,7 @@ def words_of(heard: Sequence[Transcript]) -> VoiceWords:
     """Return the transcripts of all parts of a recording as one."""
     text = " ".join(part.text.strip() for part in heard)
     sure = min((part.confidence for part in heard), default=None)
-    unhinted = [part.unhinted_confidence for part in heard]
+    unhinted = [_share(part.unhinted_confidence) for part in heard]
     known = [confidence for confidence in unhinted if confidence is not None]
     least = min(known, default=None) if len(known) == len(heard) else None
     longest = max(heard, key=lambda part: len(part.text), default=Transcript(""))
@@ -100,6 +100,11 @@ def words_of(heard: Sequence[Transcript]) -> VoiceWords:
         content=text,
         confidence=sure,
         unhinted_confidence=least,
-        ending_confidence=heard[-1].ending_confidence if heard else None,
+        ending_confidence=_share(heard[-1].ending_confidence) if heard else None,
         language=longest.language,
     )
+
+
+def _share(number: float | None) -> float | None:
+    """Return a number from 0 to 1; None for any other, which must not cost the words."""
+    return number if number is not None and 0 <= number <= 1 else None

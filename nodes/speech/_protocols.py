@@ -28,7 +28,8 @@ class Transcript:
     """The language of the words, as a BCP 47 tag such as "fr"; empty if unknown."""
     ending_confidence: float | None = None
     """0 to 1: how sure the recogniser is of the last word, and that the sentence ends behind it;
-    ``None`` if it cannot tell. A word that breaks off, or that more words follow, has a low one."""
+    ``None`` if it cannot tell, as for any other number. A word that breaks off, or that more words
+    follow, has a low one."""
 
     @property
     def confidence(self) -> float:

@@ -301,6 +301,24 @@ async def test_words_are_of_the_hint_if_all_parts_are(autojump_clock, second, le
         assert event.unhinted_confidence == least
 
 
+@pytest.mark.parametrize("number", [-0.3, 1.2, math.nan, math.inf])
+async def test_a_number_that_is_no_share_costs_no_words(autojump_clock, number):
+    """A recogniser of your own that reports a logarithm, say, is as good as one that reports
+    none."""
+
+    class Recogniser:
+        async def transcribe(self, pcm):
+            await trio.lowlevel.checkpoint()
+            return Transcript("a latte", unhinted_confidence=number, ending_confidence=number)
+
+    async with listening(Recogniser(), SilenceOnly()) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        (event,) = caller.events(VoiceWords)
+        assert (event.content, event.error) == ("a latte", "")
+        assert event.unhinted_confidence is event.ending_confidence is None
+
+
 async def test_silence_only_takes_every_pause_for_the_end(autojump_clock):
     """Without a model each pause is complete."""
     async with listening(Engines(), SilenceOnly()) as caller:
