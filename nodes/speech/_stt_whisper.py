@@ -7,6 +7,7 @@ of the time.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -51,6 +52,8 @@ _LONGEST_WORD = 4
 """How many more tokens of a word count: a language without spaces has no first one."""
 _STOPS = (0, 13, 30)
 """The tokens "!", "." and "?" in all vocabularies of Whisper."""
+_SCRIPTS_WITH_STOPS = ("LATIN", "CYRILLIC")
+"""The scripts whose sentences end with these; others have marks of their own, or none."""
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
 
@@ -239,8 +242,14 @@ def _transcript(result: Any, seconds: float, longest: int) -> Transcript:
     if not _WORDS.search(text) or (silence > _SILENCE and certainty < _GUESS):
         text = ""
     whole = text == decode(result.sequences[0]).strip()
-    ending = _ending_confidence(result) if whole else None
+    ending = _ending_confidence(result) if whole and _writes_stops(text) else None
     return Transcript(text, silence, certainty, ending_confidence=ending)
+
+
+def _writes_stops(text: str) -> bool:
+    """Return whether sentences in the script of the last letter end with a full stop."""
+    letter = next((letter for letter in reversed(text) if letter.isalpha()), "a")
+    return unicodedata.name(letter, "").startswith(_SCRIPTS_WITH_STOPS)
 
 
 def _ending_confidence(result: Any) -> float | None:
@@ -262,7 +271,7 @@ def _share(logits: Any, tokens: Sequence[int]) -> float:
 
     scores = np.array(logits)
     shares = np.exp(scores - scores.max())
-    return float(shares[list(tokens)].sum() / shares.sum())
+    return min(1.0, float(shares[list(tokens)].sum() / shares.sum()))  # the sums are rounded
 
 
 def without_repetition(text: str, seconds: float) -> str:

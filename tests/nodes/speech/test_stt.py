@@ -278,3 +278,48 @@ async def test_how_sure_it_is_of_the_ending(monkeypatch, tokens, logits, ending)
         heard = await ears.transcribe(bytes(32_000))
     found = heard.ending_confidence
     assert (found is None) if ending is None else found == pytest.approx(ending, abs=0.01)
+
+
+async def test_a_sure_ending_is_no_more_than_sure(monkeypatch) -> None:
+    """The shares of a vocabulary, added in another order, are a little more than 1."""
+    stops = dict(zip(STOPS, (0.4, 1.0, 2.2), strict=True))
+    scores = [stops.get(number, -1e4) for number in range(40)]
+    word = [0.0 if number == 1 else -1e4 for number in range(40)]
+
+    class Decoder(decoder_of("")):  # type: ignore[misc]
+        def generate(self, *args: object, **options: object) -> list[object]:
+            return [decoded("?", "Ġtea", logits=(sure_of(0), word, scores))]
+
+    monkeypatch.setattr("ctranslate2.models.Whisper", Decoder)
+    async with WhisperTiny().open() as ears:
+        heard = await ears.transcribe(bytes(32_000))
+    assert heard.ending_confidence is not None
+    assert 0.99 < heard.ending_confidence <= 1.0
+
+
+def token_of(text: str) -> str:
+    """Return a text as one token: GPT-2 writes each byte as a letter that can be printed."""
+    kept = (*range(33, 127), *range(161, 173), *range(174, 256))
+    others = [number for number in range(256) if number not in kept]
+    return "".join(
+        chr(number) if number in kept else chr(256 + others.index(number))
+        for number in text.encode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "knows"),
+    [("deux", True), ("да", True), ("一", False), ("はい", False), ("हाँ", False)],
+)  # fmt: skip
+async def test_an_ending_without_a_full_stop_is_unknown(monkeypatch, text, knows) -> None:
+    """Where sentences end with other marks, the share of the full stops says nothing."""
+
+    class Decoder(decoder_of("")):  # type: ignore[misc]
+        def generate(self, *args: object, **options: object) -> list[object]:
+            return [decoded(token_of(text), logits=(sure_of(0), sure_of(13)))]
+
+    monkeypatch.setattr("ctranslate2.models.Whisper", Decoder)
+    async with WhisperTiny().open() as ears:
+        heard = await ears.transcribe(bytes(32_000))
+    assert heard.text == text
+    assert (heard.ending_confidence is not None) is knows
