@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from bargein.bridge.number_checks import check_count, check_seconds
 
+from ._language_packs import check_phrases
 from ._phrases import PhraseSet, words_of
 from ._sound_verdict import Sound
 
@@ -110,8 +111,9 @@ class WakePhrase:
     def __post_init__(self) -> None:
         """Check the phrases and the time."""
         check_seconds("WakePhrase(awake_s=)", self.awake_s)
-        if isinstance(self.phrases, str) or not all(map(words_of, self.phrases)):
-            raise ValueError(f"WakePhrase(phrases=) is a tuple of phrases, not {self.phrases!r}")
+        check_phrases("WakePhrase(phrases=)", self.phrases)
+        if not self.phrases:
+            raise ValueError("WakePhrase(phrases=) has no phrase: nothing would wake the agent")
         object.__setattr__(self, "_index", PhraseSet(self.phrases))
 
     @property

@@ -163,6 +163,7 @@ class TurnCore:
         if not state.view.is_idle and (state.kept_until_idle or blocking_rule(state)):
             return
         count, text = len(state.kept), state.pop_kept()
+        state.note_turn_end()
         state.decide("start", "kept_words", state.kept_rule, {"parts": count}, text)
         state.publish(UserStartedSpeaking())
         state.publish(UserTranscriptionReceived(content=text))

@@ -220,12 +220,17 @@ class TurnTakingState:
         self.publish(UserStartedSpeaking())
         self.release(undecided)
 
+    def note_turn_end(self) -> None:
+        """Record that a turn with words ended."""
+        self.turn_ended_s = self.now_s
+
     def end_turn(self, turn: UserTurn, text: str) -> None:
         """End a turn whose words were published; the text is empty if there were none."""
         self.turn = None
         # A caller who repeats what was not understood does not continue that turn.
         self.last_silence_s = turn.voice.since_s if text else -math.inf
-        self.turn_ended_s = self.now_s if text else self.turn_ended_s
+        if text:
+            self.note_turn_end()
         segments = turn.transcript.segments
         self.unfinal = {n: part.content for n, part in segments.items() if not part.final}
         self.settle(turn.voice, text)

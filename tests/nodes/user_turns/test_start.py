@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import trio
 
@@ -82,6 +84,14 @@ def test_an_answer_keeps_the_agent_awake(bench, idle, speaking):
     assert _say(b, "another one").turns[-2:] == ["another one", "stop"]
 
 
+def test_words_that_were_kept_keep_the_agent_awake(bench, idle, speaking):
+    """They become a turn after speech that may not be cut, and the next words need no phrase."""
+    b = _say(bench(replace(speaking, may_be_cut=False), WAKE), "how late is it").wait(3.0)
+    b.agent(idle).wait(1.0)
+    assert b.turns == ["start", "how late is it", "stop"]
+    assert _say(b, "and the weather").turns[-3:] == ["start", "and the weather", "stop"]
+
+
 async def test_the_talk_key_needs_no_phrase(autojump_clock):
     """Who holds the key speaks to the agent, even if the words come after its release."""
 
@@ -105,8 +115,11 @@ def test_wrong_numbers_fail_when_made():
     """The error names the strategy and the number."""
     with pytest.raises(ValueError, match=r"WakePhrase\(awake_s=\)"):
         WakePhrase(("robot",), -1)
-    for wrong in ("robot", ("robot", "?!"), ("",)):
-        with pytest.raises(ValueError, match=r"WakePhrase\(phrases=\) is a tuple of phrases"):
+    for wrong in ("robot", ["robot"], ("robot", 1), None):
+        with pytest.raises(TypeError, match=r"WakePhrase\(phrases=\) is a tuple of strings"):
+            WakePhrase(wrong)
+    for wrong in (("robot", "?!"), ("",), ()):
+        with pytest.raises(ValueError, match=r"WakePhrase\(phrases=\)"):
             WakePhrase(wrong)
     with pytest.raises(ValueError, match=r"StartOnVoice\(after_s=\)"):
         StartOnVoice(-1)
