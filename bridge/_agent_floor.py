@@ -28,10 +28,16 @@ class Floor:
         if not self.holder:
             self.give(agent)
 
+    def remove(self, agent: str) -> None:
+        """Remove an agent; if it had the floor, the first of the others has it."""
+        self._agents.remove(agent)
+        if self.holder == agent:
+            self.give(self._agents[0] if self._agents else "")
+
     def give(self, agent: str) -> str:
         """Give the floor to an agent, and return the previous holder; empty for none."""
         old, self.holder = self.holder, agent
-        self.heard = (agent, "call")
+        self.heard = (agent, "call") if agent else ("call",)
         return old
 
     def is_agent(self, source: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, TypeVar, get_args
 
 import structlog
@@ -11,14 +12,14 @@ import trio
 from bargein.routes import Interruption, Message, Route, Router, Run
 
 from ._agent_status import AgentStatus
-from ._bridge_name import free_name
+from ._call_bridges import Bridges
 from ._call_context import CallContext
 from ._call_request import CallRequest
 from ._chain_warnings import ChainCheck
 from ._default_chain import Generates, answer_turns, check_answers_once, check_generates
 from ._error_listeners import ErrorListeners
 from ._handoff import Handoff
-from ._node_bridge import Bridge, bridge_of, new_bridge
+from ._node_bridge import Bridge, new_bridge
 from ._stage_budgets import Budgets
 from ._stage_watchdog import StageWatchdog
 from ._transfer_and_dtmf import CallActions
@@ -113,13 +114,13 @@ class Call:
         self.router = router
         self.nursery = router.nursery
         self.end_reason = ""
-        self._bridges: dict[str, Bridge] = {}
         self._answering: set[str] = set()
         self._transport = TransportGuard(transport)
         self.conversation = conversation
         self._is_ending = False
         history = History() if history is None else history
         context = self._context = CallContext(router, history, audio=self._transport.audio)
+        self._bridges = Bridges(partial(new_bridge, self), context.floor)
         self.ended = context.ended
         self.work = context.work
         self.on_touch = context.on_touch
@@ -181,17 +182,7 @@ class Call:
             ValueError: The name is empty or taken.
             RouteDefinitionError: Its bridge has another name, or another `is_agent`.
         """
-        known = bridge_of(node, self._bridges.values(), name, is_agent=is_agent)
-        if known is not None:
-            return known
-        name = free_name(node, name, self._bridges)
-        bridge = self._bridges[name] = new_bridge(self, node, name, is_agent=is_agent)
-        if is_agent:
-            self._context.floor.add(name)
-        attached = getattr(node, "attached", None)
-        if callable(attached):
-            attached(bridge)
-        return bridge
+        return self._bridges.find_or_add(node, name, is_agent=is_agent)
 
     def converse(self, node: Generates, *, name: str | None = None) -> Route:
         """Let a node answer each turn of the caller, and stop when the caller speaks.
@@ -219,12 +210,12 @@ class Call:
     @property
     def floor(self) -> Bridge | None:
         """The bridge whose agent the caller hears; ``None`` before the first agent."""
-        return self._bridges.get(self._context.floor.holder)
+        return self._bridges.with_floor
 
     @property
     def bridges(self) -> tuple[Bridge, ...]:
         """All bridges of the call."""
-        return tuple(self._bridges.values())
+        return self._bridges.all
 
     def hand_over(self, target: Bridge | str, reason: str = "") -> None:
         """Give the floor to another agent, in this step; the same as publishing ``AgentHandoff``.

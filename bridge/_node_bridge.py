@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import trio
 
-from bargein.routes import ChainStart, Message, Route, RouteDefinitionError
+from bargein.routes import ChainStart, Message, Route
 
 from .control._verb_argument_checks import check_event
 from .events import AgentResponse
@@ -267,34 +267,8 @@ class Bridge(ChainStart):
         return f"<Bridge {self.name!r} of call {self.call.call_id!r}>"
 
 
-def bridge_of(
-    node: object, bridges: Iterable[Bridge], name: str | None, *, is_agent: bool
-) -> Bridge | None:
-    """Return the bridge that a node has in a call; ``None`` if it has none.
-
-    Args:
-        node: The node; ``None`` has no bridge.
-        bridges: The bridges of the call.
-        name: The name that is asked for; ``None`` for any.
-        is_agent: Whether the bridge is to be an agent's.
-
-    Raises:
-        RouteDefinitionError: Its bridge has another name, or is an agent's and should not be.
-    """
-    for bridge in bridges:
-        if node is None or bridge.node is not node:
-            continue
-        has = f"this {type(node).__name__} already has a bridge in this call, {bridge.name!r}"
-        if name is not None and name != bridge.name:
-            raise RouteDefinitionError(f"name={name!r}: {has}; leave name= out")
-        if is_agent != bridge.is_agent:
-            raise RouteDefinitionError(f"{has}, with is_agent={bridge.is_agent}")
-        return bridge
-    return None
-
-
 def new_bridge(call: Call, node: object, name: str, *, is_agent: bool) -> Bridge:
-    """Create the bridge of a node; only ``call.bridge()`` does."""
+    """Create the bridge of a node; only ``Bridges`` does."""
     bridge = object.__new__(Bridge)
     bridge.call = call
     bridge.node = node

@@ -144,12 +144,12 @@ class CallActions:
         try:
             await request.answered.wait()
         except trio.Cancelled:
-            self._fail_unsupported(request)
+            self._cancel(request)
             raise
         assert request.outcome is not None
         return request.outcome
 
-    def _fail_unsupported(self, request: _Request) -> None:
+    def _cancel(self, request: _Request) -> None:
         request.scope.cancel(reason="nobody waits for it")
         self._answer(request, "it was cancelled")
 

@@ -68,6 +68,22 @@ async def test_a_node_belongs_to_one_call(autojump_clock):
                 caller.call.bridge(node)
 
 
+async def test_a_node_that_cannot_join_a_call_leaves_nothing_in_it(autojump_clock):
+    """Trying again fails again, and the floor and the name are the next agent's."""
+    node = Barista()
+
+    async def answer(call: Call) -> None:
+        call.bridge(node)
+
+    async with open_call(answer), open_call(lambda call: _nothing()) as caller:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="already; make a"):
+                caller.call.bridge(node)
+        assert all(bridge.node is not node for bridge in caller.call.bridges)
+        bridge = caller.call.bridge(Barista())
+        assert (bridge.name, bridge.has_floor) == ("barista", True)
+
+
 async def _nothing() -> None:
     return None
 
