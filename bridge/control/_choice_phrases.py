@@ -33,6 +33,8 @@ class AnswerPhrases:
     """Phrases for yes; if a choice is one of them and another one a no, all of them name it."""
     no: tuple[str, ...] = ()
     """Phrases for no."""
+    unsure: tuple[str, ...] = ()
+    """Phrases that are neither, although words beside or in them are: "I don't know", "wait"."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -79,5 +81,10 @@ ENGLISH = AnswerPhrases(
         "incorrect", "isnt", "it is not", "it isnt", "n", "nah", "no", "nope", "not",
         "not at all", "not correct", "not exactly", "not fine", "not ok", "not okay", "not right",
         "wasnt", "wrong",
+    ),
+    unsure=(
+        "a moment", "a second", "cannot hear", "cant hear", "cannot say", "cant say",
+        "do not know", "dont know", "do not understand", "dont understand", "hold on",
+        "one moment", "wait",
     ),
 )  # fmt: skip

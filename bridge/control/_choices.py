@@ -6,7 +6,8 @@ Rules, in this order; the first that fits exactly one choice decides:
 3. An ordinal: "the second one", "2nd", "last".
 4. A number alone, or after "number", "option" or "choice": "2", "option two".
 5. Another phrase for yes or no, if one choice is a yes and one a no: "that's right" for "Yes"; of
-   two phrases that overlap, the longer one counts, so "not right" is a no.
+   two phrases that overlap, the longer one counts, so "not right" is a no. A question is neither,
+   nor is "I don't know".
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases = ENG
     place = _place(said, len(choices), phrases)
     if place is not None and 1 <= place <= len(choices):
         return choices[place - 1]
-    return _agreed(words_of(text), choices, phrases)
+    is_question = text.rstrip().endswith(("?", "\uff1f"))  # "right, and what does that cost?"
+    return None if is_question else _agreed(words_of(text), choices, phrases)
 
 
 def _agreed(said: list[str], choices: Sequence[str], phrases: AnswerPhrases) -> str | None:
     """Return the choice that is a yes or a no, if there is one of each and the answer says one."""
     groups = (phrases.yes, phrases.no)
-    known = {phrase: words_of(phrase) for group in groups for phrase in group}
+    known = {phrase: words_of(phrase) for group in (*groups, phrases.unsure) for phrase in group}
     offered = [
         [choice for choice in choices if words_of(choice) in [known[phrase] for phrase in group]]
         for group in groups
@@ -58,6 +60,8 @@ def _agreed(said: list[str], choices: Sequence[str], phrases: AnswerPhrases) -> 
     if [len(same) for same in offered] != [1, 1]:
         return None  # "right" is no yes where the other choice is "left"
     named = _named(said, known)
+    if {*named} & {*phrases.unsure}:
+        return None
     meant = [same[0] for same, group in zip(offered, groups, strict=True) if {*named} & {*group}]
     return meant[0] if len(meant) == 1 else None
 

@@ -104,10 +104,15 @@ async def test_words_go_before_places(autojump_clock, text, choices, choice):
         ("I'm not sure", None),
         ("Ada Lovelace", None),
         ("yes and no", None),
+        ("I don't know.", None),
+        ("Sorry, I can't hear you.", None),
+        ("Okay, hold on.", None),
+        ("Right, and what would that cost?", None),
+        ("Yes, why not?", "Yes"),
     ],
 )
 async def test_other_words_for_yes_and_no(autojump_clock, text, choice):
-    """People agree and disagree in many words; those that say both name nothing."""
+    """People agree and disagree in many words; those that say both, or neither, name nothing."""
     assert (await answer_to(text, ("Yes", "No"))).choice == choice
 
 
