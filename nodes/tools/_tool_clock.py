@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _at_work: RunVar[int] = RunVar("bargein_tools_in_real_time", default=0)
 """How many tools of this run work in real time."""
 
-_threshold_s: RunVar[float] = RunVar("bargein_autojump_threshold", default=0.0)
-"""After how much real idleness the clock jumps when none of them works, in seconds."""
-
+_pace: RunVar[tuple[float, float]] = RunVar("bargein_pace_of_clock", default=(0.0, 0.0))
+"""After how much real idleness the clock jumps while none of them works, in seconds; and its
+rate."""
 
 _in_real_time: ContextVar[bool] = ContextVar("bargein_tool_in_real_time", default=False)
 """Whether the current tool is one of them; its thread has the same context."""
@@ -62,7 +62,7 @@ def virtual_time() -> Iterator[None]:
 
 def _slow_down(clock: MockClock) -> None:
     if not _at_work.get():
-        _threshold_s.set(clock.autojump_threshold)
+        _pace.set((clock.autojump_threshold, clock.rate))
         clock.autojump_threshold, clock.rate = math.inf, 1.0
     _at_work.set(_at_work.get() + 1)
 
@@ -71,7 +71,7 @@ def _let_jump(clock: MockClock) -> None:
     """Let the clock jump, unless another tool is at work."""
     _at_work.set(_at_work.get() - 1)
     if not _at_work.get():
-        clock.autojump_threshold, clock.rate = _threshold_s.get(), 0.0
+        clock.autojump_threshold, clock.rate = _pace.get()
 
 
 def _jumping_clock() -> MockClock | None:

@@ -109,6 +109,24 @@ async def test_a_thread_that_waits_for_the_caller_lets_the_clock_jump(autojump_c
     assert time.perf_counter() - began_s < 60
 
 
+def test_a_clock_that_runs_by_itself_runs_on_after_a_thread():
+    """A clock that goes twice as fast as real time, and jumps, does both again afterwards."""
+
+    @tool
+    def work() -> str:
+        return "done"
+
+    async def main() -> tuple[float, float]:
+        model = ScriptedModel(calls("work"), "Well done.")
+        async with open_call(answer_with(ChatNode(model, tools=[work]))) as caller:
+            await caller.says("go", takes_s=1.0)
+            await caller.quiet()
+        return clock.rate, clock.autojump_threshold
+
+    clock = trio.testing.MockClock(rate=2.0, autojump_threshold=0.01)
+    assert trio.run(main, clock=clock) == (2.0, 0.01)
+
+
 async def test_methods_are_tools_of_their_instance(autojump_clock, open_bench):
     """In a class a tool is bound like a method; each instance has its own."""
 
