@@ -74,17 +74,22 @@ class CallerVoice:
         self.level = CallerLevel(settings.below_caller_db)
         self._background = BackgroundLevel(settings.above_background_db, window_s, self._quietest)
         self._missed: MissedWords | None = None  # while the caller has the turn
-        self._syllable: deque[int] = deque(maxlen=round(CLOSURE_S / window_s))
-        self._peaks: deque[int] = deque(maxlen=round(FLOOR_OVER_S / window_s))
-        self._syllable_windows = round(SYLLABLE_S / window_s)
+        self._syllable: deque[int] = deque(maxlen=self._windows(CLOSURE_S))
+        self._peaks: deque[int] = deque(maxlen=self._windows(FLOOR_OVER_S))
+        self._syllable_windows = self._windows(SYLLABLE_S)
 
     def started(self) -> None:
         """Learn anew how faint the voice that begins may become."""
         self._faintest = FaintestVoice(self._quietest)
 
     def turn_began(self) -> None:
-        """Take sounds as loud as the caller for words until the turn is settled."""
+        """Take sounds as loud as the caller for words until the turn ends."""
         self._missed = MissedWords(self._window_s)
+
+    def turn_ended(self) -> None:
+        """Learn how loud the caller is; only the detector finds voices until the next turn."""
+        self._missed = None
+        self.level.turn_ended()
 
     def turn_settled(self) -> None:
         """Forget the turn."""
@@ -129,6 +134,9 @@ class CallerVoice:
         is_sudden = is_new and self._is_sudden(peak)
         self._peaks.append(peak)
         return JudgedWindow(peak, probability, is_voice, is_echo, is_soft, is_sudden)
+
+    def _windows(self, seconds: float) -> int:
+        return max(1, round(seconds / self._window_s))  # a detector's frame may be longer
 
     def _is_sudden(self, peak: int) -> bool:
         peaks = [*self._peaks]

@@ -164,7 +164,8 @@ class MissedWords:
         Args:
             window_s: Length of a window, in seconds.
         """
-        self._least, self._most = round(WORD_S / window_s), round(LONGEST_WORD_S / window_s)
+        self._least = max(1, round(WORD_S / window_s))
+        self._most = max(1, round(LONGEST_WORD_S / window_s))
         self._lasts = self._missed = 0  # loud windows in a row, and those without voice
 
     def hear(self, peak: int, voiced: bool, loud: float | None, quietest: float) -> bool:

@@ -152,7 +152,7 @@ class Ear:
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
         self._voice = CallerVoice(settings, self._window_s)
         self._waiting = bytearray()
-        self._recent: deque[bytes] = deque(maxlen=max(1, self._windows(settings.pre_roll_s)))
+        self._recent: deque[bytes] = deque(maxlen=self._windows(settings.pre_roll_s))
         self._shown: deque[bytes] = deque(maxlen=self._windows(SHOWN_S))
         recent = lambda: b"".join(self._shown)  # noqa: E731
         self._classifiers = ClassifierSchedule(sounds, self._window_s, recent, bridge.report_error)
@@ -175,7 +175,7 @@ class Ear:
         bridge.on(UserStoppedSpeaking).map(self._measure_decision)
 
     def _windows(self, seconds: float) -> int:
-        return round(seconds / self._window_s)
+        return max(1, round(seconds / self._window_s))
 
     def hear(self, message: Message) -> None:
         """Process audio, and publish what it changes in the same step.
@@ -417,7 +417,7 @@ class Ear:
             self._drop()
 
     def _measure_decision(self, _: Message) -> None:
-        self._voice.level.turn_ended()
+        self._voice.turn_ended()
         if self._last_voice_s:
             self._measure("listening.decided_s", trio.current_time() - self._last_voice_s)
 

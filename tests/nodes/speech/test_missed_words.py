@@ -2,8 +2,22 @@
 
 import pytest
 
-from bargein.events import UserStartedSpeaking, VoiceSettled, VoiceStarted, VoiceStopped
-from tests.nodes.speech.hearing import SILENCE, VOICE, Engines, listening, send, times
+from bargein.events import (
+    UserStartedSpeaking,
+    UserStoppedSpeaking,
+    VoiceSettled,
+    VoiceStarted,
+    VoiceStopped,
+)
+from tests.nodes.speech.hearing import (
+    SILENCE,
+    VOICE,
+    Engines,
+    LoudIsSpeech,
+    listening,
+    send,
+    times,
+)
 
 MISSED = b"\x00\x10" * 512
 """As loud as `VOICE`, and no voice for the detector."""
@@ -39,6 +53,29 @@ async def test_a_word_is_missed_only_in_a_turn(autojump_clock):
         caller.publish(VoiceSettled())
         await send(caller, MISSED, 0.96)
         assert len(times(caller, VoiceStarted)) == 1
+
+
+async def test_no_word_is_missed_after_a_typed_turn(autojump_clock):
+    """Typed words are a turn without a voice, so nothing settles its sound."""
+    async with listening(Engines()) as caller:
+        caller.publish(UserStartedSpeaking())
+        caller.publish(UserStoppedSpeaking())
+        await send(caller, SILENCE, 1.0)
+        await send(caller, VOICE, 0.32)
+        await send(caller, MISSED, 0.64)
+        started, stopped = times(caller, VoiceStarted), times(caller, VoiceStopped)
+        assert stopped[0] - started[0] < 0.4
+
+
+async def test_a_detector_with_long_frames_misses_nothing(autojump_clock, monkeypatch):
+    """A frame of 0.3 s is longer than a word, and not each one is a voice."""
+    monkeypatch.setattr(LoudIsSpeech, "frame_samples", 4800)
+    async with listening(Engines()) as caller:
+        await send(caller, SILENCE, 0.96)
+        await send(caller, VOICE, 2.88)
+        caller.publish(UserStartedSpeaking())
+        await send(caller, SILENCE, 9.6)
+        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 1
 
 
 @pytest.mark.parametrize(
