@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextman
 from pathlib import Path
 from typing import Any
 
-from bargein.bridge.number_checks import check_count
+from bargein.bridge.number_checks import check_count, check_seconds
 from bargein.nodes.processes import (
     ChildError,
     EngineLoadError,
@@ -97,7 +97,8 @@ class LocalChat:
                 blocked in native code is always noticed within a second.
 
         Raises:
-            ValueError: A number is not positive.
+            TypeError: A number is not one of its kind.
+            ValueError: A number is not positive, or a time is infinite.
         """
         numbers = {
             "max_tokens": max_tokens,
@@ -107,6 +108,9 @@ class LocalChat:
         }
         for name, value in numbers.items():
             check_count(f"LocalChat({name}=)", value)
+        check_count("LocalChat(cache_mib=)", cache_mib, least=0)
+        check_seconds("LocalChat(start_timeout_s=)", start_timeout_s, above=0)
+        check_seconds("LocalChat(silence_timeout_s=)", silence_timeout_s, optional=True, above=0)
         self.model = Path(path).stem if path is not None else _DEFAULT_MODEL
         self._path = path
         self._warm = tuple(warm)

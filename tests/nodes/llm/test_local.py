@@ -315,6 +315,24 @@ def test_numbers_must_be_positive(name) -> None:
         LocalChat(**{name: 0})
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong", "error"),
+    [
+        ("cache_mib", -1, ValueError),
+        ("cache_mib", 0.5, TypeError),
+        ("start_timeout_s", None, TypeError),
+        ("start_timeout_s", 0, ValueError),
+        ("silence_timeout_s", -1, ValueError),
+        ("silence_timeout_s", "20", TypeError),
+        ("threads", True, TypeError),
+    ],
+)
+def test_numbers_are_checked_when_the_model_is_made(name, wrong, error) -> None:
+    """The error names the argument, before any worker starts."""
+    with pytest.raises(error, match=rf"LocalChat\({name}=\) is .*, not {wrong!r}"):
+        LocalChat(**{name: wrong})
+
+
 # --- the process ----------------------------------------------------------------------------------
 
 
