@@ -48,7 +48,7 @@ class Budgets:
             TypeError: A budget is not a number.
             ValueError: A budget is not above 0, or infinite.
         """
-        check_numbers(self)
+        check_numbers(self, Budgets)
 
     def of(self, stage: AnswerStage) -> float:
         """Return the budget of a stage, in seconds; infinite for one that is not watched."""

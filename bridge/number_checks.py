@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import fields
 from typing import Any
+
+_LARGEST = sys.float_info.max
+"""Neither infinity nor an integer that no float can hold is a time or an amount."""
 
 
 def check_seconds(what: str, value: object, *, optional: bool = False, above: float = -1.0) -> None:
@@ -25,7 +28,7 @@ def check_seconds(what: str, value: object, *, optional: bool = False, above: fl
     none = ", or None" if optional else ""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{what} is seconds, as a number{none}, not {value!r}")
-    if not (value >= 0 and value > above and math.isfinite(value)):
+    if not (value >= 0 and above < value <= _LARGEST):
         bound = "above 0" if above >= 0 else "from 0"
         raise ValueError(f"{what} is seconds {bound}{none}, not {value!r}")
 
@@ -66,21 +69,22 @@ def check_count(what: str, value: object, least: int = 1, *, optional: bool = Fa
         raise ValueError(problem)
 
 
-def check_numbers(settings: Any, **least: int) -> None:
+def check_numbers(settings: Any, declared_by: Any, **least: int) -> None:
     """Check the numbers of a dataclass: whole ones are 1 or more, others above 0 and finite.
 
     Numbers are the fields annotated ``int`` or ``float``, in a module that postpones annotations;
     ``| None`` lets a field be ``None``.
 
     Args:
-        settings: An instance of the dataclass.
+        settings: An instance of the dataclass, or of a subclass.
+        declared_by: The dataclass; what a subclass adds is not checked.
         **least: For a field that may be smaller, the smallest value.
 
     Raises:
         TypeError: A field has no number, or a fraction for a whole one.
         ValueError: A number is too small, infinite or NaN.
     """
-    for field in fields(settings):
+    for field in fields(declared_by):
         kind, _, alternative = field.type.partition(" | ")
         what, value = f"{type(settings).__name__}({field.name}=)", getattr(settings, field.name)
         if kind == "int":
@@ -91,5 +95,5 @@ def check_numbers(settings: Any, **least: int) -> None:
             wanted += ", or None" if alternative else ""
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"{what} is {wanted}, not {value!r}")
-            if not (value > 0 if low is None else value >= low) or value == math.inf:
+            if not (value > 0 if low is None else value >= low) or value > _LARGEST:
                 raise ValueError(f"{what} is {wanted}, not {value!r}")

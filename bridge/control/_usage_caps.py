@@ -40,7 +40,7 @@ class Caps:
     """How often a tool may be called again with exactly the same arguments, from 0."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, tool_calls=0, repeats=0)
+        check_numbers(self, Caps, tool_calls=0, repeats=0)
 
 
 NO_CAPS = Caps()

@@ -73,7 +73,7 @@ class Limits:
         if self.watch not in get_args(WatchLevel):
             levels = ", ".join(map(repr, get_args(WatchLevel)))
             raise ValueError(f"Limits: watch is one of {levels}, not {self.watch!r}")
-        check_numbers(self, resume_s=0)
+        check_numbers(self, Limits, resume_s=0)
 
 
 @final

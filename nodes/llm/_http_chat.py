@@ -61,7 +61,7 @@ class HttpLimits:
             TypeError: One of them is not a number.
             ValueError: A wait is negative, another number is not above 0, or one is infinite.
         """
-        check_numbers(self, first_wait_s=0, max_wait_s=0)
+        check_numbers(self, HttpLimits, first_wait_s=0, max_wait_s=0)
 
 
 class HttpChat:

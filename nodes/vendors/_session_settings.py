@@ -73,4 +73,4 @@ class SessionLimits:
             TypeError: One of them is not a number.
             ValueError: One of them is not above 0, or infinite.
         """
-        check_numbers(self)
+        check_numbers(self, SessionLimits)

@@ -47,7 +47,7 @@ class OutputLimits:
     """How much is passed on while it runs; later output is only kept."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, head=0, tail=0, live=0)
+        check_numbers(self, OutputLimits, head=0, tail=0, live=0)
 
 
 DEFAULT_LIMITS = OutputLimits()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, make_dataclass
 
 import pytest
 import trio
@@ -12,6 +12,15 @@ from bargein import CapReachedError, Caps, Meter, current_meter, current_run
 from bargein.control import ActiveClock
 from bargein.events import AgentResponse, CapWarning, UserStoppedSpeaking
 from bargein.testing import open_call
+
+
+def test_caps_of_your_own_may_have_further_fields():
+    """Only the caps are checked, whatever a subclass adds, and however it is annotated."""
+    ours = [("why", str, ""), ("offset", float, -1.0), ("note", "int", None)]
+    named = make_dataclass("NamedCaps", ours, bases=(Caps,), frozen=True)
+    assert named(steps=2, why="a trial").steps == 2
+    with pytest.raises(ValueError, match=r"NamedCaps\(steps=\) is a whole number from 1"):
+        named(steps=0)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +35,7 @@ from bargein.testing import open_call
         ({"wall_s": math.inf}, ValueError, "wall_s"),
         ({"cost": "1"}, TypeError, "cost"),
         ({"cost": math.nan}, ValueError, "cost"),
+        ({"cost": 10**400}, ValueError, "cost"),
     ],
 )
 def test_caps_are_checked(caps, error, words):
