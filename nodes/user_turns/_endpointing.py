@@ -174,6 +174,7 @@ class DynamicEndpointing:
         """Check the numbers.
 
         Raises:
+            TypeError: One is not a number.
             ValueError: One is out of its bounds.
         """
         check_seconds("DynamicEndpointing(min_s=)", self.min_s)
@@ -182,8 +183,7 @@ class DynamicEndpointing:
             raise ValueError(
                 f"DynamicEndpointing(min_s={self.min_s!r}) is above max_s={self.max_s!r}"
             )
-        if not 0 < self.weight <= 1:
-            raise ValueError(f"DynamicEndpointing(weight=) is above 0, at most 1: {self.weight!r}")
+        _check_above_0("DynamicEndpointing(weight=)", self.weight)
         _check_margin("DynamicEndpointing", self.margin)
 
     def wait_s(self, pause: Pause) -> float:
@@ -263,6 +263,7 @@ class ModelEndpointing:
         """Check the numbers.
 
         Raises:
+            TypeError: One is not a number.
             ValueError: One is out of its bounds.
         """
         check_seconds("ModelEndpointing(longest_pause_s=)", self.longest_pause_s)
@@ -279,10 +280,12 @@ class ModelEndpointing:
         check_share("ModelEndpointing(sure_ending_above=)", self.sure_ending_above)
         check_share("ModelEndpointing(unsure_ending_below=)", self.unsure_ending_below)
         for name in ("complete_above", "likely_above", "surely_above"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(
-                    f"ModelEndpointing({name}=) is above 0, at most 1: {getattr(self, name)!r}"
-                )
+            _check_above_0(f"ModelEndpointing({name}=)", getattr(self, name))
+        if self.longest_pause_s < self.shortest_pause_s:  # what sounds complete would wait longer
+            raise ValueError(
+                f"ModelEndpointing(longest_pause_s={self.longest_pause_s!r} is below "
+                f"shortest_pause_s={self.shortest_pause_s!r})"
+            )
 
     def wait_s(self, pause: Pause) -> float:
         """Return the longest wait that any evidence calls for.
@@ -391,6 +394,14 @@ def _usual_s(earlier_s: Sequence[float]) -> float:
     return median(real) if len(real) > 1 else 0.0
 
 
-def _check_margin(strategy: str, margin: float, name: str = "margin") -> None:
+def _check_above_0(what: str, share: object) -> None:
+    check_share(what, share)
+    if not share:
+        raise ValueError(f"{what} is above 0, at most 1: {share!r}")
+
+
+def _check_margin(strategy: str, margin: object, name: str = "margin") -> None:
+    if isinstance(margin, bool) or not isinstance(margin, (int, float)):
+        raise TypeError(f"{strategy}({name}=) is a number from 1 to 10, not {margin!r}")
     if not 1 <= margin <= 10:
         raise ValueError(f"{strategy}({name}=) is 1 to 10, not {margin!r}")
