@@ -204,7 +204,7 @@ class Call:
         """
         check_generates(node)
         place = self.bridge(node, name=name)
-        check_answers_once(place.name, node, self._answering)
+        check_answers_once(place.name, node, self._answering, self.router)
         return answer_turns(place, node)
 
     @property

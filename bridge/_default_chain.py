@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
-from bargein.routes import ChainStart, Route, RouteDefinitionError
+from bargein.routes import ChainStart, Route, RouteDefinitionError, Router
 
 from .events import UserStartedSpeaking, UserStoppedSpeaking
 
@@ -35,13 +35,19 @@ def check_generates(node: object) -> None:
         )
 
 
-def check_answers_once(name: str, node: Generates, answering: set[str]) -> None:
+def check_answers_once(name: str, node: Generates, answering: set[str], router: Router) -> None:
     """Check that a node does not answer the turns of a call already.
+
+    Args:
+        name: The bridge of the node.
+        node: The node.
+        answering: The bridges that had this chain before; gets this one.
+        router: The call's; a bridge that has left the call has no chains in it.
 
     Raises:
         RouteDefinitionError: It does.
     """
-    if name in answering:
+    if name in answering and any(chain.route.source == name for chain in router.routes):
         raise RouteDefinitionError(
             f"converse(): this {type(node).__name__} answers the turns of this call already; "
             "a second time, the caller would hear each answer twice"

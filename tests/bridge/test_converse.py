@@ -111,6 +111,23 @@ async def test_a_second_bridge_of_a_node_is_its_first(autojump_clock):
         assert caller.heard
 
 
+async def test_a_node_that_has_left_a_call_may_answer_again(autojump_clock):
+    """Its bridge has no chains any more, so nothing is said twice."""
+
+    async def answer(call: Call) -> None:
+        teller = Teller()
+        first = call.converse(teller)
+        call.bridge(teller).leave()
+        assert str(call.converse(teller)) == str(first)
+        with pytest.raises(RouteDefinitionError, match="answers the turns of this call already"):
+            call.converse(teller)
+
+    async with open_call(answer) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        assert caller.heard == "One two three. "
+
+
 @pytest.mark.parametrize("wrong", [Teller, Teller().generate, "teller", None, object()])
 async def test_what_generates_nothing_is_refused(wrong, autojump_clock):
     """A class, a function or anything else is an error where it is written, and takes no place."""
