@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from bargein.bridge.number_checks import check_count, check_seconds, check_share
+
+LONGEST_PRE_ROLL_S = 10.0
+"""A recogniser understands no word better for what was said so long before, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,4 +42,37 @@ class ListeningSettings:
     """Silence after which the recogniser and the end-of-turn model start, in seconds. With a
     shorter one they would hear half an "uh-huh" in its gap, and turn it into words."""
     pre_roll_s: float = 0.35
-    """How much audio before the onset the recogniser gets too, in seconds."""
+    """How much audio before the onset the recogniser gets too, in seconds, up to 10."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            TypeError: One is not a number.
+            ValueError: One is out of its bounds.
+        """
+        where = "ListeningSettings"
+        check_share(f"{where}(speech_above=)", self.speech_above)
+        check_share(f"{where}(silence_below=)", self.silence_below)
+        if not self.speech_above:
+            raise ValueError(f"{where}(speech_above=0) would take silence for voice")
+        _check_db(f"{where}(quietest_peak_dbfs=)", self.quietest_peak_dbfs, -math.inf, 0.0)
+        for name in ("below_caller_db", "above_background_db"):
+            if getattr(self, name) is not None:
+                _check_db(f"{where}({name}=)", getattr(self, name), 0.0, math.inf)
+        check_count(f"{where}(onset_windows=)", self.onset_windows)
+        check_count(f"{where}(stop_windows=)", self.stop_windows)
+        check_seconds(f"{where}(pause_s=)", self.pause_s)
+        check_seconds(f"{where}(pre_roll_s=)", self.pre_roll_s)
+        if self.pre_roll_s > LONGEST_PRE_ROLL_S:
+            raise ValueError(
+                f"{where}(pre_roll_s=) is at most {LONGEST_PRE_ROLL_S:g}, not {self.pre_roll_s!r}"
+            )
+
+
+def _check_db(what: str, value: object, low: float, high: float) -> None:
+    wanted = "a finite number of dB" + (", at most 0" if high == 0.0 else ", from 0")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{what} is {wanted}, not {value!r}")
+    if not (low <= value <= high and math.isfinite(value)):
+        raise ValueError(f"{what} is {wanted}, not {value!r}")
