@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bargein.bridge.number_checks import check_count, check_seconds
+
 from ._termination import Ladder
 
 _LADDER = Ladder(int_s=0, term_s=0, kill_s=1.0)
 """SIGKILL at once: most workers have nothing to save."""
+
+LEAST_URGENT = 19
+"""The highest niceness of POSIX."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,8 @@ class PoolSettings:
     cancel_s: float = 3.0
     """How long a worker may take to end a cancelled job, in seconds; then it is killed."""
     late_s: float = math.inf
-    """A worker without a piece for so many seconds is late: another starts if a job waits."""
+    """A worker without a piece for so many seconds is late: another starts if a job waits; infinity
+    for never."""
     ping_s: float = math.inf
     """A worker without a piece for so many seconds is pinged, and is lost if it does not answer
     within the same time again. This detects a worker that is stopped, or whose native code blocks
@@ -47,3 +53,21 @@ class PoolSettings:
     """Whether jobs have effects, as a tool's function has; POSIX only. The process then starts with
     the first job. When a job is cancelled, the processes that it started get SIGINT and are
     stopped, and its caller waits for that. The caller gets what the job writes."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            TypeError: One is not a number of its kind.
+            ValueError: One is out of its bounds.
+        """
+        check_count("PoolSettings(size=)", self.size)
+        check_count("PoolSettings(attempts=)", self.attempts)
+        check_count("PoolSettings(niceness=)", self.niceness, 0)
+        if self.niceness > LEAST_URGENT:
+            raise ValueError(f"PoolSettings(niceness=) is 0 to {LEAST_URGENT}: {self.niceness!r}")
+        check_seconds("PoolSettings(start_s=)", self.start_s, above=0.0)
+        check_seconds("PoolSettings(cancel_s=)", self.cancel_s)
+        for name in ("late_s", "ping_s"):
+            if getattr(self, name) != math.inf:
+                check_seconds(f"PoolSettings({name}=)", getattr(self, name), above=0.0)

@@ -6,6 +6,7 @@ the local model, and functions of tools.
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -457,3 +458,24 @@ async def test_any_mix_of_trouble_leaves_a_pool_that_works(pool_of: Make, tmp_pa
         assert 1 <= len(pool.pids) <= 4
         pids = pool.pids
     assert not any(map(is_alive, pids))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("size", 0, ValueError),
+        ("size", 1.5, TypeError),
+        ("start_s", 0, ValueError),
+        ("cancel_s", math.nan, ValueError),
+        ("cancel_s", None, TypeError),
+        ("late_s", -1.0, ValueError),
+        ("ping_s", "1", TypeError),
+        ("attempts", 0, ValueError),
+        ("niceness", 20, ValueError),
+        ("niceness", -1, ValueError),
+    ],
+)
+def test_wrong_numbers_fail_when_made(name, value, error):
+    """A pool of no workers would let its jobs wait for ever."""
+    with pytest.raises(error, match=rf"PoolSettings\({name}=\)"):
+        PoolSettings("engine", Path("engine.py"), {}, **{name: value})
