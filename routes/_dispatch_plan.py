@@ -16,6 +16,7 @@ from ._stage_results import Shape, shape_of
 from ._user_errors import as_error
 
 if TYPE_CHECKING:
+    from ._active_chains import ChainKeeper
     from ._chain_runtime import RouteRuntime
 
 Observer = Callable[[Message], Any]
@@ -140,6 +141,55 @@ def plan_of(
     if cuts and not triggers and not matching(in_a_hurry, cls):
         plan.rest = Plan((), observers, (), takers)
     return plan
+
+
+class Plans(dict[type, Plan]):
+    """The plans of a router by event class; looking one up makes it if it is missing."""
+
+    __slots__ = ("_before", "_chains", "_first", "_is_closed", "_reports_later", "_sinks")
+
+    def __init__(self, chains: ChainKeeper, reports_later: Callable[[type], bool]) -> None:
+        """Start without observers and sinks.
+
+        Args:
+            chains: The chains of the router; ``clear()`` the plans whenever they have changed.
+            reports_later: Whether cuts by events of a class are reported after the runs' next step.
+        """
+        super().__init__()
+        self._chains = chains
+        self._reports_later = reports_later
+        self._before: Meant = []
+        self._first: Meant = []
+        self._sinks: Meant = []
+        self._is_closed = False
+
+    def add_observer(
+        self, meant: Matcher, fn: Observer, *, before_rules: bool, may_wait: bool
+    ) -> None:
+        """Call a function with matching messages after the rules, or before them."""
+        (self._before if before_rules else self._first).append((meant, fn, may_wait))
+        self.clear()
+
+    def add_sink(self, meant: Matcher, fn: Observer, *, may_wait: bool) -> None:
+        """Call a function with matching messages after all chains."""
+        self._sinks.append((meant, fn, may_wait))
+        self.clear()
+
+    def close(self) -> None:
+        """Do nothing with any message from now on."""
+        self._is_closed = True
+        self.clear()
+
+    def __missing__(self, cls: type) -> Plan:
+        if self._is_closed:
+            return NOTHING
+        chains = self._chains.all
+        plan = self[cls] = plan_of(cls, chains, self._before, self._first, self._sinks)
+        plan.report_cuts(later=self._reports_later(cls))
+        if plan.triggers:  # plan now what may cut the runs, so that no cut waits for its plan
+            for other in interrupting(chains):
+                self[other]
+        return plan
 
 
 def interrupting(chains: Iterable[RouteRuntime]) -> Iterator[type]:

@@ -23,17 +23,7 @@ from ._active_chains import ChainKeeper
 from ._chain_runtime import RouteRuntime
 from ._chain_types import E
 from ._deferred_work import DEPTH_LIMIT, DeferredWork
-from ._dispatch_plan import (
-    NOTHING,
-    Meant,
-    Observer,
-    Plan,
-    hint_at_event,
-    interrupting,
-    is_event,
-    plan_of,
-    publishable,
-)
+from ._dispatch_plan import Observer, Plan, Plans, hint_at_event, is_event, publishable
 from ._errors import NotAnEventError, PublishLoopError, RouteDefinitionError
 from ._event_match import Matcher, matcher
 from ._listeners import (
@@ -83,8 +73,7 @@ class Router(DeferredWork):
     """
 
     __slots__ = (
-        "_before", "_chains", "_failing", "_first", "_messages",
-        "_now_s", "_plans", "_runs", "_sinks", "_stale", "_unpublished",
+        "_chains", "_failing", "_messages", "_now_s", "_plans", "_runs", "_stale", "_unpublished",
         "call_at", "closed", "closing", "forget", "handler_s", "timers", "unwind_s", "withholds",
     )  # fmt: skip
 
@@ -96,10 +85,7 @@ class Router(DeferredWork):
         self.closing: Outcome | None = None
         self.closed = False
         self._chains = ChainKeeper()
-        self._before: Meant = []
-        self._first: Meant = []
-        self._sinks: Meant = []
-        self._plans: dict[type, Plan] = {}
+        self._plans = Plans(self._chains, self.reports_later)
         self._failing = FailingTakers(self.listeners.show)
         self._messages = self._unpublished = self._stale = self._runs = 0
         self._now_s = trio.lowlevel.current_clock().current_time  # two calls fewer for each message
@@ -150,9 +136,8 @@ class Router(DeferredWork):
         needs_plain_function(fn, "observe()")
         if before_rules:
             fn = partial(self._failing.call, "observer_failed", fn)
-        observers = self._before if before_rules else self._first
-        observers.append((matcher(event, "observe()"), fn, may_wait))
-        self._plans.clear()
+        meant = matcher(event, "observe()")
+        self._plans.add_observer(meant, fn, before_rules=before_rules, may_wait=may_wait)
 
     def add_sink(
         self,
@@ -187,8 +172,7 @@ class Router(DeferredWork):
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
         if unless:
             meant = replace(meant, unless=unless)
-        self._sinks.append((meant, queued or fn, may_wait))
-        self._plans.clear()
+        self._plans.add_sink(meant, queued or fn, may_wait=may_wait)
         return queued
 
     @property
@@ -278,7 +262,7 @@ class Router(DeferredWork):
             self._unpublished += 1
             self._stale += 1
             return
-        plan = self._plans.get(type(message.event)) or self._new_plan(type(message.event))
+        plan = self._plans[type(message.event)]
         depth = self._depth
         if depth >= self._depth_limit:
             self._refuse_deeper(message)
@@ -338,18 +322,6 @@ class Router(DeferredWork):
             self._failing.call("observer_failed", observer, message)
         for sink in rest.sinks:
             self._failing.call("sink_failed", sink, message)
-
-    def _new_plan(self, cls: type) -> Plan:
-        if self.closed:
-            return NOTHING
-        chains, takers = self._chains.all, (self._before, self._first, self._sinks)
-        plan = self._plans[cls] = plan_of(cls, chains, *takers)
-        plan.report_cuts(later=self.reports_later(cls))
-        if plan.triggers:  # plan now what may cut the runs, so that no cut waits for its plan
-            for other in interrupting(chains):
-                if other not in self._plans:
-                    self._new_plan(other)
-        return plan
 
     def _refuse_deeper(self, message: Message) -> NoReturn:
         # Refuse everything else that is published within this publication; otherwise two chains
@@ -496,4 +468,4 @@ class Router(DeferredWork):
     def seal(self) -> None:
         """Trigger nothing any more: all its tasks have ended."""
         self.closed = True
-        self._plans.clear()
+        self._plans.close()
