@@ -13,7 +13,7 @@ OVERRUN = "longest_turn_s"
 """Blocks a voice that continues after its turn was ended by force: the agent has to answer, and the
 sound may not be a voice at all. Words show that it is one."""
 
-NOISE_AGAIN = 0.9
+NOISE_AGAIN = 0.8
 """How likely a sound is a noise that follows a certain noise at once: coughs come in bursts. It is
 not certain, because people also apologise for them; few words then have to be sure."""
 

@@ -271,7 +271,8 @@ def in_a_room(sounds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
             tail[: round(rng.uniform(0.002, 0.01) * RATE_HZ)] = 0
             tail *= 10 ** (rng.uniform(-12, 2) / 20) / np.sqrt((tail**2).sum())
             tail[0] = 1.0
-            sound = np.convolve(sound, tail)[:size].astype(np.float32)
+            spectra = np.fft.rfft(sound, 2 * size) * np.fft.rfft(tail, 2 * size)
+            sound = np.fft.irfft(spectra)[:size].astype(np.float32)
         noise = np.cumsum(rng.standard_normal(size)) * rng.uniform(0.0, 0.3)
         noise = noise - np.convolve(noise, np.ones(400) / 400, "same") + rng.standard_normal(size)
         level = np.sqrt(np.mean(sound**2)) * 10 ** (-rng.uniform(5, 25) / 20)

@@ -263,10 +263,10 @@ def test_assent_says_nothing_of_what_follows(bench, speaking):
 @pytest.mark.parametrize(
     ("probability", "text", "confidence", "turns"),
     [
-        (0.97, "I'm so sorry.", 0.6, []),
-        (0.97, "I'm so sorry.", 0.8, ["start"]),
-        (0.97, "I want a tea.", 0.6, ["start"]),
-        (0.96, "I'm so sorry.", 0.6, ["start"]),
+        (0.9, "I'm so sorry.", 0.6, []),
+        (0.9, "I'm so sorry.", 0.8, ["start"]),
+        (0.9, "I want a tea.", 0.6, ["start"]),
+        (0.89, "I'm so sorry.", 0.6, ["start"]),
     ],
 )
 def test_coughs_come_in_bursts(bench, speaking, probability, text, confidence, turns):
@@ -274,7 +274,7 @@ def test_coughs_come_in_bursts(bench, speaking, probability, text, confidence, t
     b = bench(speaking).take(VoiceStarted()).wait(0.1)
     b.take(VoiceHint(kind="noise", probability=probability)).take(VoiceStopped())
     b.wait(0.2).take(VoiceStarted()).wait(0.45)
-    assert b.is_held is (probability < 0.97)
+    assert b.is_held is (probability < 0.9)
     b.take(VoiceStopped()).wait(0.1).take(VoiceWords(content=text, confidence=confidence))
     assert b.turns[:1] == turns
 
