@@ -283,8 +283,8 @@ class ModelEndpointing:
             _check_above_0(f"ModelEndpointing({name}=)", getattr(self, name))
         if self.longest_pause_s < self.shortest_pause_s:  # what sounds complete would wait longer
             raise ValueError(
-                f"ModelEndpointing(longest_pause_s={self.longest_pause_s!r} is below "
-                f"shortest_pause_s={self.shortest_pause_s!r})"
+                f"ModelEndpointing(longest_pause_s={self.longest_pause_s!r}) is below "
+                f"shortest_pause_s={self.shortest_pause_s!r}; make it as long or longer"
             )
 
     def wait_s(self, pause: Pause) -> float:
