@@ -190,7 +190,7 @@ def test_a_model_waits_for_who_paused_before_in_this_turn():
         (lambda: ModelEndpointing(surely_above="0.9"), "surely_above="),
         (lambda: ModelEndpointing(margin=None), "margin="),
         (lambda: DynamicEndpointing(weight="1"), "weight="),
-        (lambda: ModelEndpointing(longest_pause_s=0.5), "longest_pause_s=0.5 is below shortest"),
+        (lambda: ModelEndpointing(longest_pause_s=0.5), "longest_pause_s=0.5\\) is below shortest"),
         (lambda: ModelEndpointing(sure_ending_above=1.1), "sure_ending_above="),
         (lambda: ModelEndpointing(unsure_ending_below=-0.1), "unsure_ending_below="),
         (lambda: ModelEndpointing(long_breath_s=-1), "long_breath_s="),
