@@ -18,12 +18,12 @@ PLAIN = """
     duplicate editor elevenlabs embedded english error espeak eval everywhere execution failure
     field file for french function generator german guard hearing hello http ignored input japanese
     json label last late latency launch layout library listener listening local lock long main
-    measure merge microphone missing multi name number nursery observer open openai option output
+    measure merge microphone missing name number nursery observer open openai option output
     parser partial pausable per picture piper plain player plugin position probability process
     python reconnecting recorded recorder recording refusal rehearse remote repeated reply report
     resample resource result resumable row runner running safe say schema scope screen script
     scripted serve server service session setting shared signal signature signed similarity
-    simulated single slash socket source spanish spoken sqlite start status stdio store table target
+    simulated slash socket source spanish spoken sqlite start status stdio store table target
     task terminal testing time traceback transfer type typed usage validation value view warning
     whole wire writer
 """

@@ -3,13 +3,11 @@
 from ._cartesia import CartesiaVoice as CartesiaVoice
 from ._deepgram import DeepgramVoice as DeepgramVoice
 from ._elevenlabs import ElevenLabsVoice as ElevenLabsVoice
-from ._multi_context_voice import VendorVoice as VendorVoice
-from ._multi_context_voice import VendorVoiceContext as VendorVoiceContext
-from ._multi_context_voice import VoiceCodec as VoiceCodec
 from ._openai import OpenAIVoice as OpenAIVoice
-from ._single_context_speech import SpeakCodec as SpeakCodec
-from ._single_context_voice import SocketVoice as SocketVoice
+from ._vendor_voice import VendorVoice as VendorVoice
 from ._voice_connection import ContextLimit as ContextLimit
+from ._voice_context import VendorVoiceContext as VendorVoiceContext
+from ._voice_context import VoiceCodec as VoiceCodec
 
 __all__ = [
     "CartesiaVoice",
@@ -17,8 +15,6 @@ __all__ = [
     "DeepgramVoice",
     "ElevenLabsVoice",
     "OpenAIVoice",
-    "SocketVoice",
-    "SpeakCodec",
     "VendorVoice",
     "VendorVoiceContext",
     "VoiceCodec",

@@ -13,7 +13,8 @@ from bargein.bridge.events import WordTiming
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError
 
-from ._multi_context_voice import Piece, VendorVoice
+from ._vendor_voice import VendorVoice
+from ._voice_context import Piece
 
 VENDOR = "Cartesia"
 URL = "wss://api.cartesia.ai"

@@ -8,16 +8,17 @@ with ``SpeechMetadata`` (there ``Flushed`` is only an echo).
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import structlog
 import trio
 
-from bargein.nodes.speech import VoiceStyle
+from bargein.nodes.speech import TextSaid, VoiceStyle
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
 
-from ._single_context_voice import SocketVoice
+from ._vendor_voice import VendorVoice
+from ._voice_context import Piece
 
 log = structlog.get_logger()
 
@@ -27,10 +28,11 @@ VARIABLE = "DEEPGRAM_API_KEY"
 
 SAMPLE_RATE_HZ = 24_000
 
-FLUSH = '{"type": "Flush"}'
+AURA_FLUSHES_A_MINUTE = 20
+"""How often ``/v1/speak`` may be flushed on a line, from the vendor's page on Flush."""
 
 
-class DeepgramVoice(SocketVoice):
+class DeepgramVoice(VendorVoice):
     """Speaks with Deepgram; each clause is a turn at the vendor.
 
     A voice named ``flux-...`` uses ``/v2/speak``; all others use ``/v1/speak``, which allows 20
@@ -80,12 +82,16 @@ class DeepgramVoice(SocketVoice):
                 farewell='{"type": "Close"}',
             )
 
-        address_of(VoiceStyle())  # raises if the address is wrong
         super().__init__(
             address_of,
-            lambda style: FluxTTSCodec() if _is_flux(style.voice or voice) else AuraCodec(),
+            lambda context, style: (
+                FluxTTSCodec() if _is_flux(style.voice or voice) else AuraCodec()
+            ),
+            None,
             sample_rate_hz=SAMPLE_RATE_HZ,
+            times="none",
             limits=limits,
+            most_flushes_a_minute=None if _is_flux(voice) else AURA_FLUSHES_A_MINUTE,
             dial=dial,
         )
 
@@ -97,45 +103,49 @@ def _is_flux(model: str) -> bool:
 class AuraCodec:
     """The messages of ``/v1/speak``."""
 
-    most_flushes = 2
-    most_flushes_a_minute: int | None = 20  # from the vendor's page on Flush
+    CANCEL = '{"type": "Clear"}'
+    FLUSH_ANSWER = "Flushed"
+
+    def __init__(self) -> None:
+        self._is_open = False
 
     def text(self, text: str) -> Sequence[str]:
         """Return the text."""
+        self._is_open = True
         return (json.dumps({"type": "Speak", "text": text}),)
 
     def flush(self) -> Sequence[str]:
         """Return a flush."""
-        return (FLUSH,)
+        return ('{"type": "Flush"}',)
+
+    def end(self) -> Sequence[str]:
+        """Return nothing: the vendor knows no end of an utterance."""
+        return ()
 
     def cancel(self) -> Sequence[str]:
-        """Return a clear."""
-        return ('{"type": "Clear"}',)
+        """Return the message that stops the audio."""
+        return (self.CANCEL,) if self._is_open else ()
 
-    def answers_flush(self, message: Mapping[str, Any]) -> bool:
-        """Return whether a message answers a flush; see `SpeakCodec.answers_flush`."""
+    def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
+        """Yield the answer to a flush; see `VoiceCodec.pieces`."""
         kind = message["type"]
         if kind in ("Warning", "Error"):
-            _refuse(message, is_fatal=kind == "Error" or "flush" in _detail(message).lower())
-        return bool(kind == "Flushed")
+            _refuse(message, is_fatal=kind == "Error" or self._is_fatal(message))
+        elif kind == self.FLUSH_ANSWER:
+            yield TextSaid()
+
+    def _is_fatal(self, warning: Mapping[str, Any]) -> bool:
+        return "flush" in _detail(warning).lower()  # a flush that is never answered
 
 
 class FluxTTSCodec(AuraCodec):
     """The messages of ``/v2/speak``."""
 
-    most_flushes = 1024  # the vendor queues any number of turns
-    most_flushes_a_minute = None
+    CANCEL = '{"type": "Interrupt"}'
+    FLUSH_ANSWER = "SpeechMetadata"
 
-    def cancel(self) -> Sequence[str]:
-        """Return an interrupt."""
-        return ('{"type": "Interrupt"}',)
-
-    def answers_flush(self, message: Mapping[str, Any]) -> bool:
-        """Return whether a message answers a flush; see `SpeakCodec.answers_flush`."""
-        kind = message["type"]
-        if kind in ("Warning", "Error"):
-            _refuse(message, is_fatal=kind == "Error")
-        return bool(kind == "SpeechMetadata")
+    def _is_fatal(self, warning: Mapping[str, Any]) -> bool:
+        return False
 
 
 def _detail(message: Mapping[str, Any]) -> str:

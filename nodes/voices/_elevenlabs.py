@@ -14,8 +14,9 @@ from bargein.bridge.events import WordTiming
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
 
-from ._multi_context_voice import Piece, VendorVoice
+from ._vendor_voice import VendorVoice
 from ._voice_connection import ContextLimit
+from ._voice_context import Piece
 
 VENDOR = "ElevenLabs"
 URL = "wss://api.elevenlabs.io"

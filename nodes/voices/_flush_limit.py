@@ -7,6 +7,9 @@ from typing import final
 
 import trio
 
+MOST_WAITING = 2
+"""How many flushes of a limited line may wait for an answer: for what is said now, and next."""
+
 
 @final
 class FlushLimit:
@@ -17,6 +20,7 @@ class FlushLimit:
 
     Attributes:
         every_s: The interval between flushes after a burst, in seconds; 0 without a limit.
+        most_waiting: How many flushes may wait for an answer; infinity without a limit.
     """
 
     def __init__(self, most_a_minute: int | None) -> None:
@@ -26,6 +30,7 @@ class FlushLimit:
             most_a_minute: The vendor's limit, 4 or more; ``None`` for no limit.
         """
         self.every_s = 0.0 if most_a_minute is None else 120 / most_a_minute
+        self.most_waiting = math.inf if most_a_minute is None else MOST_WAITING
         self._at_once = 1 if most_a_minute is None else most_a_minute // 2 - 1
         self._spent_until_s = -math.inf  # when the whole burst is available again
 

@@ -4,6 +4,9 @@ Rule 1. A vendor's message goes to the context that it names. A message for a fi
 dropped: it is late audio of an interrupted utterance.
 Rule 2. A context, even a cancelled one, counts against the line's limit until the vendor says that
 it is final, the line is lost, or the vendor has forgotten it.
+Rule 3. If the vendor names no contexts, the line has one at a time, which gets all messages; a
+context that is left before all was said closes the line.
+Rule 4. A line is sound once it has brought speech; a greeting proves nothing.
 """
 
 from __future__ import annotations
@@ -12,21 +15,18 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 import trio
 
-from bargein.nodes.vendors import Reopened, VendorError, VendorSession
+from bargein.bridge.websocket import Data
+from bargein.nodes.vendors import Reopened, VendorAddress, VendorError, VendorSession
+
+from ._flush_limit import FlushLimit
+from ._voice_context import VendorVoiceContext
 
 log = structlog.get_logger()
-
-SPARE_S = 5.0
-"""How long an extra line stays open unused, in seconds: opening one takes tenths of a second."""
-
-OTHER_STYLE_S = 60.0
-"""How long the line of a style with its own address stays open unused, in seconds: the next
-utterance in that style comes after the caller's turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,63 +40,37 @@ class ContextLimit:
     """How long after its cancel the vendor drops a context by itself, in seconds."""
 
 
-class LineContext(Protocol):
-    """The part of an utterance that a line uses."""
-
-    @property
-    def is_open_at_vendor(self) -> bool:
-        """Whether the context is open at the vendor on the newest line."""
-        ...
-
-    @property
-    def late_at_s(self) -> float:
-        """When the vendor must have sent something; infinity if it owes nothing."""
-        ...
-
-    def give_up(self) -> None:
-        """Fail because the vendor's answer is overdue."""
-        ...
-
-    def read(self, message: Mapping[str, Any]) -> None:
-        """Handle a message from the vendor."""
-        ...
-
-    async def restart(self) -> None:
-        """Send everything again on another line, if no audio has come yet."""
-        ...
-
-    def fail(self, error: VendorError) -> None:
-        """Make whoever waits for audio raise this error."""
-        ...
-
-
 class VoiceLine:
     """Reads a session and gives each context its messages."""
 
     def __init__(
         self,
-        vendor: str,
+        address: VendorAddress,
         session: VendorSession,
-        context_of: Callable[[Mapping[str, Any]], str | None],
+        context_of: Callable[[Mapping[str, Any]], str | None] | None,
         limit: ContextLimit | None,
-        url: str = "",
+        flush_limit: FlushLimit,
     ) -> None:
         """Keep the session, which `open_session` runs.
 
         Args:
-            vendor: The vendor's name, for the log.
+            address: The address of the line.
             session: The session.
             context_of: Returns the context that a message belongs to; ``None`` if it belongs to
-                none.
+                none. ``None`` instead of the function if no message names one.
             limit: How many contexts the line may have; ``None`` for no limit.
-            url: The address of the line.
+            flush_limit: How often the line may be flushed.
         """
+        self.address = address
         self.session = session
-        self.url = url
-        self._vendor = vendor
+        self.flush_limit = flush_limit
+        self.left_at_s = -math.inf  # when the last context left it
+        self.is_spent = False  # it takes no further context
         self._context_of = context_of
         self._limit = limit
-        self._contexts: dict[str, LineContext] = {}
+        most = math.inf if limit is None else limit.most
+        self._most_contexts = 1 if context_of is None else most
+        self._contexts: dict[str, VendorVoiceContext] = {}
         self._cut: dict[str, float] = {}  # until when each counts, unless it is final earlier
         self._unused_s = math.inf  # how long the line may be unused, and the scope that ends it
         self._use = trio.CancelScope()
@@ -107,8 +81,8 @@ class VoiceLine:
         """Return whether there is room for another context."""
         now = trio.current_time()
         self._cut = {name: until_s for name, until_s in self._cut.items() if until_s > now}
-        most = math.inf if self._limit is None else self._limit.most
-        return not self._use.cancel_called and len(self._contexts) + len(self._cut) < most
+        is_full = len(self._contexts) + len(self._cut) >= self._most_contexts
+        return not (is_full or self.is_spent or self._use.cancel_called)
 
     def check(self) -> None:
         """Try the line again if it was given up a while ago.
@@ -123,7 +97,7 @@ class VoiceLine:
         self._error = None
         self._revived.set()
 
-    def join(self, name: str, context: LineContext) -> None:
+    def join(self, name: str, context: VendorVoiceContext) -> None:
         """Start routing messages to a context."""
         self._contexts[name] = context
         self._use.deadline = math.inf
@@ -131,11 +105,17 @@ class VoiceLine:
     def leave(self, name: str) -> None:
         """Stop routing messages to a context."""
         context = self._contexts.pop(name)
-        now = trio.current_time()
+        now = self.left_at_s = trio.current_time()
         if not self._contexts:
             self._use.deadline = now + self._unused_s
         if self._limit is not None and context.is_open_at_vendor:
             self._cut[name] = now + self._limit.forgotten_s
+        if self._context_of is None:
+            self.is_spent = self.flush_limit.is_scarce or not context.is_all_said
+
+    def close(self) -> None:
+        """Close the line at once."""
+        self._use.cancel(reason="the line has no further use")
 
     def give_up_late(self) -> float:
         """Fail the contexts whose answer is overdue; return when the next one may be."""
@@ -146,18 +126,20 @@ class VoiceLine:
             next_s = min(next_s, context.late_at_s)
         return next_s
 
-    async def run(self) -> None:
-        """Read for ever; after the session was given up, wait until it is revived."""
-        while True:
-            await self._read_until_given_up()
-            await self._revived.wait()
+    async def run(self, unused_s: float, *, is_kept: bool) -> None:
+        """Read until the line is closed, or was unused for some time.
 
-    async def run_for_a_while(self, unused_s: float) -> None:
-        """Read until the session is given up, or the line was unused for `unused_s`."""
+        Args:
+            unused_s: How long it may be unused, in seconds.
+            is_kept: Whether to wait until the session is revived after it was given up.
+        """
         self._unused_s = unused_s
         with self._use:
             self._use.deadline = trio.current_time() + unused_s
             await self._read_until_given_up()
+            while is_kept:
+                await self._revived.wait()
+                await self._read_until_given_up()
 
     async def _read_until_given_up(self) -> None:
         try:
@@ -178,31 +160,40 @@ class VoiceLine:
             if isinstance(data, Reopened):
                 self._cut.clear()
                 for context in (*self._contexts.values(),):
-                    await context.restart()
-            elif isinstance(data, str):
-                self._route(data)
+                    await context.send_again()
+            elif not self._route(data):
+                self.session.doubt()
+            elif self._context_of is None:
+                for context in (*self._contexts.values(),):
+                    await context.send_delayed_flush()
 
-    def _route(self, text: str) -> None:
+    def _route(self, data: Data) -> bool:
+        """Give a message to its context; return whether it was part of a speech."""
+        alone = next(iter(self._contexts.values())) if len(self._contexts) == 1 else None
+        if isinstance(data, bytes):
+            if alone is not None:
+                alone.hear(data)
+            return alone is not None
         try:
-            message = json.loads(text)
+            message = json.loads(data)
             if not isinstance(message, dict):
                 raise TypeError("no object")
-            name = self._context_of(message)
+            name = None if self._context_of is None else self._context_of(message)
             context = self._contexts.get(name) if name is not None else None
-            if context is not None:
-                context.read(message)
-            elif name in self._cut:
+            if name is None and (self._context_of is None or _is_error(message)):
+                context = alone
+            if name in self._cut:
                 self._end_cut(name, message)
-            elif (
-                name is None
-                and len(self._contexts) == 1
-                and "error" in (message.get("type"), *message)
-            ):
-                next(iter(self._contexts.values())).read(message)
+            return context is not None and context.read(message)
         except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
             kind = type(error).__name__
-            log.warning("vendor_message_unreadable", vendor=self._vendor, error=kind)
+            log.warning("vendor_message_unreadable", vendor=self.address.vendor, error=kind)
+            return False
 
     def _end_cut(self, name: str, message: Mapping[str, Any]) -> None:
         if self._limit is not None and self._limit.is_final(message):
             del self._cut[name]
+
+
+def _is_error(message: Mapping[str, Any]) -> bool:
+    return "error" in (message.get("type"), *message)

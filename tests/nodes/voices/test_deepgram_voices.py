@@ -102,6 +102,26 @@ async def test_a_cut_closes_its_socket(autojump_clock, model):
     assert asked(vendor, "Clear", "Interrupt") == [stop]
 
 
+async def test_text_without_a_flush_is_said(autojump_clock, model):
+    """The end of an utterance has the rest said, though the vendor knows no such message."""
+    async with vendor_of(model).open() as vendor:
+        voice = voice_of(model, vendor)
+        async with voice.open(), voice.open_context(VoiceStyle()) as context:
+            await context.send("One large latte.")
+            await context.end()
+            assert (await receive_all(context))[0] == long("One large latte.")
+
+
+async def test_spaces_are_no_text(autojump_clock, model):
+    """A flush of nothing but spaces is answered, and costs none of the vendor's flushes."""
+    async with vendor_of(model).open() as vendor:
+        voice = voice_of(model, vendor)
+        async with voice.open():
+            assert await say(voice, " ", "\n") == (0.0, 2)
+            assert await say(voice, "Yes.", " ", "No.") == (long("Yes. No."), 3)
+    assert len(asked(vendor, "Flush")) == 2
+
+
 async def test_few_flushes_wait_at_once(autojump_clock, model):
     """Aura is flushed for several clauses at once; all of them are answered all the same."""
     async with vendor_of(model).open() as vendor:
