@@ -34,7 +34,9 @@ class AnswerPhrases:
     no: tuple[str, ...] = ()
     """Phrases for no."""
     unsure: tuple[str, ...] = ()
-    """Phrases that are neither, although words beside or in them are: "I don't know", "wait"."""
+    """Phrases that are neither, and make the whole answer neither: "I don't know", "wait"."""
+    neutral: tuple[str, ...] = ()
+    """Phrases that are neither, although a word in them is one: "no problem", "not bad"."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -83,8 +85,15 @@ ENGLISH = AnswerPhrases(
         "wasnt", "wrong",
     ),
     unsure=(
-        "a moment", "a second", "cannot hear", "cant hear", "cannot say", "cant say",
-        "do not know", "dont know", "do not understand", "dont understand", "hold on",
-        "one moment", "wait",
+        "a moment", "a second", "cannot hear", "cant hear", "cannot say", "cant say", "cant tell",
+        "do not care", "dont care", "do not know", "dont know", "do not mind", "dont mind",
+        "do not understand", "dont understand", "hold on", "no clue", "no idea", "no preference",
+        "not certain", "not necessarily", "not sure", "one moment", "wait",
+    ),
+    neutral=(
+        "do not worry", "dont worry", "no big deal", "no bother", "no complaints", "no doubt",
+        "no hurry", "no matter", "no objection", "no objections", "no offense", "no pressure",
+        "no problem", "no problems", "no question", "no rush", "no trouble", "no wonder",
+        "no worries", "not a problem", "not an issue", "not bad", "not to worry", "why not",
     ),
 )  # fmt: skip

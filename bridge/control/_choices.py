@@ -8,6 +8,8 @@ Rules, in this order; the first that fits exactly one choice decides:
 5. Another phrase for yes or no, if one choice is a yes and one a no: "that's right" for "Yes"; of
    two phrases that overlap, the longer one counts, so "not right" is a no. A question is neither,
    nor is "I don't know".
+The words of a longer phrase that says something else name no choice: "no idea" and "no problem" are
+not "No", and "not correct" is not "Correct".
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases = ENG
     digits = _places(phrases.numbers)
     said = [digits.get(word, word) for word in words_of(text)]
     offered = {choice: [digits.get(word, word) for word in words_of(choice)] for choice in choices}
-    named = _named(said, offered) or _hinted(said, offered, phrases)
+    else_meant = _phrases_around(offered, phrases)
+    named = [name for name in _named(said, else_meant | offered) if name in offered]
+    if not named and not _named(said, else_meant):
+        named = _hinted(said, offered, phrases)
     if named:
         return named[0] if len(named) == 1 else None
     place = _place(said, len(choices), phrases)
@@ -49,10 +54,24 @@ def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases = ENG
     return None if is_question else _agreed(words_of(text), choices, phrases)
 
 
+def _phrases_around(offered: dict[str, list[str]], phrases: AnswerPhrases) -> dict[str, list[str]]:
+    """Return the phrases that hold a choice which is a yes or a no, and mean something else."""
+    answers = [words_of(phrase) for phrase in (*phrases.yes, *phrases.no)]
+    alike = {choice: words for choice, words in offered.items() if words in answers}
+    longer = (*phrases.yes, *phrases.no, *phrases.unsure, *phrases.neutral)
+    known = {phrase: words_of(phrase) for phrase in longer}
+    return {
+        phrase: words
+        for phrase, words in known.items()
+        if words not in offered.values() and _named(words, alike)
+    }
+
+
 def _agreed(said: list[str], choices: Sequence[str], phrases: AnswerPhrases) -> str | None:
     """Return the choice that is a yes or a no, if there is one of each and the answer says one."""
     groups = (phrases.yes, phrases.no)
-    known = {phrase: words_of(phrase) for group in (*groups, phrases.unsure) for phrase in group}
+    all_groups = (*groups, phrases.unsure, phrases.neutral)
+    known = {phrase: words_of(phrase) for group in all_groups for phrase in group}
     offered = [
         [choice for choice in choices if words_of(choice) in [known[phrase] for phrase in group]]
         for group in groups

@@ -109,6 +109,23 @@ async def test_words_go_before_places(autojump_clock, text, choices, choice):
         ("Okay, hold on.", None),
         ("Right, and what would that cost?", None),
         ("Yes, why not?", "Yes"),
+        ("No problem.", None),
+        ("No worries!", None),
+        ("Not bad.", None),
+        ("No doubt.", None),
+        ("No idea.", None),
+        ("No preference, really.", None),
+        ("Nothing else.", None),
+        ("I don't mind.", None),
+        ("Why not.", None),
+        ("Sure, no problem.", "Yes"),
+        ("Yes, no worries.", "Yes"),
+        ("Sure, why not.", "Yes"),
+        ("No, no problem.", "No"),
+        ("No, no idea.", "No"),
+        ("Okay, no.", "No"),
+        ("No no no.", "No"),
+        ("No way.", "No"),
     ],
 )
 async def test_other_words_for_yes_and_no(autojump_clock, text, choice):
@@ -123,6 +140,22 @@ async def test_yes_names_a_choice_that_is_a_yes(autojump_clock):
     assert (await answer_to("right", ("Left", "Right"))).choice == "Right"
     assert (await answer_to("yes", ("Left", "Right"))).choice is None
     assert (await answer_to("yes", ("Checking", "Savings"))).choice is None
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "choice"),
+    [
+        ("That's not correct.", ("Correct", "Wrong"), "Wrong"),
+        ("Not right.", ("Left", "Right"), None),
+        ("Not okay.", ("Okay", "Cancel the trip"), None),
+        ("No problem", ("No problem", "Big problem"), "No problem"),
+        ("No idea", ("Yes", "No", "No idea"), "No idea"),
+        ("A second one, please.", ("First", "Second"), "Second"),
+    ],
+)
+async def test_a_phrase_around_a_choice_does_not_name_it(autojump_clock, text, choices, choice):
+    """A longer phrase that says something else counts, unless it is a choice itself."""
+    assert (await answer_to(text, choices)).choice == choice
 
 
 @pytest.mark.parametrize(
