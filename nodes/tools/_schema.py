@@ -61,7 +61,32 @@ class Signature:
             values = self.model.model_validate(dict(arguments))
         except pydantic.ValidationError as error:
             raise BadArgumentsError(_complaint(tool, self.names, error)) from None
+        self._check_enums(tool, arguments)
         return {name: getattr(values, f"p{i}") for i, name in enumerate(self.names)}
+
+    def _check_enums(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Check what pydantic does not: an ``enum`` that ``json_schema_extra`` adds.
+
+        Raises:
+            BadArgumentsError: An argument, or an item of one, is not in its ``enum``.
+        """
+        problems = []
+        for field in self.model.model_fields.values():
+            extra, name = field.json_schema_extra, field.alias or ""
+            if not isinstance(extra, dict) or arguments.get(name, field.default) == field.default:
+                continue
+            given = arguments[name]
+            items = extra.get("items")
+            checks = [(extra, [given])]
+            if isinstance(items, dict) and isinstance(given, list):
+                checks.append((items, given))
+            for schema, values in checks:
+                allowed = schema.get("enum")
+                wrong = [v for v in values if isinstance(allowed, list) and v not in allowed]
+                if wrong:
+                    problems.append(f"{name}: is one of {allowed!r:.400}, not {wrong[0]!r:.100}")
+        if problems:
+            raise BadArgumentsError(_refusal(tool, self.names, problems))
 
 
 def read_signature(fn: Callable[..., Any], context_type: type) -> Signature:
@@ -197,6 +222,10 @@ def _complaint(tool: str, names: tuple[str, ...], error: pydantic.ValidationErro
             problems.append(f"{place}: is missing")
         else:
             problems.append(f"{place}: {problem['msg']}, not {problem['input']!r:.100}")
+    return _refusal(tool, names, problems)
+
+
+def _refusal(tool: str, names: tuple[str, ...], problems: list[str]) -> str:
     takes = ", ".join(names) or "no arguments"
     return f"bad arguments for {tool!r}: {'; '.join(problems)}. It takes: {takes}."
 

@@ -146,6 +146,32 @@ def test_bad_arguments_are_told_so_that_they_can_be_mended():
     )
 
 
+def test_an_enum_made_at_run_time_is_checked():
+    """What the schema of an argument, or of its items, names as its values is all that it takes."""
+    cups, milks = ["S", "M"], ["oat", "soy"]
+
+    def order(
+        size: Annotated[str, Field(json_schema_extra={"enum": cups, "examples": ["S"]})],
+        milk: Annotated[
+            list[str], Field(json_schema_extra={"items": {"type": "string", "enum": milks}})
+        ] = [],  # noqa: B006
+        to: Annotated[str | None, Field(json_schema_extra={"enum": ["bar"]})] = None,
+    ):
+        pass
+
+    made = tool(order)
+    assert made.parameters["properties"]["size"]["enum"] == cups
+    assert made.parse({"size": "S", "milk": ["oat"], "to": None})["milk"] == ["oat"]
+    assert made.parse({"size": "M"})["to"] is None
+    with pytest.raises(BadArgumentsError) as caught:
+        made.parse({"size": "XL", "milk": ["soy", "cow"], "to": "table"})
+    assert str(caught.value) == (
+        "bad arguments for 'order': size: is one of ['S', 'M'], not 'XL'; "
+        "milk: is one of ['oat', 'soy'], not 'cow'; to: is one of ['bar'], not 'table'. "
+        "It takes: size, milk, to."
+    )
+
+
 def test_methods_take_their_instance():
     """The first parameter of a method is not the model's business."""
 
