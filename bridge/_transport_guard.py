@@ -38,7 +38,6 @@ class TransportGuard:
         self._failures = Failures(transport=type(transport).__name__)
         self.fails = False
         self.watchers: list[Subscription] = []
-        self._send = transport.send
         self.play: Callable[[int, bytes], None] = _Guarded(self, "play", transport.play)
         self.clear: Callable[[int, str], None] = _Guarded(self, "clear", transport.clear)
         holds: Callable[[bool], None] | None = getattr(transport, "hold", None)
@@ -57,7 +56,7 @@ class TransportGuard:
     def send(self, message: Message) -> None:
         """Send an event to the caller's side and the watchers; never raises."""
         try:  # _Guarded inlined, to save a call for each piece of an answer
-            self._send(message)
+            self._transport.send(message)
         except BaseException as error:  # noqa: ASYNC103, BLE001 - foreign code: told, and the call goes on
             self.failed("send", as_error(error))
         else:

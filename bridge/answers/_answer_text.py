@@ -6,7 +6,6 @@ A run that said something is held until its words were heard, so it stays interr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -22,6 +21,7 @@ from ._answer import Turn, Turns, lineage, outermost
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
+    from .._transport import Transport
     from ._history_writer import AnswerMemory
 
 log = structlog.get_logger()
@@ -51,13 +51,13 @@ class Texts:
 
     __slots__ = (
         "_answers", "_audio", "_floor", "_history", "_last", "_last_run", "_memory", "_playout",
-        "_published_chars", "_published_s", "_router", "_send", "_turns", "_unpublished",
+        "_published_chars", "_published_s", "_router", "_transport", "_turns", "_unpublished",
     )  # fmt: skip
 
     def __init__(
         self,
         context: CallContext,
-        send: Callable[[Message], None],
+        transport: Transport,
         answers: Answers,
         turns: Turns,
         playout: Playout,
@@ -67,7 +67,7 @@ class Texts:
         self._floor = context.floor
         self._history = context.history
         self._audio = context.audio
-        self._send = send
+        self._transport = transport
         self._answers = answers
         self._turns = turns
         self._playout = playout
@@ -78,7 +78,8 @@ class Texts:
         self._published_chars = 0
         self._published_s = -math.inf
         context.router.observe(AgentResponse, self._response)
-        context.router.add_sink(self._response_passed, AgentResponse)
+        passed = self._passed if self._audio else self._passed_as_text
+        context.router.add_sink(passed, AgentResponse)
 
     def complete(self, turn: Turn) -> None:
         """Speak the text of a turn so far, without waiting for the rest of its clause."""
@@ -106,7 +107,6 @@ class Texts:
             # Inlined, because most pieces of an answer continue the previous piece.
             last.add_text(response.content, message.at_s)
             message.carry(last)
-            self._memory.note(last.turn)
         else:
             self._first_response(message)
 
@@ -141,34 +141,46 @@ class Texts:
         turn = self._turns.cut_by_itself(message)
         return turn if turn is not None and not turn.generated else None
 
-    def _response_passed(self, message: Message) -> None:
+    def _passed(self, message: Message) -> None:
+        utterance: Utterance | None = message.tag
+        if utterance is not None:  # else an agent without the floor said it: nobody hears it
+            self._transport.send(message)
+            self._finish_without_run(utterance.turn)
+
+    def _passed_as_text(self, message: Message) -> None:
         utterance: Utterance | None = message.tag
         if utterance is None:
             return  # text of an agent without the floor: nobody hears it
-        self._send(message)
-        turn = utterance.turn
-        if not self._audio:
-            before = utterance.heard_chars
-            utterance.hear_as_text()
-            if self._history.on_change is not None:
-                self._memory.write()  # save before publishing
-            if utterance is not self._unpublished:
-                self._publish_in_time(utterance, before)
-        if turn.interruption is not None:
-            self._answers.finish(turn, "interrupted")  # these words cut it, and are all of it
-        elif not turn.active:
-            self._answers.finish(turn, "completed")  # no run will end it
+        self._transport.send(message)
+        if utterance is not self._unpublished:
+            self._hear_first(utterance)
+            return
+        utterance.hear_as_text()
+        if self._history.on_change is not None:
+            self._memory.write()
 
-    def _publish_in_time(self, utterance: Utterance, told_chars: int) -> None:
+    def _hear_first(self, utterance: Utterance) -> None:
         """Publish sent text at once, or later with the next if some was published just now."""
         if self._unpublished is not None:
             self.publish_heard()
-        self._unpublished, self._published_chars = utterance, told_chars
+        self._unpublished, self._published_chars = utterance, utterance.heard_chars
+        utterance.hear_as_text()
+        utterance.finish()
+        if self._history.on_change is not None:
+            self._memory.write()  # save before publishing
         next_s = self._published_s + HEARD_EVERY_S
         if trio.current_time() < next_s:
             self._router.call_at(self, next_s, self.publish_heard)
         else:
             self.publish_heard()
+        self._finish_without_run(utterance.turn)
+
+    def _finish_without_run(self, turn: Turn) -> None:
+        """End the text of a turn that no run will end."""
+        if turn.interruption is not None:
+            self._answers.finish(turn, "interrupted")  # these words cut it, and are all of it
+        elif not turn.active:
+            self._answers.finish(turn, "completed")
 
     def close(self) -> None:
         """Publish the last heard text, because the call is over."""

@@ -94,7 +94,7 @@ class Speaking(AnswerAudio):
         self._background = BackgroundAnswers(
             context, delivery, self._turns, self._playout, self._publish_move, self._end_moving
         )
-        self._texts = Texts(context, transport.send, self, self._turns, self._playout, self._memory)
+        self._texts = Texts(context, transport, self, self._turns, self._playout, self._memory)
         Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
         self._holding = Holding(router, self._playout, self._has_something)
         self._silent: trio.Event | None = None  # created by the first waiter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,19 +10,13 @@ if TYPE_CHECKING:
 
 
 class AnswerMemory:
-    """Writes the answers of one call to its history; changed ones are collected first.
+    """Writes the answers of one call to its history; changed ones are collected first."""
 
-    Attributes:
-        note: Marks a turn to be written before the history is next read.
-    """
-
-    __slots__ = ("_history", "_unwritten", "note")
+    __slots__ = ("_history", "_unwritten")
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._unwritten: dict[Turn, None] = {}  # a dict: an empty set takes 0.2 kB
-        # Not a method, to save a call: each piece of an answer calls it.
-        self.note: Callable[[Turn], None] = self._unwritten.setdefault
 
     def remember(self, turn: Turn) -> None:
         """Write what a turn said, and how much of it was heard."""
@@ -35,7 +28,13 @@ class AnswerMemory:
         if turn.generated:
             self.remember(turn)
 
+    def note(self, turn: Turn) -> None:
+        """Write a turn whenever the history is read, until its generation has ended."""
+        self._unwritten[turn] = None
+
     def write(self) -> None:
-        """Write every turn that has changed."""
-        while self._unwritten:
-            self.remember(self._unwritten.popitem()[0])
+        """Write every turn that may have changed."""
+        for turn in tuple(self._unwritten):
+            self.remember(turn)
+            if turn.outcome is not None:
+                del self._unwritten[turn]

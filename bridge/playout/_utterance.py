@@ -150,8 +150,11 @@ class Utterance(PlayedPosition):
 
     def add_text(self, text: str, at_s: float = 0.0) -> None:
         """Add text, at a time."""
-        self.generated += text
-        self.text_at_s = at_s
+        # CPython appends in place if a local name is all that refers to a string.  A field would
+        # be copied for each piece.
+        generated, self.generated = self.generated, ""
+        generated += text
+        self.generated, self.text_at_s = generated, at_s
 
     def owe_clauses(self, more: int) -> None:
         """Record that its voice was asked for clauses, or delivered some."""
@@ -213,10 +216,9 @@ class Utterance(PlayedPosition):
         self.queued_published = True
 
     def hear_as_text(self) -> None:
-        """Record that it was heard when it was sent, because the call is text-only."""
+        """Record that its text was heard when it was sent, because the call is text-only."""
         self.basis = "text"
         self.heard_chars = len(self.generated)
-        self.finished = self.settled = True
 
     # --- its audio ------------------------------------------------------------------------------
 
