@@ -5,7 +5,7 @@ from __future__ import annotations
 from ._measure import Ground, percent, place, quantiles, words_of
 from ._recordings import RATE, Recording
 from ._replay import Echo, replay
-from ._sound import SPEECH_DB, at_level, hiss, trim
+from ._sound import SPEECH_DB, at_level, hiss, pcm, trim
 from ._table import Row
 
 BELOW_DB = 20
@@ -69,17 +69,29 @@ def same_caller(ground: Ground) -> list[Row]:
     return rows
 
 
+BEFORE_S, AFTER_S = 0.35, 0.2
+"""What the recogniser gets around an order that it is given whole, in seconds: as much as the ear
+gives it."""
+
+
+def _missing(want: list[str], heard: list[str]) -> int:
+    return sum(word not in heard for word in want)
+
+
 def in_babble(ground: Ground) -> list[Row]:
-    """Measure orders in babble that goes on after them."""
+    """Measure orders in babble that goes on after them.
+
+    The recogniser also gets each order whole: what it misses there, turn taking did not lose.
+    """
     if ground.surroundings.babble is None:
         return []
     rows = []
     for condition in ("plain", "babble"):
         sample = ground.folder.some("orders")
-        ended = wrong = words = 0
+        ended = split = wrong = wrong_whole = words = 0
         delays: list[float | None] = []
         for number, each in enumerate(sample):
-            microphone, _, ends_s = ground.surroundings.microphone(
+            microphone, begins_s, ends_s = ground.surroundings.microphone(
                 trim(each.samples), before_s=1.0, after_s=5.0, condition=condition,
                 place=place(number),
             )  # fmt: skip
@@ -87,14 +99,19 @@ def in_babble(ground: Ground) -> list[Row]:
             stop = next((s for s in result.stops if s > ends_s - 0.05), None)
             ended += stop is not None
             delays.append(None if stop is None else stop - ends_s)
+            split += any(begins_s < s <= ends_s - 0.05 for s in result.stops)
+            spoken = microphone[int((begins_s - BEFORE_S) * RATE) : int((ends_s + AFTER_S) * RATE)]
+            whole = ground.engines.hear(pcm(spoken)).text
             want, heard = words_of(each.words), words_of(" ".join(result.texts))
-            wrong, words = wrong + sum(word not in heard for word in want), words + len(want)
+            wrong, words = wrong + _missing(want, heard), words + len(want)
+            wrong_whole += _missing(want, words_of(whole))
             ground.note({"kind": "in babble", "condition": condition, "name": each.name,
                          "ends_s": ends_s, "stops": result.stops, "texts": result.texts,
-                         "want": want})  # fmt: skip
+                         "want": want, "whole": whole})  # fmt: skip
         if sample:
             what = f"{len(sample)} orders, {condition}: turns that do not end"
-            happened = f"{quantiles(delays)}; {percent(wrong, words)} % of the words missing"
+            happened = f"{quantiles(delays)}; {split} split; {percent(wrong, words)} % of the "
+            happened += f"words missing ({percent(wrong_whole, words)} % given whole)"
             figure = percent(len(sample) - ended, len(sample))
             rows.append(Row("babble", what, happened, figure, "%", 0))
     return rows

@@ -122,12 +122,21 @@ class Surroundings:
         needs = {"babble": self.babble is not None, "noise": self.noise, "reverberant": self.rooms}
         return bool(needs.get(condition, True))
 
-    def around(self, length: int, condition: str, db: float) -> Samples:
-        """Return a number of samples of babble or noise."""
+    def around(self, length: int, condition: str, db: float, place: int = 0) -> Samples:
+        """Return a number of samples of babble or noise.
+
+        Args:
+            length: How many samples.
+            condition: `babble` or `noise`.
+            db: Their level.
+            place: Where the babble begins, in 512ths of it; each recording meets another part.
+        """
         import numpy as np
 
         beside = self.babble if condition == "babble" else self.noise[0]
         assert beside is not None
+        if condition == "babble":
+            beside = np.roll(beside, -(len(beside) * place // WINDOW))
         return np.resize(at_level(beside, db), length)
 
     def microphone(
@@ -162,7 +171,7 @@ class Surroundings:
         heard = np.concatenate([silence(before_s), sound, silence(after_s)])
         heard += hiss(len(heard))
         if condition in ("babble", "noise"):
-            heard += self.around(len(heard), condition, db - 10)
+            heard += self.around(len(heard), condition, db - 10, place)
         elif condition == "telephone":
             heard = telephone(heard)
         return heard, before_s + begins, before_s + ends
