@@ -96,6 +96,11 @@ class CallerVoice:
         self._missed = None
         self.level.settled()
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether background nearly as loud as the caller hides the ends of their words."""
+        return self._background.is_near(self.level.loud())
+
     def judge(
         self, window: bytes, probability: float, echo: float, *, in_voice: bool, silent_windows: int
     ) -> JudgedWindow:
@@ -128,7 +133,8 @@ class CallerVoice:
         is_voice = probability >= self._settings.speech_above
         if self._missed is not None and not is_echo:
             loud = self.level.loud(MISSED_LEAST_WINDOWS)
-            is_voice = self._missed.hear(peak, is_voice, loud, self._background.quietest)
+            word = 0 if is_background else peak  # babble is as loud as some words
+            is_voice = self._missed.hear(word, is_voice, loud, self._background.quietest)
         is_new = not in_voice and not is_echo
         is_soft = is_new and probability >= PERHAPS_ABOVE
         is_sudden = is_new and self._is_sudden(peak)

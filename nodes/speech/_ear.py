@@ -398,11 +398,13 @@ class Ear:
         self._publish(TurnScored(complete=complete))
 
     async def _transcribe(self, stt: SpeechToText, parts: tuple[bytes, ...]) -> None:
-        began_s = trio.current_time()
+        began_s, is_masked = trio.current_time(), self._voice.is_masked
         try:
             with trio.fail_after(RECOGNISER_LOST_S), CONTAINED:
                 heard = [await stt.transcribe(part) for part in parts]
             words = words_of([part for part in heard if part.text.strip()])
+            if is_masked:  # there, a recogniser is unsure of the ending of whole sentences, too
+                words = words.model_copy(update={"ending_confidence": None})
         except Exception as error:
             # The caller is waiting, so the failure has to be published.
             self._publish_words(VoiceWords(content="", error=type(error).__name__))

@@ -1,8 +1,11 @@
 """What counts as the caller: not faint or distant voices, babble or the agent's echo."""
 
+from dataclasses import replace
+
 import pytest
 
 from bargein.events import (
+    UserStartedSpeaking,
     UserStoppedSpeaking,
     VoiceHint,
     VoiceSettled,
@@ -163,6 +166,75 @@ async def test_babble_does_not_go_on_with_a_turn(autojump_clock):
         assert len(times(caller, VoiceStarted)) == 1
         await send(caller, VOICE, 0.32)
         assert len(times(caller, VoiceStarted)) == 2
+
+
+async def test_a_turn_ends_in_babble_that_began_with_it(autojump_clock):
+    """Babble that began while the caller spoke is known by what is missing: loud moments and
+    pauses; a voice as loud as the caller's goes on."""
+    async with listening(Engines()) as caller:
+        await send(caller, SILENCE, 3.2)
+        await send(caller, VOICE, 0.96)
+        await send(caller, SOFTER, 1.28)
+        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 1
+        await send(caller, SOFTER, 3.2)
+        assert len(times(caller, VoiceStarted)) == 1
+        await send(caller, VOICE, 0.32)
+        assert len(times(caller, VoiceStarted)) == 2
+
+
+@pytest.mark.parametrize(
+    ("below_db", "within_s"), [(5.5, 1.1), (7, 1.1), (10, 1.1), (15, 1.1), (20, 1.1), (30, 7.1)]
+)
+async def test_no_constant_sound_keeps_a_turn_open(autojump_clock, below_db, within_s):
+    """However loud a constant sound is that begins in a turn, if it is softer than the caller, and
+    whatever the detector says of it, the voice stops, and does not begin again."""
+    amplitude = round(0x1001 * 10 ** (-below_db / 20))
+    noise = (amplitude | 1).to_bytes(2, "little") * 512
+    async with listening(Engines()) as caller:
+        await send(caller, SILENCE, 3.2)
+        await send(caller, VOICE, 0.32)
+        caller.publish(UserStartedSpeaking())
+        await send(caller, VOICE, 0.64)
+        fell_s = caller.now_s
+        await send(caller, noise, 30)
+        (stopped_s,) = times(caller, VoiceStopped)
+        assert stopped_s - fell_s <= within_s
+        assert [words.content for words in caller.events(VoiceWords)] == ["a latte"]
+
+
+async def test_a_caller_who_speaks_softly_between_pauses_goes_on(autojump_clock):
+    """A soft voice with pauses on a quiet line is the caller's, and so is one with loud moments."""
+    async with listening(Engines()) as caller:
+        await send(caller, SILENCE, 3.2)
+        await send(caller, VOICE, 0.96)
+        for _ in range(4):
+            await send(caller, SILENCE, 0.16)
+            await send(caller, SOFTER, 0.64)
+        assert len(times(caller, VoiceStarted)) == 5
+        for _ in range(4):
+            await send(caller, BURST, 0.032)
+            await send(caller, SOFTER, 0.48)
+        assert len(times(caller, VoiceStarted)) == 5
+        assert len(times(caller, VoiceStopped)) == 4
+
+
+class Unsure(Engines):
+    """A recogniser that is unsure of all endings."""
+
+    async def transcribe(self, pcm):
+        heard = await super().transcribe(pcm)
+        return replace(heard, ending_confidence=0.1)
+
+
+@pytest.mark.parametrize(("behind", "reported"), [(SILENCE, 0.1), (SOFTER, None)])
+async def test_an_unsure_ending_says_nothing_in_babble(autojump_clock, behind, reported):
+    """A recogniser is unsure of most endings in babble, so they are no sign of a broken word."""
+    async with listening(Unsure()) as caller:
+        await send(caller, behind, 1.6)
+        await send(caller, VOICE, 0.96)
+        await send(caller, behind, 0.96)
+        (words,) = caller.events(VoiceWords)
+        assert words.ending_confidence == reported
 
 
 async def test_a_soft_word_goes_on_with_a_turn_on_a_quiet_line(autojump_clock):
