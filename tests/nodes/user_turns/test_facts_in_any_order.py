@@ -7,6 +7,7 @@ run against the core alone.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from bargein.events import (
     AgentResponse,
     AgentSpeechHeld,
     AgentSpeechReleased,
+    TranscriptionFailed,
     TurnScored,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -33,7 +35,7 @@ from bargein.events import (
 )
 from bargein.nodes.user_turns._turn_taking_core import Input, TimePassed
 from bargein.testing import Caller, open_call
-from bargein.user_turns import FixedEndpointing, TurnSettings, TurnTaking
+from bargein.user_turns import FixedEndpointing, ModelEndpointing, TurnSettings, TurnTaking
 
 DELAYS_S = (0.0, 0.05, 0.4)
 """None, a small one, and a long one: nearly the silence that ends a turn."""
@@ -253,6 +255,57 @@ def test_whatever_happens_it_comes_to_rest(bench, idle, speaking, steps, chosen)
     b.take(VoiceStopped()).agent(idle).rest()
     assert_alternating(b)
     assert not b.is_held
+
+
+def lengths_s(b: Any) -> list[float]:
+    """Return how long each turn lasted from its beginning to its decision."""
+    began_s, found = math.inf, []
+    for at_s, act in b.acts:
+        match getattr(act, "event", None):
+            case UserStartedSpeaking():
+                began_s = at_s
+            case UserStoppedSpeaking() | TranscriptionFailed() if began_s < math.inf:
+                found.append(at_s - began_s)
+                began_s = math.inf
+    return found
+
+
+@given(steps=STEPS.filter(bool), chosen=CHOICES, limit_s=st.sampled_from([2.0, 10.0]))
+@settings(max_examples=150, deadline=None)
+def test_noise_that_never_stops_keeps_no_turn_open(bench, idle, speaking, steps, chosen, limit_s):
+    """Whatever an ear reports again and again, with words, without or never a stop: every turn that
+    began is decided within `longest_turn_s`."""
+    b = bench(idle, chosen.but({"longest_turn_s": limit_s}))
+    while b.now_s < 3 * limit_s:
+        for delay_s, fact in steps:
+            if isinstance(fact, str):
+                b.agent(view_of(fact, speaking, idle))
+            else:
+                b.take(fact)
+            b.wait(delay_s)
+        b.wait(0.1)
+    b.take(VoiceStopped()).agent(idle).rest()
+    assert b.turns.count("start") == len(lengths_s(b))
+    assert max(lengths_s(b), default=0.0) <= limit_s + 1e-6
+
+
+@given(steps=STEPS, chosen=CHOICES)
+@settings(max_examples=300, deadline=None)
+def test_a_turn_is_decided_soon_after_the_last_voice(bench, idle, speaking, steps, chosen):
+    """Whatever happened before: once the voice has stopped, all is decided after the longest wait
+    for words or silence, even if the recogniser never answers."""
+    b = bench(idle, chosen)
+    for delay_s, fact in steps:
+        if isinstance(fact, str):
+            b.agent(view_of(fact, speaking, idle))
+        else:
+            b.take(fact)
+        b.wait(delay_s)
+    b.agent(idle).take(VoiceStopped())
+    longest_pause_s = ModelEndpointing().unfinished_pause_s
+    b.wait(max(chosen.words_within_s, longest_pause_s) + 1e-6)
+    assert b.core.is_quiet
+    assert_alternating(b)
 
 
 @given(steps=STEPS, chosen=CHOICES)
