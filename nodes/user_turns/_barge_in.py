@@ -45,7 +45,15 @@ from ._hallucinations import (
     unsure_words,
     words_a_second,
 )
-from ._noises import SURE_OF_WORDS, breaks_off, may_go_on, no_words, written_as_noise
+from ._noises import (
+    SURE_OF_WORDS,
+    breaks_off,
+    is_cut,
+    is_heard_in_part,
+    may_go_on,
+    no_words,
+    written_as_noise,
+)
 from ._phrases import words_of
 from ._sound_verdict import CLOSE_S, Hint, Sound, Verdict
 
@@ -121,6 +129,8 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
         verdict = rule(sound, settings)
         if verdict is not None and verdict.decision == "interruption":
             return None
+        if verdict is not None and verdict.rule == "misheard_words" and _is_unsure_assent(sound):
+            return None  # the "I" of "I should" sounds so, and a closure follows
         unsure = verdict is not None and verdict.rule == "min_confidence"
         unsure = unsure or breaks_off(sound, settings)
         if unsure and (sound.confidence or 0.0) >= settings.min_confidence:
@@ -157,8 +167,19 @@ def _phrase(sound: Sound, settings: TurnSettings) -> Verdict | None:
 def _acknowledged(sound: Sound, settings: TurnSettings) -> Verdict | None:
     if not settings.phrases.is_acknowledgement(sound.text):
         return None
+    is_long = sound.lasts(LONG_ASSENT_S) and not _is_surely_assent(sound)
+    if is_long and is_heard_in_part(sound, settings):
+        return UNDECIDED  # of "I asked" a recogniser hears "Uh" before the voice goes on
     values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
     return Verdict("acknowledgement", "acknowledgements", values, final=sound.is_over)
+
+
+def _is_surely_assent(sound: Sound) -> bool:
+    return sound.seems("acknowledgement", SURE)
+
+
+def _is_unsure_assent(sound: Sound) -> bool:
+    return sound.seems("acknowledgement", 0.0) and not _is_surely_assent(sound)
 
 
 def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -221,6 +242,8 @@ def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
         return None
     if sound.text and hint.kind != "acknowledgement":
         return None  # words are not noise
+    if _is_unsure_assent(sound):
+        return None  # one beginning of a sentence in 50 seems so: its words and length will tell
     values = {"probability": round(hint.probability, 3), "hint_above": settings.hint_above}
     return Verdict(hint.kind, "hint", values, final=False)
 
@@ -254,7 +277,8 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
         return None  # speech of that length has words
     if text and _nobody_spoke(sound, settings):
         return None
-    if text and settings.phrases.is_noise(text):
+    is_noise = bool(text) and settings.phrases.is_noise(text)
+    if is_noise and not (is_cut(sound, settings) and is_surely_speech(hint)):
         return None  # people laugh for seconds; speech after that has words
     assent = hint is not None and sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
     assent = assent or (bool(text) and settings.phrases.is_acknowledgement(text))
@@ -264,8 +288,15 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
 
 
 def _nobody_spoke(sound: Sound, settings: TurnSettings) -> bool:
-    """Whether the recogniser takes the sound so far for something other than speech."""
+    """Whether the recogniser takes the sound so far for something other than speech.
+
+    It takes some beginnings for that, mostly over the telephone, whose sound is surely speech; of
+    a throat that seems so it makes "Mmm".
+    """
+    is_assent = settings.phrases.is_acknowledgement(sound.text)
     if sound.words_tentative or sound.confidence is None:
+        return False
+    if is_surely_speech(sound.hint) and not is_assent:
         return False
     return sound.confidence < min(NOBODY_SPOKE, settings.min_confidence)
 
@@ -306,9 +337,9 @@ def _short_hold(sound: Sound, settings: TurnSettings) -> Literal["", "acknowledg
 
     That a voice has just stopped is no reason: a gap after the first syllable is not its end.
     """
-    if may_go_on(sound, settings):
+    if may_go_on(sound, settings) or is_cut(sound, settings):
         return ""
-    if sound.seems("acknowledgement", LIKELY):
+    if _is_surely_assent(sound):
         return "acknowledgement"
     by_length = duration_that_counts(sound, settings) is not None
     return "" if by_length and _warms_for_s(sound, settings) <= CLOSE_S else "unclear"
@@ -371,7 +402,7 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
 
 LIKELY = 0.5
 """From this probability on, a hint of a backchannel is more likely right than wrong: the sound may
-then last longer, and holds the agent's speech for at most `longest_hold_s`."""
+then last longer."""
 
 SURE = 0.9
 """From this probability on, a hint of a backchannel or an echo outweighs a few words that say
@@ -385,6 +416,10 @@ synthetic voices that are no assent, none reached 0.95."""
 LONGER_S = 0.1
 """How much longer than `longest_hold_s` a sound lasts that is longer than most short words, in
 seconds."""
+
+LONG_ASSENT_S = 0.5
+"""From this length on the sound itself has to be surely assent if words of assent are to count
+before its end, in seconds."""
 
 SCRAP_S = 0.4
 """A hint from `hint_above` on outweighs a single word in a shorter sound, in seconds: recognisers

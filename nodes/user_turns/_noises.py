@@ -21,6 +21,10 @@ SOUNDS_LIKE_NOISE = 0.5
 """From this probability on a hint at a noise is more likely right than wrong."""
 
 
+BREAKS = ("...", "\u2026", "-")
+"""How a recogniser ends a word that breaks off."""
+
+
 class NoiseSettings(Protocol):
     """What of the turn settings tells noises from words."""
 
@@ -28,6 +32,8 @@ class NoiseSettings(Protocol):
     def phrases(self) -> Phrases: ...
     @property
     def acknowledgement_lasts_s(self) -> float: ...
+    @property
+    def false_interruption_timeout_s(self) -> float: ...
     @property
     def speech_timeout_s(self) -> float: ...
     @property
@@ -44,6 +50,8 @@ def written_as_noise(sound: Sound, settings: NoiseSettings) -> Verdict | None:
         return None
     if not settings.phrases.is_noise(sound.text) and not breaks_off(sound, settings):
         return None
+    if is_cut(sound, settings):
+        return Verdict("undecided", final=False)
     values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
     return Verdict("noise", "noises", values, final=sound.is_over)
 
@@ -55,6 +63,26 @@ def breaks_off(sound: Sound, settings: NoiseSettings) -> bool:
     return sound.text.rstrip().endswith(("...", "\u2026"))
 
 
+def is_heard_in_part(sound: Sound, settings: NoiseSettings) -> bool:
+    """Whether the recogniser heard the words while the voice continued, so that more may follow.
+
+    Those of the whole sound come soon after it has stopped.
+    """
+    if sound.is_voiced:
+        return True
+    is_whole = sound.words_known or sound.words_tentative
+    return not is_whole and sound.silent_s < settings.false_interruption_timeout_s - CLOSE_S
+
+
+def is_cut(sound: Sound, settings: NoiseSettings) -> bool:
+    """Whether words break off because the recogniser heard only a part of the sound.
+
+    Of beginnings it then writes "I...", "So...", "V-" and "O-P-", as it does of coughs.
+    """
+    breaks_off = sound.text.rstrip().endswith(BREAKS)
+    return breaks_off and is_heard_in_part(sound, settings)
+
+
 def may_go_on(sound: Sound, settings: NoiseSettings) -> bool:
     """Whether a sure word breaks off in a silence that is no longer than a breath: "Well ..., I".
 
@@ -62,7 +90,7 @@ def may_go_on(sound: Sound, settings: NoiseSettings) -> bool:
     """
     if sound.is_voiced or sound.silent_s >= settings.speech_timeout_s - CLOSE_S:
         return False
-    breaks_off = sound.text.rstrip().endswith(("...", "\u2026", "-"))
+    breaks_off = sound.text.rstrip().endswith(BREAKS)
     sure = sound.confidence is not None and sound.confidence >= SURE_OF_WORDS
     is_noise = sound.seems("noise", SOUNDS_LIKE_NOISE)
     return breaks_off and sure and not is_noise and is_one_word(sound, settings)

@@ -68,11 +68,13 @@ class TurnSettings:
     the recogniser's hint. An interruption phrase interrupts from 0.4 on, and so does a voice that
     lasts; words without a confidence count as sure. With 0, all words count."""
     longest_hold_s: float = 0.25
-    """The longest hold for a sound that is more likely an acknowledgement than not, or cannot
-    interrupt by lasting. With the latency to the player the gap stays below 0.3 s; a longer gap
-    sounds like a fault."""
+    """The longest hold for a sound that is surely an acknowledgement (0.9), or cannot interrupt by
+    lasting. With the latency to the player the gap stays below 0.3 s; a longer gap sounds like a
+    fault."""
     hint_above: float = 0.7
-    """From this probability on, a hint about a sound lets the agent go on."""
+    """From this probability on, a hint about a sound lets the agent go on; a hint of an
+    acknowledgement does so from 0.9 on, if that is more, because one beginning of a sentence in 50
+    reaches 0.7."""
     answer_within_s: float = 0.5
     """An acknowledgement that ends at most this long before the agent falls silent is an answer:
     "Shall I book it?" "Okay." The default is twice the time in which people usually answer."""

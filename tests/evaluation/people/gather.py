@@ -1,7 +1,8 @@
 """Copies public recordings into a folder for the evaluation.
 
 It reads checkouts of the repositories that README.md lists, and copies one half of the speakers: if
-you tune on half 0, judge only by half 1. LibriSpeech's FLAC files need the package ``soundfile``.
+you tune on half 0, judge only by half 1. With ``--learners``, people who learn English say the
+orders and read. LibriSpeech's FLAC files need the package ``soundfile``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ SOUNDS = {
     "noses": "nose-blowing",
 }
 SECOND_HALF_OF_DIGITS = ("george", "jackson", "lucas")
+
+LONG_S = 5.5
+"""From this length on, a learner's sentence counts as longer speech."""
 
 Found = tuple[Path, str, str]
 """A file, its name in the folder without an ending, and its words."""
@@ -63,6 +67,24 @@ def _readers(source: Path, half: int) -> Iterator[Found]:
                 yield path, path.stem.replace("-", "_", 1), ""
 
 
+def _learners(source: Path, half: int, *, long: bool) -> Iterator[Found]:
+    """Yield sentences of three words or more; digits and spelling are left out."""
+    texts = {}
+    for part in ("train", "test"):
+        for line in (source / part / "text").read_text(encoding="utf-8").splitlines():
+            name, *words = line.lower().split()
+            texts[name] = words
+    for path in sorted((source / "WAVE").glob("*/*.WAV")):
+        words, who = texts.get(path.stem, []), path.parent.name.removeprefix("SPEAKER")
+        spells = any(len(word) == 1 and word not in "ai" for word in words)
+        if len(words) < 3 or spells or sum(word in DIGITS for word in words) > 1:
+            continue
+        with wave.open(str(path)) as file:
+            is_long = file.getnframes() >= LONG_S * file.getframerate()
+        if is_long == long and _is_of(who, half):
+            yield path, f"{who}_{path.stem}", " ".join(words)
+
+
 def _files(source: Path, *patterns: str) -> Iterator[Found]:
     for pattern in patterns:
         for path in sorted(source.glob(pattern)):
@@ -70,7 +92,7 @@ def _files(source: Path, *patterns: str) -> Iterator[Found]:
 
 
 def _copy(path: Path, into: Path) -> None:
-    if path.suffix == ".wav":
+    if path.suffix.lower() == ".wav":
         copyfile(path, into)
         return
     import soundfile  # type: ignore[import-not-found, unused-ignore]  # for FLAC alone
@@ -81,13 +103,14 @@ def _copy(path: Path, into: Path) -> None:
         file.writeframes(samples.tobytes())
 
 
-def gather(sources: Path, into: Path, half: int) -> dict[str, int]:
+def gather(sources: Path, into: Path, half: int, *, learners: bool = False) -> dict[str, int]:
     """Copy the recordings, and return their number for each folder.
 
     Args:
         sources: A folder with checkouts named like their repositories.
         into: The folder to create.
         half: 0 or 1.
+        learners: Whether people who learn English say the orders and read.
     """
     throat = sources / "Nonverbal-Vocalization-Dataset"
     orders, rooms = sources / "speech-to-intent-benchmark", sources / "speechbrain"
@@ -103,6 +126,10 @@ def gather(sources: Path, into: Path, half: int) -> dict[str, int]:
         "noise": (orders, lambda: _files(orders, "data/noise/kitchen.wav")),
         "rooms": (rooms, lambda: _files(rooms, "tests/samples/RIRs/rir*.wav")),
     }
+    if learners:
+        english = sources / "speechocean762"
+        kinds["orders"] = english, lambda: _learners(english, half, long=False)
+        kinds["readers"] = english, lambda: _learners(english, half, long=True)
     counts = {}
     for kind, (source, find) in kinds.items():
         if not source.is_dir():
@@ -124,8 +151,12 @@ def main() -> None:
     parser.add_argument("sources", type=Path, help="has checkouts of the repositories")
     parser.add_argument("into", type=Path, help="the folder of recordings to be made")
     parser.add_argument("--half", type=int, choices=(0, 1), default=0, help="(%(default)s)")
+    parser.add_argument("--learners", action="store_true",
+                        help="take people who learn English for orders and readers")  # fmt: skip
     given = parser.parse_args()
-    for kind, count in gather(given.sources, given.into, given.half).items():
+    for kind, count in gather(
+        given.sources, given.into, given.half, learners=given.learners
+    ).items():
         print(f"{kind}: {count}")
 
 

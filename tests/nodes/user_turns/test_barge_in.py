@@ -57,7 +57,13 @@ def over(text, **known):
         ),
         ({"text": "could"}, "interruption", "min_words", True),
         ({"text": "okay"}, "acknowledgement", "acknowledgements", False),
-        ({"text": "okay", "voiced_s": 0.8}, "acknowledgement", "acknowledgements", False),
+        ({"text": "okay", "voiced_s": 0.49}, "acknowledgement", "acknowledgements", False),
+        (
+            {"text": "okay", "voiced_s": 0.8, "hint": Hint("acknowledgement", 0.9)},
+            "acknowledgement",
+            "acknowledgements",
+            False,
+        ),
         ({"text": "okay", "voiced_s": 0.9}, "interruption", "acknowledgement_lasts_s", True),
         ({"text": "okay stop"}, "interruption", "interruption_phrases", True),
         ({"text": "parcel left the warehouse"}, "echo", "echo_similarity", False),
@@ -72,7 +78,8 @@ def over(text, **known):
         ({"hint": Hint("noise", 0.8), "voiced_s": 5.0}, "noise", "hint", False),
         ({"hint": Hint("echo", 0.8), "voiced_s": 5.0}, "echo", "hint", False),
         ({"hint": Hint("speech", 0.9)}, "undecided", "", False),
-        ({"hint": Hint("acknowledgement", 0.7)}, "acknowledgement", "hint", False),
+        ({"hint": Hint("acknowledgement", 0.9)}, "acknowledgement", "hint", False),
+        ({"hint": Hint("acknowledgement", 0.89), "held_s": 0.4}, "undecided", "", False),
         (
             {"hint": Hint("acknowledgement", 0.7), "voiced_s": 0.9},
             "interruption",
@@ -80,9 +87,9 @@ def over(text, **known):
             True,
         ),
         (
-            {"hint": Hint("acknowledgement", 0.5), "held_s": 0.3, "voiced_s": 0.3},
+            {"hint": Hint("acknowledgement", 0.9), "held_s": 0.3, "voiced_s": 0.3},
             "acknowledgement",
-            "longest_hold_s",
+            "hint",
             False,
         ),
         ({"hint": Hint("noise", 0.9), "text": "excuse me"}, "interruption", None, True),
@@ -157,7 +164,7 @@ def test_sure_words_do_not_wait_for_a_duration():
 
 def test_assent_lasts_no_less_than_any_voice():
     """A minimum duration of two seconds applies to acknowledgements too."""
-    settings, hint = TurnSettings(min_duration_s=2.0), Hint("acknowledgement", 0.7)
+    settings, hint = TurnSettings(min_duration_s=2.0), Hint("acknowledgement", 0.9)
     assert judged(settings, voiced_s=1.99, hint=hint).decision == "acknowledgement"
     assert judged(settings, voiced_s=2.0, hint=hint).rule == "min_duration_s"
 
@@ -244,7 +251,7 @@ def test_too_few_words():
     [
         ({"voiced_s": 0.2}, 0.3),
         ({"voiced_s": 0.4, "held_s": 0.4, "hint": Hint("acknowledgement", 0.9)}, 0.5),
-        ({"voiced_s": 0.2, "held_s": 0.2, "hint": Hint("acknowledgement", 0.6)}, 0.05),
+        ({"voiced_s": 0.2, "held_s": 0.2, "hint": Hint("acknowledgement", 0.6)}, 0.7),
         ({"voiced_s": 0.2, "is_voiced": False, "silent_s": 0.04}, 0.11),
         ({"is_voiced": False, "silent_s": 0.04, "hint": Hint("speech", 0.9)}, 0.56),
         ({"voiced_s": 0.2, "hint": Hint("noise", 0.9), "held_s": 0.3}, math.inf),
@@ -332,8 +339,35 @@ def test_what_recognisers_write_for_a_laugh_is_noise(text):
     verdict = over(text, confidence=0.88, voiced_s=0.4, silent_s=0.6)
     assert (verdict.decision, verdict.rule, verdict.final) == ("noise", "noises", True)
     lasting = judged(text=text, voiced_s=2.0)
-    assert (lasting.decision, lasting.rule, lasting.final) == ("noise", "noises", False)
+    cut = text == "C-"
+    wanted = ("undecided", "") if cut else ("noise", "noises")
+    assert (lasting.decision, lasting.rule) == wanted
+    assert lasting.final is False
     assert judged(text=f"{text} No wait", voiced_s=2.0).decision == "interruption"
+
+
+@pytest.mark.parametrize("text", ["I...", "V-", "O-P-", "So\u2026"])
+def test_words_that_break_off_in_a_voice_that_goes_on_say_nothing(text):
+    """A recogniser that hears only the beginning of a sentence writes the same as of a cough."""
+    for known in ({"voiced_s": 0.45}, {"is_voiced": False, "silent_s": 0.1, "voiced_s": 0.3}):
+        verdict = judged(text=text, confidence=0.83, held_s=0.5, **known)
+        assert (verdict.decision, verdict.rule) == ("undecided", "")
+    over_s = {"is_voiced": False, "silent_s": 0.15, "voiced_s": 0.4}
+    assert judged(text=text, confidence=0.75, **over_s).rule == "noises"
+    lasting = judged(text=text, confidence=0.83, hint=Hint("speech", 0.9), voiced_s=0.5)
+    assert (lasting.decision, lasting.rule) == ("interruption", "min_duration_s")
+
+
+def test_assent_that_goes_on_waits_for_more_words():
+    """Of "I asked" a recogniser hears "Uh" first; the sound decides, or the silence behind it."""
+    heard = {"text": "Uh", "confidence": 0.7, "hint": Hint("acknowledgement", 0.87)}
+    assert judged(voiced_s=0.5, **heard).decision == "undecided"
+    just_over = judged(voiced_s=0.6, is_voiced=False, silent_s=0.14, **heard)
+    assert (just_over.decision, just_over.ask_in_s) == ("undecided", pytest.approx(0.01))
+    quiet = judged(voiced_s=0.6, is_voiced=False, silent_s=0.15, **heard)
+    assert quiet.decision == "acknowledgement"
+    surely = heard | {"hint": Hint("acknowledgement", 0.9)}
+    assert judged(voiced_s=0.5, **surely).decision == "acknowledgement"
 
 
 @pytest.mark.parametrize("text", ["But...", "It's...", "So\u2026"])
@@ -420,6 +454,10 @@ def test_unsure_words_let_the_agent_go_on_for_now():
     assert (verdict.decision, verdict.rule, verdict.final) == ("noise", "min_confidence", False)
     assert verdict.values == {"confidence": 0.3, "min_confidence": 0.65, "words": 1}
     assert judged(text="mocha", confidence=0.3, voiced_s=0.5).decision == "noise"
+    speech = {"confidence": 0.3, "hint": Hint("speech", 0.9)}
+    assert judged(text="mocha", voiced_s=0.3, **speech).decision == "undecided", "it is speech"
+    assert judged(text="mocha", voiced_s=0.5, **speech).rule == "min_duration_s"
+    assert judged(text="Mmm", voiced_s=5.0, **speech).decision == "undecided", "a throat"
     verdict = judged(text="mocha", confidence=0.4, voiced_s=0.3)
     assert verdict.decision == "undecided", "it stops soon, or interrupts by lasting"
     assert verdict.ask_in_s == pytest.approx(0.2)

@@ -222,14 +222,25 @@ def test_a_hinted_acknowledgement_that_lasts_longer_still(bench, speaking):
     assert b.at(UserStartedSpeaking) == 0.9
 
 
-def test_an_unsure_hint_bounds_the_hold(bench, speaking):
-    """A sound that is more likely an acknowledgement than not holds for longest_hold_s at most."""
-    b = bench(speaking).take(VoiceStarted()).wait(0.1)
-    b.take(VoiceHint(kind="acknowledgement", probability=0.6))
+@pytest.mark.parametrize(("probability", "resumes_s"), [(0.89, 0.5), (0.9, 0.26)])
+def test_an_unsure_hint_does_not_end_the_hold(bench, speaking, probability, resumes_s):
+    """Some beginnings of sentences sound like assent: only a sure hint counts at once."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.26)
+    b.take(VoiceHint(kind="acknowledgement", probability=probability)).wait(0.09)
+    b.take(VoiceStopped()).wait(0.2)
+    assert b.at(Release) == pytest.approx(resumes_s)
+    assert b.turns == []
+
+
+def test_a_scrap_of_assent_in_a_gap_does_not_end_the_hold(bench, speaking):
+    """Of the "I" of "I should" a network is unsure, and a closure follows; assent is over then."""
+    b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.04)
+    b.take(VoiceHint(kind="acknowledgement", probability=0.83))
+    b.take(VoiceWords(content="I", confidence=0.7, final=False, tentative=True)).wait(0.06)
     assert b.is_held
-    b.wait(0.2)
-    assert b.at(Release) == 0.25
-    assert b.decisions[-1] == "acknowledgement: longest_hold_s"
+    b.wait(0.2).take(VoiceWords(content="I", confidence=0.7))
+    assert b.at(Release) == pytest.approx(0.5)
+    assert b.decisions[-1] == "acknowledgement: misheard_words"
 
 
 def test_a_hint_at_speech_takes_an_earlier_hint_back(bench, speaking):
