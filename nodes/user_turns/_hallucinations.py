@@ -91,6 +91,8 @@ def _is_likely_noise(sound: Sound, settings: NoiseSettings) -> bool:
 
     Of a sound that is surely a noise, more words than anybody says in that time count as few.
     """
+    if sound.words_are_old and not sound.hint_is_old:
+        return False  # the hint is about what follows the words, as the "sh" of "I should"
     surely = sound.seems("noise", settings.hint_above)
     most = settings.misheard_words if surely else min(1, settings.misheard_words)
     too_fast = surely and most > 0 and words_a_second(sound) > FASTEST_WORDS_S

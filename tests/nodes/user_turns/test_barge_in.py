@@ -358,6 +358,14 @@ def test_words_that_break_off_in_a_voice_that_goes_on_say_nothing(text):
     assert (lasting.decision, lasting.rule) == ("interruption", "min_duration_s")
 
 
+def test_a_cough_behind_words_says_nothing_about_them():
+    """The "sh" of "I should" sounds like one; a hint from before the words does count."""
+    heard = {"text": "I", "confidence": 0.74, "words_tentative": True, "words_are_old": True}
+    known = {**heard, "hint": Hint("noise", 0.76), "voiced_s": 0.1, "held_s": 0.5}
+    assert judged(**known).decision == "undecided"
+    assert judged(**known, hint_is_old=True).rule == "longest_hold_s"
+
+
 def test_assent_that_goes_on_waits_for_more_words():
     """Of "I asked" a recogniser hears "Uh" first; the sound decides, or the silence behind it."""
     heard = {"text": "Uh", "confidence": 0.7, "hint": Hint("acknowledgement", 0.87)}
