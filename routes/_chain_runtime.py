@@ -262,17 +262,18 @@ class RouteRuntime:
         try:
             with run.scope:
                 if not (run.is_cut or run.is_stopping):
-                    work = carry_out(self.pipeline, run, value, pending)
+                    work, items = carry_out(self.pipeline, run, value, pending)
                     if self.pipeline.needs_nursery:
                         await work  # other tasks clean up as well, so this one alone says nothing
                     else:
-                        await run.work_by(RunTask(work, self._router.call_in_next_step))
+                        waits_again = self._router.call_in_next_step
+                        await run.work_by(RunTask(work, items, waits_again))
                 elif pending is not None:
                     pending.discard()
                 reached_end = True
         except BaseException as exc:  # noqa: ASYNC103, BLE001 - the edge of the run: see _ended()
             error, rest = contain(exc)
-            if isinstance(error, ScopeLeakError) and run.scope.cancel_called:
+            if isinstance(error, ScopeLeakError) and (run.is_cut or run.scope.cancel_called):
                 error = None  # only a consequence of ending the run
             if rest is not None:  # everything ends, not only this run
                 self._cast_off(run, error)

@@ -3,12 +3,14 @@
 Trio's scopes must close in reverse order of opening, and a suspended generator may hold a scope or
 a nursery of its own.  So no scope is opened around a single step, nor around closing it.  The scope
 of the run cannot serve for this: a node may yield a value in the very step of the cut that cancels
-that scope, and has then yet to be closed.
+that scope, and has then yet to be closed.  But a cut that wakes an async generator in the middle of
+a step ends it, so that nothing is left to close.  Such a cut cancels the scope of the generator
+instead: trio then has one scope fewer to cancel before the node wakes.
 """
 
 from __future__ import annotations
 
-from types import TracebackType
+from types import AsyncGeneratorType, TracebackType
 from typing import Any
 
 import trio
@@ -19,22 +21,39 @@ CLOSE_S = 1.0
 """How many seconds the clean-up of an iterator may take if it was left early."""
 
 
+class _NoGenerator:
+    """Stands for a generator that is never in a step."""
+
+    ag_running = False
+
+
+_NO_GENERATOR = _NoGenerator()
+
+
 class closing:
     """Iterates an async iterator under a scope that shields its clean-up if it is left early.
 
     Enter it before the first step.  Leaving it closes the iterator, in bounded time, whatever
     happens around it.
+
+    Attributes:
+        items: What is iterated.
+        iterator: Its iterator.
+        scope: The scope of the iterator; cancel it only while ``generator.ag_running``.
+        generator: The iterator if it is an async generator that is not left yet; else an object
+            whose ``ag_running`` is false.
     """
 
-    __slots__ = ("_scope", "items", "iterator")
+    __slots__ = ("generator", "items", "iterator", "scope")
 
     def __init__(self, items: Any) -> None:
         self.items = items
         self.iterator = aiter(items)
-        self._scope = trio.CancelScope()
+        self.scope = trio.CancelScope()
+        self.generator = items if type(items) is AsyncGeneratorType else _NO_GENERATOR
 
     async def __aenter__(self) -> Any:
-        self._scope.__enter__()
+        self.scope.__enter__()
         return self.iterator
 
     async def __aexit__(
@@ -42,11 +61,11 @@ class closing:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        scope = self._scope
+    ) -> bool:
+        scope = self.scope
+        self.generator = _NO_GENERATOR
         if self.iterator is self.items and getattr(self.items, "ag_frame", self) is None:
-            scope.__exit__(None, None, None)  # the usual case: an exhausted generator
-            return
+            return scope.__exit__(kind, error, traceback)  # the usual case: an exhausted generator
         # Shielded, because the iterator's own `finally` may have to send a goodbye to a server.
         scope.shield = True
         scope.deadline = trio.current_time() + CLOSE_S
@@ -59,6 +78,7 @@ class closing:
                 raise
         else:
             scope.__exit__(None, None, None)
+        return False
 
 
 async def _close(one: Any) -> None:

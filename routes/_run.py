@@ -390,12 +390,12 @@ class Run:
 
     @property
     def _is_ending(self) -> bool:
-        """Whether one of the engine's own scopes is cancelled."""
+        """Whether it was cut, or one of the engine's own scopes is cancelled."""
         scopes = [self.scope, self.chain.scope]
         if self._nursery is not None:
             scopes.append(self._nursery.cancel_scope)
         scopes += [deadline.scope for deadline in self._deadlines]
-        return any(scope.cancel_called for scope in scopes)
+        return self.is_cut or any(scope.cancel_called for scope in scopes)
 
     @property
     def _nearest_deadline_s(self) -> float:

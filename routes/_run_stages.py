@@ -20,8 +20,8 @@ NOT_YET = object()
 
 def carry_out(
     pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
-) -> Coroutine[Any, Any, None]:
-    """Return the awaitable that executes the async stages of a run to their end.
+) -> tuple[Coroutine[Any, Any, None], closing | None]:
+    """Return what executes the async stages of a run to their end, and what it iterates, if known.
 
     Each value passes through every coroutine on the way, so this is not a coroutine itself.
 
@@ -36,7 +36,7 @@ def carry_out(
         StageError: The first stage raised when it was called.
     """
     if pipeline.needs_nursery:
-        return _flow_in_nursery(pipeline, run, value, pending)
+        return _flow_in_nursery(pipeline, run, value, pending), None
     return _flow(pipeline, run, value, pending)
 
 
@@ -45,31 +45,31 @@ async def _flow_in_nursery(
 ) -> None:
     async with trio.open_nursery() as nursery:
         run.keep_tasks_in(nursery)
-        await _flow(pipeline, run, value, pending)
+        await _flow(pipeline, run, value, pending)[0]
         nursery.cancel_scope.cancel(reason="the run has ended")
 
 
 def _flow(
     pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
-) -> Coroutine[Any, Any, None]:
+) -> tuple[Coroutine[Any, Any, None], closing | None]:
     if pending is not None:
-        return _finish_stage(pipeline, run, pipeline.lead, pending)
+        return _finish_stage(pipeline, run, pipeline.lead, pending), None
     if value is NOT_YET:
         value = run.trigger
     try:
-        items = pipeline.open(run, value)
+        items = closing(pipeline.open(run, value))
     except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
         error = as_error(caught)
         raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
-    return _drain(pipeline, run, items)
+    return _drain(pipeline, run, items), items
 
 
-async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
+async def _drain(pipeline: Pipeline, run: Run, items: closing) -> None:
     """Pass each value of the head through the tail, at the pace of the sinks."""
     task = trio.lowlevel.current_task()
     tail = pipeline.tail
     publish = tail.publish if tail.only_publishes else None
-    async with closing(items) as iterator:
+    async with items as iterator:
         while True:
             # Trio clears custom_sleep_data whenever it reschedules a task, so if the mark
             # survives, the stages did not wait, and other tasks get their turn here.
@@ -83,7 +83,7 @@ async def _drain(pipeline: Pipeline, run: Run, items: Any) -> None:
             except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
                 error = as_error(caught)
                 raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
-            while run.paused_until is not None:
+            while run.paused_until is not None and not run.is_cut:
                 await run.wait_outside_stages(run.paused_until.wait)
             if run.is_cut or run.is_stopping:
                 return
@@ -127,7 +127,7 @@ async def _after_lead(
     if type(result) is Pending:
         await _finish_stage(pipeline, run, steps, result)
     elif result is not None and steps is pipeline.lead and pipeline.head:
-        await _flow(pipeline, run, result.value, None)
+        await _flow(pipeline, run, result.value, None)[0]
     await run.wait_for_room()
     await run.let_others_run()
 

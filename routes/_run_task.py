@@ -8,6 +8,8 @@ from typing import Any
 
 import trio
 
+from ._generator_cancel_scope import closing
+
 _ASLEEP = object()
 """A mark on a task, which trio removes whenever it reschedules the task."""
 
@@ -27,16 +29,23 @@ class RunTask:
         close: The ``close`` of the work.
     """
 
-    __slots__ = ("_task", "_waits_again", "_work", "close", "send", "throw")
+    __slots__ = ("_items", "_task", "_waits_again", "_work", "close", "send", "throw")
 
-    def __init__(self, work: Coroutine[Any, Any, None], waits_again: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        work: Coroutine[Any, Any, None],
+        items: closing | None,
+        waits_again: Callable[[], None],
+    ) -> None:
         """Await work in the current task.
 
         Args:
             work: The stages of the run.
+            items: What they iterate, if that is known.
             waits_again: Called if the work waits for anything after ``cancel()`` has woken it.
         """
         self._work = work
+        self._items = items
         self._waits_again = waits_again
         self._task = trio.lowlevel.current_task()
         self.send: Callable[[Any], Any] = work.send
@@ -50,12 +59,17 @@ class RunTask:
         behind a shield, report at once.
 
         Args:
-            scope: The scope of the run.
+            scope: The scope of the run.  If the node certainly sleeps in the middle of a step, the
+                scope around its generator is cancelled in its place.
             reason: Why, for people.
         """
-        task = self._task
-        if task.custom_sleep_data is None:
+        task, items = self._task, self._items
+        if task.custom_sleep_data is None:  # unknown whether it sleeps or is ready to run
             task.custom_sleep_data = _ASLEEP
+        elif (
+            items is not None and items.generator.ag_running and not self._work.cr_running  # type: ignore[attr-defined]
+        ):
+            scope = items.scope
         scope.cancel(reason=reason)
         if task.custom_sleep_data is None:
             self.send = self._send_and_report
@@ -63,8 +77,8 @@ class RunTask:
             self._waits_again()
 
     def _send_and_report(self, value: Any) -> Any:
+        trap = self._work.send(value)  # raises StopIteration when the work has ended
         self.send = self._work.send
-        trap = self.send(value)  # raises StopIteration when the work has ended
         self._waits_again()
         return trap
 

@@ -1,6 +1,6 @@
 """Nodes that hold a cancel scope or a nursery across a yield, and whatever ends their runs."""
 
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from functools import partial
 from typing import Literal
 
@@ -291,6 +291,42 @@ async def test_cut_when_its_value_is_ready(autojump_clock):
         await trio.sleep(2)
     assert not chunks
     assert cleaned_s == [cut_s + 0.5]
+
+
+@pytest.mark.parametrize("holds", [False, True], ids=["plain", "holding a scope"])
+@pytest.mark.parametrize("paused", [False, True], ids=["at work", "paused"])
+async def test_yielding_in_spite_of_the_cut(holds, paused, autojump_clock):
+    """A node that yields once more when it is cut is silent, and closed in the same instant."""
+    chunks, closed_s = [], []
+
+    async def node(message):
+        if message.event.n:
+            yield Chunk(n=message.event.n)
+            return
+        try:
+            with trio.CancelScope() if holds else nullcontext():
+                try:
+                    await trio.sleep_forever()
+                except trio.Cancelled:
+                    yield Chunk(n=0)
+        finally:
+            closed_s.append(trio.current_time())
+
+    async with open_router() as router:
+        ends = []
+        router.listen(run_ended=lambda run: ends.append(run.outcome))
+        router.add_sink(lambda message: chunks.append(message.event.n), Chunk)
+        router.on(Go).interrupt_on(Stop).pause_on(Hold).resume_on(Free).stream(node).broadcast()
+        router.publish(Go())
+        await trio.sleep(1)
+        if paused:
+            router.publish(Hold())
+        router.publish(Stop())
+        router.publish(Go(n=1))
+        cut_s = trio.current_time()
+        await trio.sleep(1)
+    assert closed_s == [cut_s]
+    assert (chunks, ends) == ([1], ["interrupted", "completed"])
 
 
 @pytest.mark.parametrize("paused", [False, True], ids=["at work", "paused"])
