@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from bargein.routes import Message
 from bargein.routes.error_containment import CONTAINED, text_of
 
 __all__ = [
@@ -166,6 +167,10 @@ def _fix_of(error: BaseException) -> str:
     text = text_of(error)
     if any(isinstance(error, cls) and sign in text for cls, sign in _ASYNCIO_SIGNS):
         return ON_TRIO
+    if isinstance(error, AttributeError) and isinstance(error.obj, Message):
+        # Not in a __getattr__ of messages: with one, Python reads all their fields more slowly.
+        is_field = error.name in dir(error.obj.event)
+        return f"the event has it: message.event.{error.name}" if is_field else ""
     is_positional = isinstance(error, TypeError) and text.startswith(_POSITIONAL)
     return BY_NAME if is_positional else ""
 

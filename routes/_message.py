@@ -63,13 +63,5 @@ class Message(Generic[E_co]):
         """The alias of the event's class."""
         return alias_of(type(self.event))
 
-    if not TYPE_CHECKING:  # type checkers would accept any name
-
-        def __getattr__(self, name: str) -> Any:
-            hint = ""
-            if name not in self.__slots__ and hasattr(self.event, name):
-                hint = f"; the event has: message.event.{name}"
-            raise AttributeError(f"a Message has no {name!r}{hint}", name=name, obj=self)
-
     def __repr__(self) -> str:
         return f"<Message {self.id} {self.alias} from {self.source!r} at {self.at_s:.3f} s>"

@@ -140,6 +140,15 @@ async def test_asyncio_is_answered_with_what_to_write(autojump_clock, fn):
         assert word in "".join(caller.errors[0].__notes__)
 
 
+async def test_a_field_of_the_event_is_looked_for_in_the_event(autojump_clock):
+    """Whoever forgets .event is told where the field is; a name of neither gets no advice."""
+    told = await told_of(lambda message: message.button)
+    assert told.message.endswith(": the event has it: message.event.button")
+    told = await told_of(lambda message: message.buttons)
+    assert told.message.startswith("AttributeError in ")
+    assert "message.event" not in f"{told.message} {told.detail}"
+
+
 async def test_asyncio_in_a_tool_is_answered(autojump_clock):
     """The result of a tool tells the developer, and not the model."""
 

@@ -1,9 +1,6 @@
 """The envelope."""
 
-from copy import copy
 from typing import Literal
-
-import pytest
 
 from bargein.routes import Event, Message, open_router
 
@@ -35,18 +32,3 @@ async def test_messages_are_numbered_and_stamped(autojump_clock):
     assert (first.id, second.id) == (1, 2)
     assert second.at_s - first.at_s == 2
     assert (first.source, second.source) == ("caller", "")
-
-
-def test_a_field_of_the_event_is_looked_for_in_the_event():
-    """Whoever forgets .event is told where the field is; a name of neither is told to be none."""
-
-    class Said(Event):
-        type: Literal["tm.said"] = "tm.said"
-        content: str
-
-    message = Message(Said(content="hello"))
-    with pytest.raises(AttributeError, match=r"'content'; the event has: message\.event\.content"):
-        _ = message.content
-    with pytest.raises(AttributeError, match=r"^a Message has no 'contents'$"):
-        _ = message.contents
-    assert copy(message).event is message.event
