@@ -30,8 +30,8 @@ from ._transport import CanTransfer as CanTransfer
 from ._transport import Transport as Transport
 from .answers._answer import Turn as Turn
 from .answers._answer_handle import AnswerHandle as AnswerHandle
-from .control._call_feed import Snapshot as Snapshot
 from .control._call_handle import Handle as Handle
+from .control._snapshot import Snapshot as Snapshot
 from .control._tool_permissions import Question as Question
 from .control._usage_caps import Caps as Caps
 from .control._usage_meter import CapReachedError as CapReachedError

@@ -30,12 +30,12 @@ from .answers._answer import FixedText, Turn
 from .answers._answer_handle import AnswerHandle
 from .answers._call_answers import Speaking
 from .answers._goodbye import Goodbye
-from .control._call_feed import Snapshot, Subscription
 from .control._call_handle import Handle
 from .control._call_state import StateKeeper
+from .control._event_subscription import Subscription
 from .control._questions import Questions
 from .control._result_delivery import Delivery
-from .control._snapshot import snapshot_at
+from .control._snapshot import Snapshot, snapshot_at
 from .control._state_table import find, refusal
 from .control._step_recorder import StepKeeper
 from .control._tool_permissions import Permissions
@@ -446,7 +446,7 @@ class Call:
         return snapshot_at(now_s, self._state, self.work, self.permissions, self.questions)
 
     def watch(self) -> Subscription:
-        """Return a feed: a snapshot, then every event from now on."""
+        """Subscribe: return a snapshot, then every event from now on."""
         watcher = Subscription(self.snapshot, self._transport.watchers.remove)
         if self.ended.is_set():
             watcher.end()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
 from typing import Generic, Protocol, TypeVar
 
 from bargein.routes import RouteDefinitionError
 
 from ._agent_floor import Floor
-from ._bridge_name import free_name
+from .control._verb_argument_checks import check_string
 
 
 class PlaceInCall(Protocol):
@@ -21,6 +23,9 @@ class PlaceInCall(Protocol):
         """Remove its routes from the call."""
         ...
 
+
+_OURS = ("caller", "call")
+"""The sources of the caller's side and of the call itself."""
 
 B = TypeVar("B", bound=PlaceInCall)
 B_co = TypeVar("B_co", covariant=True)
@@ -74,7 +79,7 @@ class Bridges(Generic[B]):
                 if bridge.node is node:
                     _check_same(bridge, name, is_agent=is_agent)
                     return bridge
-        name = free_name(node, name, self._by_name)
+        name = _free_name(node, name, self._by_name)
         return self._add(self._new_bridge(node, name, is_agent=is_agent))
 
     def _add(self, bridge: B) -> B:
@@ -104,3 +109,40 @@ def _check_same(bridge: PlaceInCall, name: str | None, *, is_agent: bool) -> Non
         raise RouteDefinitionError(f"name={name!r}: {has}; leave name= out")
     if is_agent != bridge.is_agent:
         raise RouteDefinitionError(f"{has}, with is_agent={bridge.is_agent}")
+
+
+def _free_name(node: object, name: str | None, taken: Container[str]) -> str:
+    """Return the name of a new bridge.
+
+    Args:
+        node: The node; ``None`` for a bridge without one.
+        name: The requested name; ``None`` derives it from the node's name or class.
+        taken: The names of the existing bridges.
+
+    Raises:
+        TypeError: The name is not a string, or the node is a class or a name.
+        ValueError: The name is empty or taken.
+    """
+    if isinstance(node, type):
+        raise TypeError(f"bridge() needs a node, not its class; write bridge({node.__name__}(...))")
+    if isinstance(node, str):
+        raise TypeError(f"bridge() node= is a node, not a name; write bridge(name={node!r})")
+    if name is not None:
+        check_string("bridge", "name", name)
+        if not name:
+            raise ValueError("bridge() name= is the source of its events; it must not be empty")
+        if name in taken or name in _OURS:
+            raise ValueError(f"the name {name!r} is taken in this call; give another name=")
+        return name
+    given = getattr(node, "name", None)
+    base = given if isinstance(given, str) and given else _snake(type(node).__name__)
+    base = "agent" if node is None else base
+    free, count = base, 1
+    while free in taken or free in _OURS:
+        count += 1
+        free = f"{base}_{count}"
+    return free
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -15,7 +15,7 @@ from bargein.routes import Message
 from bargein.routes.error_containment import Failures, as_error, text_of
 
 from ._transport import Transport
-from .control._call_feed import Subscription
+from .control._event_subscription import Subscription
 
 log = structlog.get_logger()
 

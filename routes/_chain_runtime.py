@@ -16,9 +16,8 @@ from ._decision_log import DecisionLog
 from ._errors import Interrupted, PublishLoopError, ScopeLeakError
 from ._interruption_handler import call_handler, has_handler
 from ._message import Message
-from ._pipeline import Passed, Pending, Pipeline, StageError
 from ._route import Route
-from ._router_for_chains import ChainRouter
+from ._router_protocol import ChainRouter
 from ._rule_actions import action_of
 from ._rules import Interrupt
 from ._run import Run
@@ -26,6 +25,7 @@ from ._run_context import CURRENT_RUN
 from ._run_outcome import Decision, RouteStatistics
 from ._run_stages import NOT_YET, carry_out, causes
 from ._run_task import RunTask
+from ._stage_pipeline import Passed, Pending, Pipeline, StageError
 from ._trigger_queue import TriggerQueue
 from ._user_errors import contain
 

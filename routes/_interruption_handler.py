@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 import trio
 
-from ._router_for_chains import ChainRouter
+from ._router_protocol import ChainRouter
 from ._run import Run
 from ._run_context import CURRENT_RUN
 from ._stage_results import Shape, shape_of

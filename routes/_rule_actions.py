@@ -8,11 +8,11 @@ from ._chain_failures import ChainFailures
 from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
 from ._message import Message
-from ._pipeline import Pending
-from ._router_for_chains import ChainRouter
+from ._router_protocol import ChainRouter
 from ._rules import Gate, Interrupt, Rule
 from ._run import Run
 from ._run_outcome import Verdict
+from ._stage_pipeline import Pending
 from ._stage_results import Shape, shape_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error

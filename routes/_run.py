@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from ._cancellation_token import InterruptToken, call_on
-from ._chain_for_runs import CutRule, RunningChain
+from ._chain_protocol import CutRule, RunningChain
 from ._message import Message
 from ._pausable_deadlines import Clock, Deadline
 from ._run_outcome import Interruption, Outcome

@@ -9,8 +9,8 @@ from typing import Any
 import trio
 
 from ._generator_cancel_scope import closing, explained
-from ._pipeline import UNMOVED, Passed, Pending, Pipeline, StageError
 from ._run import Run
+from ._stage_pipeline import UNMOVED, Passed, Pending, Pipeline, StageError
 from ._stage_results import spread
 from ._user_errors import as_error
 

@@ -9,8 +9,8 @@ import structlog
 
 from ._decision_log import DecisionLog
 from ._message import Message
-from ._pipeline import Pending
 from ._run_outcome import RouteStatistics
+from ._stage_pipeline import Pending
 
 log = structlog.get_logger()
 

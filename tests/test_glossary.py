@@ -13,19 +13,19 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     accept active address and annotation anthropic argument as assemblyai audio base batched binding
-    body bpe cancel cancellation canvas captured cartesia chinese click clock closeup color connect
-    connection content core deadline decision decorator deepgram default demo detector download
-    duplicate editor elevenlabs embedded english error espeak eval everywhere execution failure
-    field file for french function generator german guard hearing hello http ignored input japanese
-    json label last late latency launch layout library listener listening local lock long main
-    measure merge microphone missing name number nursery observer open openai option output
-    parser partial pausable per picture piper plain player plugin position probability process
-    python reconnecting recorded recorder recording refusal rehearse remote repeated reply report
+    body boundary bpe cancel cancellation canvas captured cartesia chinese chunk click clock closeup
+    color completion connect connection content core deadline decision decorator deepgram default
+    demo detector download duplicate editor elevenlabs embedded english error espeak eval everywhere
+    execution failure field file for french function generator german guard hearing hello http
+    ignored input japanese json label last late latency launch layout library listener listening
+    local lock long main measure measurement merge microphone missing number nursery observer open
+    openai option output parser partial pausable per picture piper plain player plugin position
+    process python reconnecting recorded recorder recording rehearse remote repeated reply report
     resample resource result resumable row runner running safe say schema scope screen script
     scripted serve server service session setting shared signal signature signed similarity
-    simulated slash socket source spanish spoken sqlite start status stdio store table target
-    task terminal testing time traceback transfer type typed usage validation value view warning
-    whole wire writer
+    simulated slash socket source spanish spoken sqlite start status stdio store table target task
+    terminal testing time traceback transfer type typed usage validation value view warning wire
+    writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

@@ -16,10 +16,10 @@ from ..server._call_messages import UtteranceEnd as UtteranceEnd
 from ..server._connection_messages import Ended as Ended
 from ..server._connection_messages import Hello as Hello
 from ..server._connection_messages import Resumed as Resumed
-from ..server._handle_messages import Description as Description
-from ..server._handle_messages import SnapshotMessage as SnapshotMessage
-from ..server._handle_messages import VerbReceipt as VerbReceipt
-from ..server._handle_messages import VerbSettled as VerbSettled
+from ..server._control_messages import Description as Description
+from ..server._control_messages import SnapshotMessage as SnapshotMessage
+from ..server._control_messages import VerbReceipt as VerbReceipt
+from ..server._control_messages import VerbSettled as VerbSettled
 from ..server._watch_messages import Seen as Seen
 from ..server._watch_messages import Watching as Watching
 from ._call_records import Arrival as Arrival

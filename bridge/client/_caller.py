@@ -38,7 +38,7 @@ from ..server._call_messages import (
     encode,
 )
 from ..server._connection_messages import Ended, Hello, Resume, Resumed
-from ..server._handle_messages import (
+from ..server._control_messages import (
     AnswerPermission,
     AnswerQuestion,
     AskSnapshot,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..control._call_feed import Snapshot
+from ..control._snapshot import Snapshot
 from ..events import PermissionRequested, QuestionAsked
 from ._lines import Line, seconds
 from ._narrator import ToolAtWork, arguments_text, cap_name

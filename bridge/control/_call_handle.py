@@ -10,8 +10,9 @@ import trio
 from .._verbs import Verb
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
 from ..text_validation import is_blank
-from ._call_feed import Snapshot, Subscription
 from ._describe import describe, over
+from ._event_subscription import Subscription
+from ._snapshot import Snapshot
 from ._verb_argument_checks import (
     check_answer,
     check_event,

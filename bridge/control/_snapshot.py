@@ -1,13 +1,67 @@
-"""Takes the snapshot of a call for watchers."""
+"""What a call is doing at one moment."""
 
 from __future__ import annotations
 
-from ..events import PermissionRequested
-from ._call_feed import Snapshot, ToolView
+from dataclasses import dataclass, field
+
+from .._verbs import PolicyKind, TurnPhase
+from ..events import CallState, PermissionRequested, QuestionAsked
 from ._call_state import StateKeeper
 from ._questions import Questions
 from ._running_tools import WorkRoom
+from ._steps import StepView
 from ._tool_permissions import Permissions
+
+
+@dataclass(frozen=True, slots=True)
+class ToolView:
+    """A running tool, or a turn in the background."""
+
+    id: str
+    name: str
+    policy: PolicyKind
+    elapsed_s: float
+    """Seconds since it started; 0 while it waits for permission."""
+    for_operator: bool = False
+    """Whether it asks the operator; callers of a server do not see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a call is doing at one moment."""
+
+    state: CallState
+    number: int
+    """The number of the last change of state."""
+    since_s: float
+    """When the state was entered, in seconds of trio's clock."""
+    elapsed_s: float
+    """How many seconds the state has lasted."""
+    turn: int | None
+    """The turn that is being worked on or said; ``None`` if there is none."""
+    phase: TurnPhase
+    step: int
+    steps: int | None
+    label: str
+    text: str
+    """The text that the turn generated so far."""
+    active_s: float
+    """How many seconds the turn was worked on, without pauses and waits for people."""
+    total_s: float
+    """Seconds since the turn began."""
+    caps: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """For each cap of the turn, how much is used and how much is allowed."""
+    step_list: tuple[StepView, ...] = ()
+    """The steps of the turn so far, in the order in which they started."""
+    tools: tuple[ToolView, ...] = ()
+    backgrounded: int = 0
+    """How many jobs run in the background."""
+    permissions: tuple[PermissionRequested, ...] = ()
+    """The open permission questions of tools."""
+    question: QuestionAsked | None = None
+    """The open question of a tool to the caller; ``None`` for none."""
+    listening_error: str = ""
+    """The class of the error that keeps the caller from being heard; empty for none."""
 
 
 def snapshot_at(

@@ -8,7 +8,7 @@
 
 import { h, icon } from "./dom.js";
 import { EventLog } from "./event-log.js";
-import { Feed } from "./feed.js";
+import { EventRecords } from "./event-records.js";
 import { Levels } from "./levels.js";
 import { MetricsView } from "./metrics-view.js";
 import { Numbers } from "./metrics.js";
@@ -23,7 +23,7 @@ export class Drawer {
   #element;
   #button;
   #model = emptyModel();
-  #feed;
+  #records;
   #watch;
   #canStop;
   #lettersOn;
@@ -44,15 +44,15 @@ export class Drawer {
     this.#watch = watch;
     this.#canStop = canStop;
     this.#lettersOn = lettersOn;
-    this.#feed = new Feed({
+    this.#records = new EventRecords({
       reset: () => this.#reset(),
       begin: () => this.#timeline.setLive(true),
       record: (record) => this.#record(record),
       level: (who, t, rms) => this.#model[who].put(t, rms),
       over: () => this.#over(),
-      watching: (feed) => this.#watching(feed),
+      watching: (records) => this.#watching(records),
     });
-    this.#timeline = new Timeline(this.#model, () => this.#feed.now());
+    this.#timeline = new Timeline(this.#model, () => this.#records.now());
     this.#metrics = new MetricsView(this.#model.numbers);
     this.#tabs = [
       { name: "Timeline", view: this.#timeline },
@@ -72,7 +72,7 @@ export class Drawer {
 
   /** Takes in an entry of the journal. */
   take(entry) {
-    this.#feed.take(entry);
+    this.#records.take(entry);
   }
 
   toggle() {
@@ -108,18 +108,18 @@ export class Drawer {
   }
 
   #over() {
-    this.#model.story.close(this.#feed.now());
+    this.#model.story.close(this.#records.now());
     this.#timeline.setLive(false);
     this.#timeline.tell();
   }
 
-  #watching(feed) {
-    this.#log.setSource(feed);
-    if (feed.allowed === "words" || this.isOpen) this.#ask();
+  #watching(records) {
+    this.#log.setSource(records);
+    if (records.allowed === "words" || this.isOpen) this.#ask();
   }
 
   #ask() {
-    if (!this.#feed.watching && this.#feed.allowed !== "off") this.#watch(true);
+    if (!this.#records.watching && this.#records.allowed !== "off") this.#watch(true);
   }
 
   #record(record) {
@@ -143,7 +143,7 @@ export class Drawer {
 
   #settle() {
     this.#settling = null;
-    const isTold = this.#model.numbers.settle(this.#feed.now());
+    const isTold = this.#model.numbers.settle(this.#records.now());
     this.#settleSoon(); // late entries, or those of a clock that was ahead, are measured again
     if (!isTold) return;
     this.#metrics.touch();

@@ -14,7 +14,7 @@
  */
 
 import { Fence } from "./fence.js";
-import { Utterance } from "./utterance.js";
+import { Utterance } from "./utterance-audio.js";
 
 const SOURCE_HZ = 24000;
 const PREBUFFER_MS = 80; // covers the jitter of a usual line; shorter than a person notices

@@ -13,10 +13,6 @@ from ._cough import cough as cough
 from ._ignored_sounds import find_aside as find_aside
 from ._ignored_sounds import gaps_of as gaps_of
 from ._ignored_sounds import held_in as held_in
-from ._measure import Fence as Fence
-from ._measure import Notes as Notes
-from ._measure import find_answer as find_answer
-from ._measure import find_cut as find_cut
 from ._microphone import Microphone as Microphone
 from ._microphone import Room as Room
 from ._missing_library import RehearsalExtraError as RehearsalExtraError
@@ -32,6 +28,10 @@ from ._recorded_call import make_call as make_call
 from ._recording import RATE_HZ as RATE_HZ
 from ._recording import Recording as Recording
 from ._recording import record as record
+from ._recording_measurements import Fence as Fence
+from ._recording_measurements import Notes as Notes
+from ._recording_measurements import find_answer as find_answer
+from ._recording_measurements import find_cut as find_cut
 from ._rehearse import rehearse as rehearse
 from ._report import decision_in_words as decision_in_words
 from ._result import Answer as Answer

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ._measure import Notes, audible_at
 from ._pcm import first_audible, last_audible
 from ._recording import RATE_HZ, Recording
+from ._recording_measurements import Notes, audible_at
 from ._result import Aside, Decision, Held, Said
 
 LATE_DECISION_S = 3.0

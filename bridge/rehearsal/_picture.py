@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import final
 
 from ._canvas import INK, LINE_HEIGHT, MUTED, Canvas
-from ._closeup import CLOSEUP_HEIGHT, draw_aside, draw_closeup
 from ._colors import (
     AGENT,
     AGENT_PALE,
@@ -24,10 +23,11 @@ from ._colors import (
     SENT,
     STATES,
 )
+from ._interruption_closeup import CLOSEUP_HEIGHT, draw_aside, draw_closeup
 from ._label_layout import Mark, rows_below, sides
-from ._measure import Notes
 from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
+from ._recording_measurements import Notes
 from ._report import decision_in_words
 from ._result import Aside, Cut, Decision, Rehearsal, agent_entry
 

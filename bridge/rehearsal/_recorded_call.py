@@ -9,10 +9,10 @@ import trio
 
 from ..client import FRAME_S, Caller, Clear, Transcript, open_caller
 from ._ignored_sounds import find_aside
-from ._measure import Fence, Notes, find_answer, find_cut, heard_of_turn
 from ._microphone import Microphone, Room
 from ._observer import Observer
 from ._recording import RATE_HZ, Recording, record
+from ._recording_measurements import Fence, Notes, find_answer, find_cut, heard_of_turn
 from ._result import Aside, Rehearsal, Said
 from ._script import Line
 from ._simulated_caller import Conversation, Watcher

@@ -17,13 +17,13 @@ from bargein.routes.error_containment import only_error
 from .._app import App
 from ..server import open_server
 from ._checks import run_checks
-from ._measure import Notes, heard_of_turn
 from ._missing_library import need
 from ._observer import Observer
 from ._pcm import first_audible, resample, samples, to_pcm
 from ._picture import draw
 from ._recorded_call import make_call
 from ._recording import RATE_HZ
+from ._recording_measurements import Notes, heard_of_turn
 from ._report import as_json
 from ._result import Cut, Predicate, Rehearsal
 from ._script import Line

@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 from ..events import Button, CallState
 from ..text_validation import is_blank
 from ._connection_messages import Ended, Hello, Resume, Resumed
-from ._handle_messages import (
+from ._control_messages import (
     Description,
     HandleMessage,
     SnapshotMessage,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from ..websocket import Data
 from ._call_messages import ClientMessage, HangUp, Stop, TextInput
-from ._handle_messages import AnswerPermission, AnswerQuestion, UseVerb
+from ._control_messages import AnswerPermission, AnswerQuestion, UseVerb
 from ._limits import AUDIO_WINDOW_S, Limits, RateLimit
 from ._message_base import ProtocolViolationError
 from ._message_validation import BYTES_PER_INPUT_MS, decode_client

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from .._verbs import HandleOffer
 from ..events import CallState
-from ._handle_messages import SnapshotMessage
+from ._control_messages import SnapshotMessage
 from ._message_base import Milliseconds, Utterance, Wire
 from ._watch_messages import WatchLevel
 

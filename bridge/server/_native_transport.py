@@ -60,8 +60,9 @@ from ._call_messages import (
     UtteranceEnd,
     encode,
 )
+from ._call_watcher import Watcher
 from ._connection_messages import OUTPUT_RATE_HZ, Ended, Resume
-from ._handle_messages import (
+from ._control_messages import (
     AnswerPermission,
     AnswerQuestion,
     AskSnapshot,
@@ -74,7 +75,6 @@ from ._operators import is_operators
 from ._outbox import Outbox
 from ._reconnect_backlog import Backlog
 from ._remote_handle import RemoteHandle
-from ._watch import Watcher
 from ._watch_messages import Watch, WatchLevel
 
 if TYPE_CHECKING:

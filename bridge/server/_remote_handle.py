@@ -10,13 +10,13 @@ import trio
 
 from .._call_request import Identity
 from .._verbs import VERBS, Verb
-from ..control._call_feed import ToolView
 from ..control._describe import describe
 from ..control._running_tools import StillRunning
+from ..control._snapshot import ToolView
 from ..control._steps import StepView
 from ..control._verb_receipt import Receipt, Stopped
 from ._call_messages import ServerMessage
-from ._handle_messages import (
+from ._control_messages import (
     AnswerPermission,
     AnswerQuestion,
     AskedQuestion,

@@ -7,7 +7,7 @@ was left out, `references` finds the lines that are meant, and `changes` changes
 
 from .menu import Line as Line
 from .menu import Order as Order
+from .order_taker import OrderTaker as OrderTaker
 from .references import Reading as Reading
-from .taking import OrderTaker as OrderTaker
 
 __all__ = ["Line", "Order", "OrderTaker", "Reading"]

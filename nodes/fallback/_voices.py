@@ -32,7 +32,7 @@ from bargein.routes.error_containment import closing, first_error
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._provider_recovery import Provider, Several, in_order
-from ._whole_words import WholeWords
+from ._word_boundaries import WholeWords
 
 log = structlog.get_logger()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from ._assembler import arguments_of, check_calls, reported_error
+from ._completion_chunks import arguments_of, check_calls, reported_error
 from ._errors import ChatModelError
 from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
 

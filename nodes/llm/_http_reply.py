@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from bargein.nodes.vendors import retry_after_s
 
-from ._assembler import retryable_status
+from ._completion_chunks import retryable_status
 from ._errors import ChatModelError, ChatModelTimeoutError
 from ._protocol import AnswerPiece
 from ._sse import EventStreamDecoder, EventTooLargeError

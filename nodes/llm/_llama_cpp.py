@@ -26,7 +26,7 @@ from bargein.nodes.processes import (
 )
 
 from ._answer_stream import Answer
-from ._assembler import Assembler, parse_chunk
+from ._completion_chunks import Assembler, parse_chunk
 from ._errors import ChatModelError, ChatModelExtraError
 from ._protocol import AnswerPiece
 from ._shared_resource import Shared

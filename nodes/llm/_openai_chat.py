@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._assembler import Assembler
+from ._completion_chunks import Assembler
 from ._http_chat import HttpChat, HttpLimits
 from ._http_reply import Reading
 

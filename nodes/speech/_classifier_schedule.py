@@ -9,7 +9,7 @@ import structlog
 from bargein.bridge.events import VoiceHint
 from bargein.routes.error_containment import CONTAINED
 
-from ._probability_checks import no_probability
+from ._errors import no_probability
 from ._protocols import SoundOfVoice
 
 log = structlog.get_logger()

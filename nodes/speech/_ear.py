@@ -49,9 +49,9 @@ from bargein.routes.error_containment import CONTAINED, as_error
 from ._caller_voice import CallerVoice
 from ._classifier_schedule import ClassifierSchedule
 from ._early_recognition import Recording, words_of
+from ._errors import no_probability
 from ._listening_settings import ListeningSettings
 from ._noise_filter import Filtered
-from ._probability_checks import no_probability
 from ._protocols import (
     EchoProbability,
     EndOfTurn,

@@ -5,8 +5,8 @@ model = ScriptedModel([calls("find_table", day="Friday")], "Table 7 is free.")
 
 from __future__ import annotations
 
-from ._refusals import anthropic_problems, chat_problems, request_problems
 from ._request import CalledTool, ModelRequest
+from ._request_checks import anthropic_problems, chat_problems, request_problems
 from ._script import Piece, Reply, ScriptedCall, ScriptError, calls, words
 from ._scripted_model import ScriptedModel
 from .checks import (

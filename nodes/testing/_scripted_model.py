@@ -12,8 +12,8 @@ from typing import Any
 import trio
 
 from ..llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
-from ._refusals import request_problems
 from ._request import ModelRequest
+from ._request_checks import request_problems
 from ._script import Piece, Reply, ScriptedCall, ScriptError, pieces_of
 
 

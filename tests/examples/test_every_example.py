@@ -21,7 +21,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 LINES = {
     "assistant": ("Where is parcel 417?", "And when are you open?"),
-    "churn": ("Please write the churn memo.", "And once more, only EU."),
+    "pause_and_redirect": ("Please write the churn memo.", "And once more, only EU."),
     "cafe": (
         "Hi, can I get a large latte and a blueberry muffin please.",
         "No wait, I want a cappuccino instead.",

@@ -14,7 +14,7 @@ TALKS = {
         ("where is parcel 417", "is in Lyon"),
     ],
     "cafe": [("", "What can I get you?"), ("a large latte please", "one large latte")],
-    "churn": [("please write the memo", "The agent uses write_memo")],
+    "pause_and_redirect": [("please write the memo", "The agent uses write_memo")],
     "form": [
         ("", "For how many people"),
         ("for four people on Saturday, under Miller", "A table for 4 on Saturday, under Miller."),

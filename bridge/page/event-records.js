@@ -31,7 +31,7 @@ const ALWAYS = {
 const DONE = new Set(["control", "stop", "text", "dtmf", "mute", "permission", "answer", "hangup"]);
 const TOO_MUCH = new Set(["player_position", "mic_hot", "mic_silent", "out_hot", "out_silent", "message"]);
 
-export class Feed {
+export class EventRecords {
   watching = false; // the server sends all events
   words = false; // … including what is said
   allowed = "off"; // what the server lets the page watch
@@ -41,7 +41,7 @@ export class Feed {
   #server = new Offset(SERVER_S);
   #audio = new Offset(AUDIO_S, STOOD_STILL_S);
 
-  /** `on` has reset(), begin(), record(record), level(who, t, rms), over() and watching(feed). */
+  /** `on` has reset(), begin(), record(record), level(who, t, rms), over() and watching(records). */
   constructor(on) {
     this.#on = on;
   }

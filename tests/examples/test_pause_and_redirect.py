@@ -22,7 +22,7 @@ from bargein.events import ToolCall, TurnEnded
 
 pytestmark = pytest.mark.proof
 
-CHURN = Path(__file__).parents[2] / "examples" / "churn.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "pause_and_redirect.py"
 
 AT_S = {
     "fetch": {"before": 0.4, "mid": 1.5, "after": 2.6},
@@ -108,8 +108,8 @@ class Outcome:
 
 
 @pytest.fixture(scope="module")
-def churn():
-    spec = importlib.util.spec_from_file_location("churn", CHURN)
+def example():
+    spec = importlib.util.spec_from_file_location("pause_and_redirect", EXAMPLE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -145,10 +145,10 @@ async def use(handle: Handle, verb: str) -> Any:
     return receipt
 
 
-async def worked(churn: Any, verb: str, at_s: float, step: str) -> Outcome:
+async def worked(example: Any, verb: str, at_s: float, step: str) -> Outcome:
     """Let the agent work, use a verb, and tell it something afterwards."""
-    analyst = churn.Analyst(2.0)
-    async with open_agent(churn.agent(analyst), name="analyst") as handle:
+    analyst = example.Analyst(2.0)
+    async with open_agent(example.agent(analyst), name="analyst") as handle:
         feed = handle.subscribe()
         handle.send_input("Write a memo.")
         await trio.sleep(at_s)
@@ -177,11 +177,11 @@ async def worked(churn: Any, verb: str, at_s: float, step: str) -> Outcome:
     [(*case[:3], case[3:]) for case in CASES],
     ids=[" ".join(case[:3]) for case in CASES],
 )
-async def test_a_verb_at_a_step(churn, autojump_clock, verb, step, when, expected):
+async def test_a_verb_at_a_step(example, autojump_clock, verb, step, when, expected):
     """What was finished never runs again, one memo is written, and the agent answers on."""
     expected = list(expected)
     expected[2] = " ".join(WORDS.get(word, word) for word in expected[2].split())
-    came = await worked(churn, verb, AT_S[step][when], step)
+    came = await worked(example, verb, AT_S[step][when], step)
     assert came.cell == tuple(expected)
     assert came.receipt.accepted
     assert came.receipt.settled
@@ -197,10 +197,10 @@ def test_there_are_36_cases():
 
 @pytest.mark.parametrize("step", AT_S)
 @pytest.mark.parametrize("when", ["before", "mid", "after"])
-async def test_no_step_starts_after_a_cancel(churn, autojump_clock, step, when):
+async def test_no_step_starts_after_a_cancel(example, autojump_clock, step, when):
     """Once a cancel is accepted nothing begins; scoring may finish, and the receipt says so."""
-    analyst = churn.Analyst(2.0)
-    async with open_agent(churn.agent(analyst)) as handle:
+    analyst = example.Analyst(2.0)
+    async with open_agent(example.agent(analyst)) as handle:
         handle.send_input("Write a memo.")
         await trio.sleep(AT_S[step][when])
         begun, promised = list(analyst.begun), handle.describe("cancel")
@@ -217,10 +217,10 @@ async def test_no_step_starts_after_a_cancel(churn, autojump_clock, step, when):
         assert stopped == ([NAMES[step]] if when == "mid" and step != "score" else [])
 
 
-async def test_the_note_of_a_resume_reaches_the_model(churn, autojump_clock):
+async def test_the_note_of_a_resume_reaches_the_model(example, autojump_clock):
     """It stands in the history with the step at which the work went on."""
-    analyst = churn.Analyst(2.0)
-    async with open_agent(churn.agent(analyst)) as handle:
+    analyst = example.Analyst(2.0)
+    async with open_agent(example.agent(analyst)) as handle:
         handle.send_input("Write a memo.")
         await trio.sleep(AT_S["join"]["mid"])
         await use(handle, "pause")
@@ -235,11 +235,11 @@ async def test_the_note_of_a_resume_reaches_the_model(churn, autojump_clock):
     ("at_s", "step", "memo"), [(7.4, "score_churn", "all 10"), (10.2, "write_memo", "all 60")]
 )
 async def test_what_ends_while_the_next_turn_begins_is_not_done_twice(
-    churn, autojump_clock, at_s, step, memo
+    example, autojump_clock, at_s, step, memo
 ):
     """A step that may finish, or is amid its effect, does so; the next turn takes its result."""
-    analyst = churn.Analyst(2.0)
-    async with open_agent(churn.agent(analyst)) as handle:
+    analyst = example.Analyst(2.0)
+    async with open_agent(example.agent(analyst)) as handle:
         handle.send_input("Write a memo.")
         await trio.sleep(at_s)
         receipt = handle.redirect("top 10 only")
@@ -251,14 +251,14 @@ async def test_what_ends_while_the_next_turn_begins_is_not_done_twice(
         assert ("What you have said since is not in it." in said) == (memo == "all 60")
 
 
-async def test_in_the_background_it_goes_on_and_tells_once(churn, autojump_clock):
+async def test_in_the_background_it_goes_on_and_tells_once(example, autojump_clock):
     """The agent is free meanwhile, no step runs twice, and the memo is reported at the end."""
-    analyst = churn.Analyst(2.0)
-    async with open_agent(churn.agent(analyst)) as handle:
+    analyst = example.Analyst(2.0)
+    async with open_agent(example.agent(analyst)) as handle:
         feed = handle.subscribe()
         handle.send_input("Write a memo.")
         await trio.sleep(AT_S["join"]["mid"])
-        churn.obey(handle, "background")
+        example.obey(handle, "background")
         assert (handle.snapshot().state, handle.snapshot().backgrounded) == ("idle", 1)
         await trio.sleep(30)
         assert (handle.snapshot().state, handle.snapshot().backgrounded) == ("idle", 0)
@@ -270,13 +270,13 @@ async def test_in_the_background_it_goes_on_and_tells_once(churn, autojump_clock
     assert len([event for event in events if isinstance(event, ToolCall)]) == 4
 
 
-async def test_lines_are_obeyed(churn, autojump_clock, capsys):
+async def test_lines_are_obeyed(example, autojump_clock, capsys):
     """A verb is described, used and shown; anything else is said to the agent."""
-    async with open_agent(churn.agent(churn.Analyst(2.0))) as handle:
+    async with open_agent(example.agent(example.Analyst(2.0))) as handle:
         handle.send_input("Write a memo.")
         await trio.sleep(1)
         for line in ("pause", "resume only EU", "redirect top 10 only", "cancel", "redirect", ""):
-            churn.obey(handle, line)
+            example.obey(handle, line)
             await trio.sleep(0.1)
         told = capsys.readouterr().out
         assert told.count("accepted>") == 4
@@ -292,7 +292,7 @@ def test_it_runs_to_its_end_without_anybody():
     """With no input at all it does its four steps and ends."""
     for stdin in (subprocess.DEVNULL, None):
         done = subprocess.run(
-            [sys.executable, CHURN, "--step-s", "0.05"],
+            [sys.executable, EXAMPLE, "--step-s", "0.05"],
             stdin=stdin,
             close_fds=True,
             preexec_fn=None if stdin else lambda: os.close(0),
@@ -308,7 +308,7 @@ def test_it_runs_to_its_end_without_anybody():
 def test_it_obeys_what_is_typed():
     """A pause holds it, and it goes on with what the resume adds."""
     program = subprocess.Popen(
-        [sys.executable, CHURN, "--step-s", "0.3"],
+        [sys.executable, EXAMPLE, "--step-s", "0.3"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

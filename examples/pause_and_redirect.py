@@ -1,9 +1,10 @@
 """An agent that works in four steps; pause, redirect or cancel it, or send it to the background.
 
-With `python examples/churn.py`, it writes a memo on customers who may leave, and shows its steps.
-Meanwhile type `pause`, `resume only EU`, `redirect top 10 only`, `cancel` or `background`; anything
-else is said to the agent.  A few lines replace the language model, so it needs no network, and its
-work can be checked.  `python -m bargein talk examples/churn.py:app` shows it in the browser.
+With `python examples/pause_and_redirect.py`, it writes a memo on customers who may leave, and shows
+its steps.  Meanwhile type `pause`, `resume only EU`, `redirect top 10 only`, `cancel` or
+`background`; anything else is said to the agent.  A few lines replace the language model, so it
+needs no network, and its work can be checked.  To see it in the browser, run
+`python -m bargein talk examples/pause_and_redirect.py:app`.
 """
 
 import argparse

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-FEED = """
+RECORDS = """
 async (entries) => {
-  const { Feed } = await import(new URL("page/feed.js", document.baseURI));
+  const { EventRecords } = await import(new URL("page/event-records.js", document.baseURI));
   const told = { records: [], levels: [], calls: 0, begun: 0, over: 0, watching: [] };
-  const feed = new Feed({
+  const records = new EventRecords({
     reset: () => told.calls++,
     begin: () => told.begun++,
     record: (record) => told.records.push(record),
@@ -18,15 +18,15 @@ async (entries) => {
     over: () => told.over++,
     watching: ({ watching, words, allowed }) => told.watching.push([watching, words, allowed]),
   });
-  for (const [wall_ms, ev, fields] of entries) feed.take({ wall_ms, ev, ...fields });
+  for (const [wall_ms, ev, fields] of entries) records.take({ wall_ms, ev, ...fields });
   return told;
 }
 """
 
 
 def take(page: Any, *entries: tuple[float, str, dict[str, Any]]) -> dict[str, Any]:
-    """Gives a Feed entries of the journal, and returns what it told."""
-    told: dict[str, Any] = page.evaluate(FEED, [list(entry) for entry in entries])
+    """Gives EventRecords entries of the journal, and returns what it told."""
+    told: dict[str, Any] = page.evaluate(RECORDS, [list(entry) for entry in entries])
     return told
 
 
