@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ import trio
 from ._cancellation_token import InterruptToken, call_on
 from ._chain_protocol import CutRule, RunningChain
 from ._message import Message
-from ._pausable_deadlines import Clock, Deadline
+from ._pausable_deadlines import Deadline, RunClocks
 from ._run_outcome import Interruption, Outcome
 from ._run_task import RunTask
 
@@ -33,7 +33,7 @@ class Run:
     """
 
     __slots__ = (
-        "_children", "_clocks", "_finished", "_interruption", "_nursery", "_stops", "_task",
+        "_children", "_clocks", "_finished", "_interruption", "_nursery", "_task",
         "_token", "_waits",
         "blocked_on", "chain", "cut_by", "id", "is_aside", "is_cut", "is_stopping", "outcome",
         "parent", "paused_until", "scope", "stages_are_over", "started_at_s", "times_kept",
@@ -65,8 +65,7 @@ class Run:
         self._token: InterruptToken | None = None
         self._children: list[Run] | None = None
         self._nursery: trio.Nursery | None = None
-        self._clocks: list[Clock] = []
-        self._stops = 0
+        self._clocks: RunClocks | None = None
         self.is_stopping = self.stages_are_over = False
         self._waits: list[trio.CancelScope] | None = None
         self._finished: trio.Event | None = None
@@ -306,60 +305,25 @@ class Run:
         """Pause this run at its next value."""
         if self.paused_until is None:
             self.paused_until = trio.Event()
-            self._stop_clocks()
+            self.clocks.stop()
 
     def resume(self) -> None:
         """Continue a paused run where it stopped."""
         if self.paused_until is not None:
             self.paused_until.set()
             self.paused_until = None
-            self._resume_clocks()
+            self.clocks.resume()
 
-    @contextlib.contextmanager
-    def waiting_for_people(self) -> Iterator[None]:
+    def waiting_for_people(self) -> AbstractContextManager[None]:
         """Stop its time limits within the block, as a pause does, without pausing the run."""
-        self._stop_clocks()
-        try:
-            yield
-        finally:
-            self._resume_clocks()
-
-    def _stop_clocks(self) -> None:
-        self._stops += 1
-        if self._stops == 1:
-            for clock in self._clocks:
-                clock.stand()
-
-    def _resume_clocks(self) -> None:
-        self._stops -= 1
-        if not self._stops:
-            for clock in self._clocks:
-                clock.resume()
+        return self.clocks.stopped()
 
     @property
-    def stands_still(self) -> bool:
-        """Whether its time limits are stopped, because it is paused or waits for a person."""
-        return self._stops > 0
-
-    def add_clock(self, clock: Clock) -> None:
-        """Stop a clock whenever this run is paused or waits for a person."""
-        self._clocks.append(clock)
-
-    def remove_clock(self, clock: Clock) -> None:
-        """Forget a clock; one that was never added is ignored."""
-        if clock in self._clocks:
-            self._clocks.remove(clock)
-
-    @contextlib.contextmanager
-    def open_deadline(self) -> Iterator[Deadline]:
-        """Open a scope with an unarmed deadline that stands still while the run is paused."""
-        deadline = Deadline(stands=self.stands_still)
-        self._clocks.append(deadline)
-        try:
-            with deadline.scope:
-                yield deadline
-        finally:
-            self._clocks.remove(deadline)
+    def clocks(self) -> RunClocks:
+        """Its time limits, which stand still while it is paused or waits for a person."""
+        if self._clocks is None:
+            self._clocks = RunClocks()
+        return self._clocks
 
     async def wait_outside_stages(self, wait: Callable[..., Awaitable[Any]], *args: Any) -> None:
         """Wait between two values, unaffected by the cancel scopes of a stage.
@@ -402,8 +366,8 @@ class Run:
         return min((one.scope.deadline for one in self._deadlines), default=math.inf)
 
     @property
-    def _deadlines(self) -> Iterator[Deadline]:
-        return (clock for clock in self._clocks if isinstance(clock, Deadline))
+    def _deadlines(self) -> Sequence[Deadline]:
+        return () if self._clocks is None else self._clocks.deadlines
 
     async def wait_while_paused(self) -> bool:
         """Wait while this run is paused; then return whether the current value still counts."""

@@ -326,7 +326,7 @@ async def _let_others_run(run: Run) -> None:
 
 
 async def _timed(route: str, stage: Timeout, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
-    with run.open_deadline() as deadline:  # before the first step: scopes must nest
+    with run.clocks.open_deadline() as deadline:  # before the first step: scopes must nest
         async with aclosing(upstream):
             while True:
                 deadline.arm(stage.limit_s)

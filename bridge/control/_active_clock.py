@@ -28,9 +28,9 @@ class ActiveClock(Clock):
         self._since_s: float | None = trio.current_time()
         self._scopes: dict[trio.CancelScope, float] = {}
         if run is not None:
-            if run.stands_still:
+            if run.clocks.stand_still:
                 self._since_s = None
-            run.add_clock(self)
+            run.clocks.add(self)
 
     @property
     def elapsed_s(self) -> float:
@@ -53,7 +53,7 @@ class ActiveClock(Clock):
     def close(self) -> None:
         """Continue to count, whatever happens to the run."""
         if self.run is not None:
-            self.run.remove_clock(self)
+            self.run.clocks.remove(self)
             if self._since_s is None:
                 self.resume()
 
