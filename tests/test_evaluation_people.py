@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import wave
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import trio
 
+from bargein import LocalSpeech
 from bargein.evaluation import RecordingsError, Row, command
 from bargein.nodes.evaluation import _endpointing, _measure
 from bargein.nodes.evaluation._pictures import draw
 from bargein.nodes.evaluation._recordings import RATE, Folder
-from bargein.nodes.evaluation._sound import SPEECH_DB, WINDOW, Surroundings, level, pcm
+from bargein.nodes.evaluation._replay import replay
+from bargein.nodes.evaluation._sound import SPEECH_DB, WINDOW, Surroundings, hiss, level, pcm
 from bargein.rehearsal import cough
+from bargein.speech import SpeechPiece, Transcript
 
 ROOT = Path(__file__).parent.parent
 
@@ -218,27 +225,110 @@ def test_nothing_has_no_figures() -> None:
     assert _measure.percent(0, 0) is None
 
 
+FRAME_S = 0.02
+VOICE_HZ = 24_000
+
+
+class Loud:
+    """A voice detector that takes what is loud for a voice."""
+
+    frame_samples = 512
+
+    def probability(self, frame: bytes) -> float:
+        return float(np.abs(np.frombuffer(frame, "<i2")).max() > 3_000)
+
+
+class Quick:
+    """Models and a voice whose answers take some frames exactly."""
+
+    sample_rate_hz = VOICE_HZ
+
+    def __init__(self, takes_s: float) -> None:
+        self.takes_s = takes_s
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        await trio.sleep(self.takes_s)
+        return Transcript("no thank you", 0.9)
+
+    async def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
+        await trio.sleep(self.takes_s)
+        yield SpeechPiece(b"\1\1" * VOICE_HZ * 4)
+
+
+class Engines:
+    """Stands in for the shipped engines."""
+
+    def speech(self, _turns: object = None, *, voice: int = 0) -> LocalSpeech:
+        quick = Quick(5 * FRAME_S)
+        return LocalSpeech(
+            voice=quick, stt=quick, end_of_turn=Sure(), vad=Loud, sounds=(), fillers=None
+        )
+
+
+class Sure:
+    """An end-of-turn model that answers at once."""
+
+    async def probability(self, pcm: bytes) -> float:
+        await trio.lowlevel.checkpoint()
+        return 0.9
+
+
+def test_what_happens_at_the_same_moment_happens_in_the_same_order() -> None:
+    """Answers that come with a frame of the microphone come before it, in each of 12 replays."""
+    microphone = hiss(4 * RATE)
+    microphone[RATE : RATE * 5 // 2] += 9_000 * np.sin(np.arange(RATE * 3 // 2) / 5)
+    replays = [replay(Engines(), microphone, says="One, two.") for _ in range(12)]
+    assert replays[0].cuts
+    assert all(each == replays[0] for each in replays)
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """Keep each processor busy with something else."""
+    work = [sys.executable, "-c", "while True: pass"]
+    burners = [subprocess.Popen(work) for _ in range((os.cpu_count() or 1) + 1)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
 @pytest.mark.proof
 @pytest.mark.whisper
 def test_a_folder_is_measured(tmp_path: Path) -> None:
-    """The program plays a cough at four places, and leaves a row and the facts of each replay."""
+    """The program plays a cough at four places, and leaves a row and the facts of each replay.
+
+    On a busy machine, these are the same to the last byte, and so is what the models answered.
+    """
     write(tmp_path / "in" / "coughs" / "ann_1.wav", cough(2, voiced=0.0))
-    rows_file, replays_file = tmp_path / "rows.json", tmp_path / "replays.jsonl"
     program = "import sys; from bargein.evaluation import command; sys.exit(command(sys.argv[1:]))"
-    arguments = [tmp_path / "in", "--out", tmp_path / "out"]
-    arguments += ["--json", rows_file, "--replays", replays_file]
-    run = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    [row] = json.loads(rows_file.read_text())
+
+    def measure(out: Path) -> tuple[bytes, bytes, bytes]:
+        out.mkdir()
+        files = [out / "rows.json", out / "replays.jsonl", out / "answers.jsonl"]
+        arguments = [tmp_path / "in", "--out", out, "--json", files[0]]
+        arguments += ["--replays", files[1], "--answers", files[2]]
+        run = subprocess.run(
+            [sys.executable, "-c", program, *map(str, arguments)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+        rows, replays, answers = (file.read_bytes() for file in files)
+        return rows, replays, answers
+
+    first = measure(tmp_path / "out")
+    with busy_machine():
+        again = measure(tmp_path / "busy")
+    [row] = json.loads(first[0])
     assert row["what"] == "1 coughs at 4 places"
     assert row["figure"] in (0, 25, 50, 75, 100)
-    replays = [json.loads(line) for line in replays_file.read_text().splitlines()]
+    replays = [json.loads(line) for line in first[1].splitlines()]
     assert [each["place"] for each in replays] == [0, 128, 256, 384]
     assert (tmp_path / "out" / "summary.svg").exists()
+    assert again == first

@@ -125,8 +125,13 @@ def echoes(ground: Ground) -> list[Row]:
     rows = []
     for number, response in enumerate(ground.surroundings.rooms, 1):
         cuts, holds = [], []
-        for gain_db in ECHO_DB:
-            result = replay(ground.engines, hiss(15 * RATE), echo=Echo(response, gain_db))
+        for level, gain_db in enumerate(ECHO_DB):
+            result = replay(
+                ground.engines,
+                hiss(15 * RATE),
+                echo=Echo(response, gain_db),
+                voice=number * len(ECHO_DB) + level,  # what passes for a caller varies with it
+            )
             cuts.append(len(result.cuts))
             holds.append(sum(d.decision == "held" for d in result.decisions))
             ground.note({"kind": "echo", "room": number, "gain_db": gain_db,

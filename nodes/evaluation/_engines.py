@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import threading
+from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, aclosing, contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 import trio
 
+from bargein.bridge.events import WordTiming
 from bargein.nodes.speech import (
     EndOfTurn,
     LocalSpeech,
@@ -27,7 +29,6 @@ from bargein.nodes.speech import (
     SmartTurn,
     SpeechPiece,
     SpeechToText,
-    TextToSpeech,
     Transcript,
     VoiceActivity,
     WhisperTiny,
@@ -117,9 +118,9 @@ class Answers:
             for line in path.read_text(encoding="utf-8").splitlines():
                 self._cached.update(json.loads(line))
 
-    def of(self, model: str, sound: bytes, ask: Callable[[], Any]) -> Any:
-        """Return the answer for a sound as plain data, asking the model the first time."""
-        key = f"{model} {sha256(sound).hexdigest()}"
+    def of(self, model: str, given: bytes, ask: Callable[[], Any]) -> Any:
+        """Return the answer to a sound or a text as plain data; ask the model the first time."""
+        key = f"{model} {sha256(given).hexdigest()}"
         if key not in self._cached:
             self._cached[key] = ask()
             if self._path is not None:
@@ -164,23 +165,36 @@ class _Ends:
 
 
 class _Says:
-    """The agent's voice, which synthesises each text once."""
+    """A voice of the agent, which says a text the same on every machine, however busy it is.
 
-    def __init__(self, elsewhere: Elsewhere, engine: TextToSpeech) -> None:
-        self._elsewhere, self._engine = elsewhere, engine
-        self.sample_rate_hz = engine.sample_rate_hz
-        self._cached: dict[str, list[SpeechPiece]] = {}
+    What piper makes of a text varies with its seed and with the texts that the worker said before,
+    and in the last bit with the number of threads.  So a new worker of one thread says each text.
+    """
 
-    async def _pieces(self, text: str) -> list[SpeechPiece]:
-        async with aclosing(self._engine.synthesize(text)) as pieces:
-            return [piece async for piece in pieces]
+    def __init__(self, elsewhere: Elsewhere, seed: int, answers: Answers) -> None:
+        self._elsewhere, self._seed, self._answers = elsewhere, seed, answers
+        self.sample_rate_hz = 0  # until it has said something
+
+    async def _say(self, text: str) -> dict[str, Any]:
+        async with (
+            PiperVoice(seed=self._seed, threads=1).open() as voice,
+            aclosing(voice.synthesize(text)) as pieces,
+        ):
+            said = [
+                (b64encode(piece.pcm).decode(), [astuple(word) for word in piece.words])
+                async for piece in pieces
+            ]
+            return {"rate_hz": voice.sample_rate_hz, "pieces": said}
 
     async def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        if text not in self._cached:
-            self._cached[text] = self._elsewhere.ask(self._pieces, text)
+        def ask() -> dict[str, Any]:
+            return self._elsewhere.ask(self._say, text)
+
+        said = self._answers.of(f"PiperVoice {self._seed}", text.encode(), ask)
+        self.sample_rate_hz = said["rate_hz"]
         await trio.sleep(VOICE_S)
-        for piece in self._cached[text]:
-            yield piece
+        for sound, words in said["pieces"]:
+            yield SpeechPiece(b64decode(sound), tuple(WordTiming(*word) for word in words))
 
 
 class Engines:
@@ -191,26 +205,28 @@ class Engines:
         elsewhere: Elsewhere,
         stt: SpeechToText,
         ends: EndOfTurn,
-        voice: TextToSpeech,
         answers: Answers,
     ) -> None:
+        self._elsewhere, self._answers = elsewhere, answers
         self._hears = _Hears(elsewhere, stt, answers)
         self._ends = _Ends(elsewhere, ends, answers)
-        self._says, self._silero = _Says(elsewhere, voice), SileroModel()
+        self._silero = SileroModel()
 
-    def speech(self, turns: TurnTaking | None = None) -> LocalSpeech:
+    def speech(self, turns: TurnTaking | None = None, *, voice: int = 0) -> LocalSpeech:
         """Return the shipped ears and voice, for one call.
 
         Args:
             turns: The turn taking; ``None`` for the defaults.
+            voice: The seed of the voice; with another one it says the same text a bit differently.
         """
         return LocalSpeech(
-            voice=self._says,
+            voice=_Says(self._elsewhere, voice, self._answers),
             stt=self._hears,
             end_of_turn=self._ends,
             vad=self._silero.new_call,
             turns=turns,
             fetch=False,
+            fillers=None,  # no answer of a replay is late
         )
 
     def new_vad(self) -> VoiceActivity:
@@ -227,8 +243,8 @@ def open_engines(answers: Path | None = None) -> Iterator[Engines]:
     """Load Whisper, Smart Turn, Silero VAD and Piper, whose weights must be in the cache.
 
     Args:
-        answers: The file that keeps the answers of Whisper and Smart Turn; ``None`` for no file.
+        answers: The file that keeps what the models answered; ``None`` for no file.
     """
-    stt, ends, voice = WhisperTiny(), SmartTurn(), PiperVoice()
-    with open_elsewhere(stt, ends, voice) as elsewhere:
-        yield Engines(elsewhere, stt, ends, voice, Answers(answers))
+    stt, ends = WhisperTiny(), SmartTurn()
+    with open_elsewhere(stt, ends) as elsewhere:
+        yield Engines(elsewhere, stt, ends, Answers(answers))

@@ -83,8 +83,8 @@ def argument_parser() -> argparse.ArgumentParser:
                         help="write the facts of each replay to a file, one JSON object a line, "
                         "including what people said")  # fmt: skip
     parser.add_argument("--answers", type=Path, metavar="FILE",
-                        help="keep the answers of Whisper and Smart Turn in a file, so that the "
-                        "next run takes half as long")  # fmt: skip
+                        help="keep what Whisper, Smart Turn and Piper answered in a file, so "
+                        "that the next run takes half as long")  # fmt: skip
     return parser
 
 

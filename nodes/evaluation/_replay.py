@@ -166,24 +166,21 @@ class _Room:
     def __init__(self, echo: Echo) -> None:
         import numpy as np
 
-        length = int(len(echo.response) * 1.5)
-        at = np.arange(length) / 1.5
+        at = np.arange(int(len(echo.response) * 1.5)) / 1.5
         kernel = np.interp(at, np.arange(len(echo.response)), echo.response)
-        kernel = kernel[: int(0.35 * PLAYED_HZ)]
-        self._kernel = kernel / np.sqrt(np.square(kernel).sum()) * 10 ** (echo.gain_db / 20)
-        self._lag = int(echo.delay_s * PLAYED_HZ)
-        self._smooth = low_pass(7_000, PLAYED_HZ)
-        self._history = np.zeros(len(self._kernel) + self._lag + PLAYED + 200)
+        kernel *= 10 ** (echo.gain_db / 20) / np.sqrt(np.square(kernel).sum())
+        kernel = np.convolve(kernel, low_pass(7_000, PLAYED_HZ))
+        kernel = np.concatenate([np.zeros(int(echo.delay_s * PLAYED_HZ)), kernel])
+        self._history = np.zeros(len(kernel) + PLAYED)
+        self._spectrum = np.fft.rfft(kernel, len(self._history))
 
     def hears(self, played: Samples) -> Samples:
         import numpy as np
 
         self._history = np.concatenate([self._history[PLAYED:], played])
-        end = len(self._history) - self._lag
-        begin = end - PLAYED - len(self._kernel) + 1 - (len(self._smooth) - 1)
-        back = np.convolve(self._history[begin:end], self._kernel, "valid")
-        back = np.convolve(back, self._smooth, "valid")
-        heard = np.interp(np.arange(FRAME) * 1.5, np.arange(len(back)), back)
+        spectrum = np.fft.rfft(self._history) * self._spectrum
+        back = np.fft.irfft(spectrum, len(self._history))[-PLAYED:]  # these wrap around nothing
+        heard = np.interp(np.arange(FRAME) * 1.5, np.arange(PLAYED), back)
         return np.asarray(heard, np.float64)
 
 
@@ -209,6 +206,7 @@ def replay(
     from_start: bool = True,
     echo: Echo | None = None,
     turns: TurnTaking | None = None,
+    voice: int = 0,
 ) -> Replay:
     """Make one call in virtual time.
 
@@ -219,6 +217,7 @@ def replay(
         from_start: Whether the agent also says that when the call begins.
         echo: The agent's echo in the microphone; ``None`` for no echo.
         turns: The turn taking; ``None`` for the defaults.
+        voice: The seed of the agent's voice.
     """
     loudspeaker, teller = _Loudspeaker(), _Teller(says)
     room = _Room(echo) if echo is not None else None
@@ -229,11 +228,13 @@ def replay(
         route.stream(teller.generate).broadcast()
 
     async def run() -> float:
-        app = App(answer, speech=engines.speech(turns))
+        app = App(answer, speech=engines.speech(turns, voice=voice))
         async with app.open(), app.open_call(loudspeaker) as call:
             began_s = trio.current_time()
             for at in range(0, len(microphone) - FRAME + 1, FRAME):
                 frame = microphone[at : at + FRAME]
+                # Otherwise chance decides what comes first of what happens at this very moment.
+                await trio.testing.wait_all_tasks_blocked()
                 played = loudspeaker.step()
                 if room is not None:
                     frame = frame + room.hears(played)
