@@ -1,8 +1,10 @@
 """Load 12: how many calls of our functions an action needs, counted in the server.
 
-A count is the same on any machine that keeps up with real time. A caller in another thread talks
-with a server over a real socket; every call into our own files is recorded in the server's thread,
-with its depth. Fake engines replace the models, so nothing of theirs is counted.
+A caller in another thread talks with a server over a real socket; every call into our own files is
+recorded in the server's thread, with its depth. Fake engines replace the models, so nothing of
+theirs is counted. A count of a call with audio is the same on any machine that keeps up with real
+time. Tokens share the messages of a tenth of a second, so the model of a text call moves the
+server's clock, and a count is the same on any machine.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from bargein import App, Call, ChatNode, LocalSpeech, tool
 from bargein.client import Caller, open_caller
 from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.llm import AnswerPiece, TextDelta, ToolCallRequest
+from bargein.protocol import Spoken
 from bargein.server import open_server
 from bargein.speech import SpeechPiece, Transcript
 
@@ -38,6 +41,7 @@ OURS = tuple(HOUSE + folder + os.sep for folder in ("bridge", "nodes", "routes")
 RATE_HZ = 16_000
 EVERY_S = 0.02
 TOOL_CALLS = 4
+TOKENS = 40
 LOUD = 9000
 
 CUT = "an interrupt"
@@ -131,11 +135,15 @@ def traced() -> Iterator[Trace]:
 
 
 class _Model:
-    """Writes words at the pace of a fast model, after a number of tool calls."""
+    """Writes words at the pace of a fast model, after a number of tool calls.
 
-    def __init__(self, trace: Trace, tool_calls: int) -> None:
+    While it writes, the server's clock moves only by that pace.
+    """
+
+    def __init__(self, trace: Trace, tool_calls: int, clock: trio.testing.MockClock) -> None:
         self._trace = trace
         self._tool_calls = tool_calls
+        self._clock = clock
 
     async def stream(self, messages: object, *, tools: object = ()) -> AsyncIterator[AnswerPiece]:
         """Answer a request."""
@@ -145,12 +153,18 @@ class _Model:
             self._trace.begin()
             yield ToolCallRequest(f"c{self._tool_calls}", "look_up", {"what": "x"}, "{}")
             return
-        for number in range(40):
-            await trio.sleep(EVERY_S)
+        self._clock.rate = 0
+        for number in range(TOKENS):
+            await self._wait()
             self._trace.begin()
             yield TextDelta(f"word{number} " if number % 5 else f"word{number}, and so on. ")
-            await trio.sleep(EVERY_S)
+            await self._wait()
             self._trace.end(TOKEN)
+        self._clock.rate = 1
+
+    async def _wait(self) -> None:
+        self._clock.jump(EVERY_S)
+        await trio.testing.wait_all_tasks_blocked()
 
 
 @tool
@@ -218,7 +232,7 @@ def _tone(seconds: float) -> bytes:
 async def _type(caller: Caller) -> None:
     """Ask something, and read the answer."""
     caller.write("hello")
-    await trio.sleep(1.0)
+    await caller.wait_for(Spoken, lambda spoken: f"word{TOKENS - 1}" in spoken.text)
 
 
 async def _talk(caller: Caller) -> None:
@@ -238,6 +252,7 @@ def _traced(
     opened = threading.Event()
     token: list[trio.lowlevel.TrioToken] = []
     over = trio.Event()
+    clock = trio.testing.MockClock(rate=1)
 
     async def serve(app: App) -> None:
         async with open_server(app, port=0) as server:
@@ -261,7 +276,8 @@ def _traced(
 
         async def answer(call: Call) -> None:
             tools = [look_up] if mode == "text" else []
-            call.converse(ChatNode(_Model(trace, TOOL_CALLS * len(tools)), tools=tools))
+            model = _Model(trace, TOOL_CALLS * len(tools), clock)
+            call.converse(ChatNode(model, tools=tools))
 
         ears = _Ears(words_s)
         speech = LocalSpeech(
@@ -269,7 +285,8 @@ def _traced(
         )
         thread = threading.Thread(target=ring)
         thread.start()
-        trio.run(serve, App(answer, speech=speech if mode == "audio" else None))
+        app = App(answer, speech=speech if mode == "audio" else None)
+        trio.run(serve, app, clock=clock)
         thread.join()
     return trace
 
