@@ -37,10 +37,13 @@ class Plan:
     """Everything that follows the rules, if all of it may wait; ``None`` if not."""
     reports_later: bool = False
     """Whether cuts by such messages are reported only after the next step of the runs."""
+    rest_after_cut: Plan | None = None
+    """The rest, if it and the reports of cuts by such messages wait for that step."""
 
     def report_cuts(self, *, later: bool) -> None:
         """Report cuts by such messages at once, or only after the next step of the runs."""
         self.reports_later = later
+        self.rest_after_cut = self.rest if later else None
 
 
 NOTHING = Plan((), (), (), ())

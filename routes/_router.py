@@ -271,11 +271,18 @@ class Router(DeferredWork):
             if plan.rules:
                 for apply in plan.rules:
                     apply(message)
-                waits = bool(self.unreported) and self._waits_for_cut_runs(message, plan, depth)
+                if self.unreported:
+                    rest = plan.rest_after_cut
+                    if rest is None or depth or self._is_urgent or self._is_closed:
+                        self._is_due = True
+                        if self._is_urgent or not plan.reports_later:
+                            self.report_cuts()
+                    else:
+                        self._rest, self.waits = (message, rest), True
                 if run is not None and run.is_stale:
                     message.leave_run()  # this very message cut its run; deliver it anyway
                     run = None
-                if waits:
+                if self.waits:  # for the next step of the runs that were cut
                     return
             for observer in plan.first:
                 try:
@@ -302,17 +309,6 @@ class Router(DeferredWork):
             self._depth = depth
             if not depth and self._is_due:
                 self._publication_over()
-
-    def _waits_for_cut_runs(self, message: Message, plan: Plan, depth: int) -> bool:
-        """Report cuts that must not wait; return whether all that follows waits for these runs."""
-        is_later = plan.reports_later and not self._is_urgent
-        if is_later and plan.rest is not None and not depth and not self._is_closed:
-            self._rest, self.waits = (message, plan.rest), True
-            return True
-        self._is_due = True
-        if not is_later:
-            self.report_cuts()
-        return False
 
     def _hand_out(self, message: Message, rest: Plan) -> None:
         if message.is_stale:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from ._chain_failures import ChainFailures
 from ._chain_runs import ChainRuns
@@ -73,14 +73,19 @@ class RuleAction(Generic[R]):
 class InterruptAction(RuleAction[Interrupt]):
     """Cuts the runs of a chain."""
 
-    __slots__ = ()
+    __slots__ = ("_asks", "_why")
+
+    def __init__(self, rule: Interrupt, *parts: Any) -> None:
+        super().__init__(rule, *parts)
+        self._asks = rule.condition is not None or rule.suspends
+        self._why = rule.written
 
     def apply(self, message: Message) -> None:
         """Cut the runs that the rule may cut, for a matching message; the caller reports them."""
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
         rule, runs = self.rule, self._runs
-        if (rule.condition is not None or rule.suspends) and not self._is_met(rule, message):
+        if self._asks and not self._is_met(rule, message):
             return
         if runs.all_paused is not None and (runs.live() or self._queue.waiting):
             self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
@@ -88,7 +93,7 @@ class InterruptAction(RuleAction[Interrupt]):
         acted = spares = False
         if self._queue.waiting:
             acted = self._drop_line()  # first: it is explained before the cuts are
-        why, at_s = rule.written, message.at_s
+        why, at_s = self._why, message.at_s
         for run in (*runs.active, *runs.delivered):
             if run.times_protected:
                 spares = spares or not run.is_cut

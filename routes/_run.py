@@ -177,17 +177,16 @@ class Run:
         self, cause: Message | None, rule: CutRule | None, reason: str, at_s: float
     ) -> bool:
         """Cut this run as ``cut()`` does, and leave ``report_in_time()`` to the caller."""
-        is_running = self.outcome is None
-        if self.is_cut or not (is_running or self.times_kept):
+        if self.is_cut or (self.outcome is not None and not self.times_kept):
             return False
         self.is_cut = True
-        self.cut_by = cause, rule, reason, is_running, at_s
+        self.cut_by = cause, rule, reason, self.outcome is None, at_s
         cuts = self.chain.cuts
         cuts.unreported.append(self)
-        if not is_running:
-            cuts.report_soon()
-        elif self._task is not None:
+        if self._task is not None:  # so it has no outcome yet
             self._task.cancel(self.scope, reason)
+        elif self.outcome is not None:
+            cuts.report_soon()
         else:
             self.scope.cancel(reason=reason)
             cuts.call_in_next_step()

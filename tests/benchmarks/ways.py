@@ -347,7 +347,7 @@ def rows(size: Size) -> list[Row]:
     by_words = map(len, spoken.until(*CLEARED, since=TURN_TAKING))
     tokens = [statistics.fmean(map(len, text.marked[TOKEN][1:]))]  # tokens share messages
     return [
-        _row("an interrupt of a text call, to the clean-up", cuts, 13),
+        _row("an interrupt of a text call, to the clean-up", cuts, 11),
         _row("a text token, from the model to the wire", tokens, 46),
         _row("a barge-in of a voice that lasts, to the cut", barge_ins, 119),
         _row("the same, decided by its words", by_words, None),
