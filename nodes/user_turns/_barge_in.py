@@ -40,6 +40,7 @@ from ._echo_similarity import similarity
 from ._hallucinations import (
     FASTEST_WORDS_S,
     NOBODY_SPOKE,
+    SURE_OF_ONE_WORD,
     UNHEARD_OF_WORDS_S,
     heard_by_hint_alone,
     unsure_words,
@@ -167,11 +168,18 @@ def _phrase(sound: Sound, settings: TurnSettings) -> Verdict | None:
 def _acknowledged(sound: Sound, settings: TurnSettings) -> Verdict | None:
     if not settings.phrases.is_acknowledgement(sound.text):
         return None
-    is_long = sound.lasts(LONG_ASSENT_S) and not _is_surely_assent(sound)
-    if is_long and is_heard_in_part(sound, settings):
+    if _is_a_beginning(sound) and is_heard_in_part(sound, settings):
         return UNDECIDED  # of "I asked" a recogniser hears "Uh" before the voice goes on
     values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
     return Verdict("acknowledgement", "acknowledgements", values, final=sound.is_over)
+
+
+def _is_a_beginning(sound: Sound) -> bool:
+    """Whether more words may follow assent: it is long, and seems neither assent nor noise."""
+    unsure = sound.confidence is not None and sound.confidence < SURE_OF_ONE_WORD
+    if unsure or sound.seems("noise", LIKELY) or _is_surely_assent(sound):
+        return False
+    return sound.lasts(LONG_ASSENT_S)
 
 
 def _is_surely_assent(sound: Sound) -> bool:

@@ -374,8 +374,11 @@ def test_assent_that_goes_on_waits_for_more_words():
     assert (just_over.decision, just_over.ask_in_s) == ("undecided", pytest.approx(0.01))
     quiet = judged(voiced_s=0.6, is_voiced=False, silent_s=0.15, **heard)
     assert quiet.decision == "acknowledgement"
-    surely = heard | {"hint": Hint("acknowledgement", 0.9)}
-    assert judged(voiced_s=0.5, **surely).decision == "acknowledgement"
+    sneeze = {"hint": Hint("noise", 0.5)}
+    for sure in ({"hint": Hint("acknowledgement", 0.9)}, {"confidence": 0.64}, sneeze):
+        assert judged(voiced_s=0.5, settings=TurnSettings(), **(heard | sure)).rule == (
+            "acknowledgements"
+        )
 
 
 @pytest.mark.parametrize("text", ["But...", "It's...", "So\u2026"])
@@ -465,7 +468,7 @@ def test_unsure_words_let_the_agent_go_on_for_now():
     speech = {"confidence": 0.3, "hint": Hint("speech", 0.9)}
     assert judged(text="mocha", voiced_s=0.3, **speech).decision == "undecided", "it is speech"
     assert judged(text="mocha", voiced_s=0.5, **speech).rule == "min_duration_s"
-    assert judged(text="Mmm", voiced_s=5.0, **speech).decision == "undecided", "a throat"
+    assert judged(text="Mmm", voiced_s=5.0, **speech).rule == "acknowledgements", "a throat"
     verdict = judged(text="mocha", confidence=0.4, voiced_s=0.3)
     assert verdict.decision == "undecided", "it stops soon, or interrupts by lasting"
     assert verdict.ask_in_s == pytest.approx(0.2)
