@@ -90,9 +90,9 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def _measure_all(arguments: argparse.Namespace, folder: Folder, stack: ExitStack) -> None:
     # These need numpy, which comes with an extra.
-    from ._engines import open_engines
     from ._measure import Ground
     from ._pictures import draw
+    from ._replay_engines import open_engines
     from ._sound import Surroundings
 
     began_s, rows = time.monotonic(), list[Row]()

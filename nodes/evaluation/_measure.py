@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ._engines import Engines
 from ._recordings import Folder
+from ._replay_engines import Engines
 from ._sound import WINDOW, Surroundings
 from ._table import Row
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ._engines import Engines
 from ._recordings import RATE, Samples
+from ._replay_engines import Engines
 from ._sound import WINDOW, pcm
 
 WINDOW_S = WINDOW / RATE

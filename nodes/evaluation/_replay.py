@@ -24,8 +24,8 @@ from bargein.bridge.events import (
 from bargein.nodes import ReasoningNode
 from bargein.nodes.user_turns import TurnTaking
 
-from ._engines import Engines
 from ._recordings import RATE, Samples
+from ._replay_engines import Engines
 from ._sound import low_pass, pcm
 
 FRAME_S = 0.02
