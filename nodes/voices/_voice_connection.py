@@ -169,8 +169,8 @@ class VoiceLine:
 
     def _route(self, data: Data) -> bool:
         """Give a message to its context; return whether it was part of a speech."""
-        alone = next(iter(self._contexts.values())) if len(self._contexts) == 1 else None
         if isinstance(data, bytes):
+            alone = self._only_context
             if alone is not None:
                 alone.hear(data)
             return alone is not None
@@ -181,14 +181,21 @@ class VoiceLine:
             name = None if self._context_of is None else self._context_of(message)
             context = self._contexts.get(name) if name is not None else None
             if name is None and (self._context_of is None or _is_error(message)):
-                context = alone
+                context = self._only_context
+            if context is not None:
+                return context.read(message)
             if name in self._cut:
                 self._end_cut(name, message)
-            return context is not None and context.read(message)
+            return False
         except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
             kind = type(error).__name__
             log.warning("vendor_message_unreadable", vendor=self.address.vendor, error=kind)
             return False
+
+    @property
+    def _only_context(self) -> VendorVoiceContext | None:
+        contexts = self._contexts.values()
+        return next(iter(contexts)) if len(contexts) == 1 else None
 
     def _end_cut(self, name: str, message: Mapping[str, Any]) -> None:
         if self._limit is not None and self._limit.is_final(message):

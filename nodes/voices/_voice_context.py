@@ -180,14 +180,21 @@ class VendorVoiceContext:
             if self._is_over:
                 return None
             self._news = trio.Event()
-            with trio.move_on_at(self._flush_at_s):
-                await self._news.wait()
-            if trio.current_time() >= self._flush_at_s:
-                await self.send_delayed_flush()
+            await self._wait_for_news()
         piece = self._pieces.popleft()
         if isinstance(piece, SpeechPiece):
             self._waiting_bytes -= len(piece.pcm)
         return piece
+
+    async def _wait_for_news(self) -> None:
+        """Wait for the next piece; meanwhile, send a delayed flush once the limit allows it."""
+        if self._flush_at_s == math.inf:
+            await self._news.wait()
+            return
+        with trio.move_on_at(self._flush_at_s):
+            await self._news.wait()
+        if trio.current_time() >= self._flush_at_s:
+            await self.send_delayed_flush()
 
     @property
     def flush_wait_s(self) -> float:
