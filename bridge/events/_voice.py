@@ -62,7 +62,7 @@ class VoiceWords(Event):
     words at all when recognised without the hint; 0 if unknown.  ``None`` for all other words."""
     ending_confidence: float | None = Field(default=None, ge=0, le=1)
     """How sure the recogniser is of the last word, and that the sentence ends behind it, 0 to 1;
-    ``None`` if it does not report that."""
+    ``None`` if it does not report that, or if the background is nearly as loud as the caller."""
     language: str = ""
     """The language of the words, as in BCP 47: "fr"; empty if the recogniser does not report it."""
     speaker: str = ""

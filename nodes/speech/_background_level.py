@@ -62,6 +62,15 @@ within a second, before the background itself is known."""
 STEADY_DB, STAYS_DB = 5.0, 22.0
 
 
+VOICED = 0.25
+"""The share of the quietest moments that the voice detector takes for voice, from which on the
+background counts: in babble it does so with nearly all.  White noise or a fan is none to it, and a
+level would only hide callers: two of six who spoke 5 dB above white noise were not heard."""
+
+QUIET_MOMENTS_S = 0.5
+"""How much of the quietest moments is remembered to tell, in seconds."""
+
+
 def _ratio(db: float) -> float:
     return float(10 ** (db / 20))
 
@@ -95,10 +104,14 @@ class BackgroundLevel:
         self._most = round(REMEMBERED_S / window_s)
         self._least = round(KNOWN_AFTER_S / window_s)
         self._least_if_even = round(EVEN_AFTER_S / window_s)
+        self._quiet_voiced: deque[bool] = deque(maxlen=max(1, round(QUIET_MOMENTS_S / window_s)))
+        self._newest_voiced: deque[bool] = deque(maxlen=max(1, round(RETURNS_AFTER_S / window_s)))
         self._newest: deque[int] = deque(maxlen=max(1, round(STEADY_S / window_s)))
         self._beginning: list[int] = []  # the peaks of the first windows, ordered
 
-    def hear(self, peak: int, loudest: int, loud: float | None, silent_s: float) -> bool:
+    def hear(
+        self, peak: int, loudest: int, loud: float | None, silent_s: float, *, voiced: bool
+    ) -> bool:
         """Add the newest window, and return whether its sound is no louder than the background.
 
         Args:
@@ -106,7 +119,10 @@ class BackgroundLevel:
             loudest: The same of it and of the few windows before it.
             loud: The peak of the loud moments of this turn's voice; None if there is none.
             silent_s: How long the voice has been silent, in seconds; 0 while it continues.
+            voiced: Whether the detector takes the window for voice.
         """
+        passed = _passes(self._newest_voiced)
+        self._newest_voiced.append(voiced)
         if len(self._recent) < self._least:
             insort(self._beginning, peak)
         self._recent.append(loudest)
@@ -115,11 +131,14 @@ class BackgroundLevel:
         if len(self._recent) > self._most:
             del self._ordered[bisect_left(self._ordered, self._recent.popleft())]
         self.quietest = self._ordered[int(QUIET * len(self._ordered))]
+        if loudest <= self.quietest:
+            self._quiet_voiced.append(voiced)
         if self._above is None:
             return False
-        if loud is not None and self._is_steady(loud, silent_s):
+        if loud is not None and passed and self._is_steady(loud, silent_s):
             return loudest < loud * _RETURNS
-        if len(self._ordered) < self._least and not self._is_even():
+        is_known = len(self._ordered) >= self._least
+        if not (_passes(self._quiet_voiced) if is_known else self._is_even()):
             return False
         if loud is None:
             return loudest < self.quietest * self._above
@@ -154,3 +173,8 @@ class BackgroundLevel:
             return False
         quiet, loud = (self._beginning[int(q * (heard - 1))] for q in (QUIET, LOUD))
         return loud <= quiet * _EVEN
+
+
+def _passes(voiced: deque[bool]) -> bool:
+    """Whether some windows pass for voice."""
+    return sum(voiced) >= VOICED * len(voiced)

@@ -127,7 +127,10 @@ class CallerVoice:
         is_background = False
         if not is_echo:
             silent_s = 0.0 if in_voice else silent_windows * self._window_s
-            is_background = self._background.hear(peak, loudest, self.level.loud(), silent_s)
+            is_background = self._background.hear(
+                peak, loudest, self.level.loud(), silent_s,
+                voiced=probability >= self._settings.speech_above,
+            )  # fmt: skip
         if is_background or is_faint or is_weak:
             probability = 0.0
         is_voice = probability >= self._settings.speech_above

@@ -247,6 +247,16 @@ async def test_a_soft_word_goes_on_with_a_turn_on_a_quiet_line(autojump_clock):
         assert len(times(caller, VoiceStarted)) == 2
 
 
+async def test_a_caller_is_heard_in_noise_that_is_no_voice(autojump_clock):
+    """What the detector never takes for voice hides nobody, however close to the caller it is."""
+    noise = b"\x00\x08" * 512  # 6 dB below `VOICE`, and no voice to the detector
+    async with listening(Engines()) as caller:
+        await send(caller, noise, 6.4)
+        await send(caller, VOICE, 0.64)
+        await send(caller, noise, 0.64)
+        assert len(times(caller, VoiceStarted)) == len(times(caller, VoiceStopped)) == 1
+
+
 async def test_a_caller_is_heard_in_babble(autojump_clock):
     """Babble that was not a turn begins no further voice, but a caller 10 dB louder does."""
     async with listening(Engines()) as caller:
