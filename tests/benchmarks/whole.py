@@ -134,6 +134,6 @@ def rows(size: Size) -> list[Row]:
             compare(
                 "a piece through a whole call, to the engine", "us",
                 lambda: _pieces_of_engine(repeats), lambda: _pieces_of_call(repeats),
-                rounds=size.stream_rounds, bound=1.45, note=PIECE_GOAL,
+                rounds=size.stream_rounds, bound=1.3, note=PIECE_GOAL,
             ),
         ]  # fmt: skip

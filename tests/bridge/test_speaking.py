@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import trio
 import trio.testing
 
-from bargein import Call, Message
+from bargein import AgentEntry, Call, Message
 from bargein.events import (
     AgentAudioComplete,
     AgentGenerationComplete,
@@ -22,7 +22,7 @@ from bargein.testing import open_call
 VOICE_S = 10.0
 
 
-def agent(generate: object, **rule: object) -> object:
+def agent(generate: object, **rule: object) -> Callable[[Call], Awaitable[None]]:
     async def answer(call: Call) -> None:
         chain = call.bridge(name="agent").on(UserStoppedSpeaking)
         chain.interrupt_on(UserStartedSpeaking, **rule).stream(generate).broadcast()
@@ -217,6 +217,32 @@ async def test_a_history_read_in_mid_speech_is_up_to_date(autojump_clock):
             await caller.at(at_s)
             expected = "a b c d e f g" if heard is None else heard
             assert caller.heard == expected
+
+
+async def test_who_reads_the_history_at_a_piece_of_text_hides_nothing(autojump_clock):
+    """Where only text travels, a piece is heard once the chains have had it, also by the next read.
+
+    A chain that reads the history in between must not leave it at what was heard before.
+    """
+
+    async def generate(message: Message) -> AsyncIterator[AgentResponse]:
+        for word in ("one ", "two "):
+            yield AgentResponse(content=word)
+        await trio.sleep_forever()
+
+    async def answer(call: Call) -> None:
+        await agent(generate)(call)
+        call.bridge(name="reader").on(AgentResponse).map(lambda _: read.append(heard(call)))
+
+    def heard(call: Call) -> list[str]:
+        return [entry.heard for entry in call.history if isinstance(entry, AgentEntry)]
+
+    read: list[list[str]] = []
+    async with open_call(answer, audio=False) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await trio.testing.wait_all_tasks_blocked()
+        assert read == [[""], ["one "]]
+        assert heard(caller.call) == ["one two "]
 
 
 class EmergencyWord(AgentStartedSpeaking):
