@@ -13,6 +13,10 @@ from ._turn_start import StartOnVoice
 from ._turn_taking_state import TurnTakingState
 from ._undecided_sound import OVERRUN, UndecidedSound
 
+SERIES_HOLDS_S = 2.0
+"""How long sounds that follow each other may hold the agent before voice alone no longer does, in
+seconds: no sentence takes that long to show words or to last."""
+
 
 def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:
     """Decide what can be decided about a sound now."""
@@ -48,7 +52,7 @@ def _sound(state: TurnTakingState, undecided: UndecidedSound) -> Sound:
         voiced_before_s=voice.before_s,
         is_voiced=voice.is_on,
         silent_s=voice.silent_s(now_s),
-        held_s=0.0 if undecided.held_at_s is None else now_s - undecided.held_at_s,
+        held_s=undecided.held_s(now_s),
         hint=undecided.hint,
         hint_is_old=undecided.hinted_s < voice.began_s,
         text=heard.text,
@@ -212,8 +216,13 @@ def _awaits_more(verdict: Verdict) -> bool:
 def _hold_or_release(
     state: TurnTakingState, undecided: UndecidedSound, sound: Sound, verdict: Verdict
 ) -> None:
+    held_s = state.held_before_s(undecided)
     if verdict.decision != "undecided":
         let_go(state, undecided, verdict)
+    elif held_s >= SERIES_HOLDS_S:
+        state.continue_series()
+        series = {"held_s": round(held_s, 3), "series_holds_s": SERIES_HOLDS_S}
+        let_go(state, undecided, Verdict("unclear", "series_holds_s", series, final=False))
     elif sound.is_voiced and state.view.is_audible and not undecided.let_go:
         if undecided.held_at_s is None:
             values = {"state": state.view.state}

@@ -38,6 +38,10 @@ PAUSE_AFTER_END_S = 2.0
 """A caller who goes on this soon after the end of a turn, in seconds, and before the agent speaks,
 had not finished."""
 
+SERIES_GAP_S = 1.0
+"""A sound that would hold the agent this soon after one before it, in seconds, belongs to the same
+series: a dog barks, somebody hammers."""
+
 
 @dataclass(slots=True)
 class TurnTakingState:
@@ -56,6 +60,11 @@ class TurnTakingState:
     """Whether it has to wait until the agent is done, not only until it may be cut."""
     silent_at_s: float = -math.inf
     """When the agent fell silent; infinity while it speaks or works."""
+    series_held_s: float = 0.0
+    """How long the agent has been held in this series of sounds, in seconds, without the hold that
+    continues."""
+    series_until_s: float = -math.inf
+    """When a sound of this series last held the agent, or would have."""
     noise_s: float = -math.inf
     """When a sound was last found to be a noise."""
     ended_at_s: float = -math.inf
@@ -120,12 +129,27 @@ class TurnTakingState:
     def hold(self, undecided: UndecidedSound) -> None:
         """Hold the agent's speech, if it is not held yet."""
         if undecided.hold_agent(self.now_s):
+            if self.now_s - self.series_until_s > SERIES_GAP_S:
+                self.series_held_s = 0.0
             self.acts.append(Hold())
 
     def release(self, undecided: UndecidedSound) -> None:
         """Release the agent's speech, if it is held."""
+        self.series_held_s += undecided.held_s(self.now_s)
         if undecided.release_agent():
+            self.series_until_s = self.now_s
             self.acts.append(Release())
+
+    def held_before_s(self, undecided: UndecidedSound) -> float:
+        """Return how long sounds right before this stretch of voice held the agent, in seconds."""
+        began_s = undecided.voice.began_s
+        held_s = undecided.held_s(began_s)
+        is_series = held_s > 0 or began_s - self.series_until_s <= SERIES_GAP_S
+        return self.series_held_s + held_s if is_series else 0.0
+
+    def continue_series(self) -> None:
+        """Record a sound that would hold the agent if the sounds before it had not done so."""
+        self.series_until_s = self.now_s
 
     # --- the sound ------------------------------------------------------------------------------
 

@@ -97,6 +97,10 @@ class UndecidedSound:
         is_burst = hint.kind == "noise" and hint.probability >= CERTAINLY_NOISE
         return Hint("noise", NOISE_AGAIN) if is_burst else None
 
+    def held_s(self, now_s: float) -> float:
+        """Return how long the agent's speech has been held for it; 0.0 if it is not held."""
+        return 0.0 if self.held_at_s is None else max(0.0, now_s - self.held_at_s)
+
     def hold_agent(self, now_s: float) -> bool:
         """Record that the agent's speech is held for it; return whether it was not yet."""
         is_new = self.held_at_s is None

@@ -596,3 +596,30 @@ def test_other_words_beside_those_of_the_hint_count(bench, speaking):
     assert b.turns == []
     b.take(VoiceWords(content="please", segment=1, confidence=0.9)).rest()
     assert b.turns[0] == "start"
+
+
+@pytest.mark.parametrize("gap_s", [0.12, 0.16, 0.5], ids=["close", "apart", "slow"])
+def test_a_series_of_sounds_holds_the_agent_for_two_seconds_at_most(bench, speaking, gap_s):
+    """A dog that barks holds the agent at first; then only words or a voice that lasts do."""
+    b = bench(speaking)
+    held_s = 0.0
+    for _ in range(40):
+        b.take(VoiceStarted()).wait(0.3)
+        held_s += 0.3 if b.is_held else 0.0
+        b.take(VoiceStopped()).wait(gap_s)
+        held_s += gap_s if b.is_held else 0.0
+    assert 1.0 < held_s < 2.5
+    assert b.turns == []
+    assert "unclear: series_holds_s" in b.decisions
+    b.take(VoiceStarted()).wait(0.6)
+    assert b.turns == ["start"], "a voice that lasts interrupts all the same"
+
+
+def test_a_series_of_sounds_is_over_after_a_second_of_silence(bench, speaking):
+    """The next sound after it holds the agent again."""
+    b = bench(speaking)
+    for _ in range(20):
+        b.take(VoiceStarted()).wait(0.3).take(VoiceStopped()).wait(0.12)
+    assert not b.take(VoiceStarted()).is_held
+    b.wait(0.3).take(VoiceStopped()).wait(1.1)
+    assert b.take(VoiceStarted()).is_held
