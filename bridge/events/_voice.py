@@ -50,8 +50,9 @@ class VoiceWords(Event):
     final: bool = True
     """False for interim words, which the next ones of the same segment replace."""
     tentative: bool = False
-    """True for words requested in a silence that may be only a gap: they decide whether the agent's
-    speech is held for what follows, and interrupt nothing; others follow soon."""
+    """True for words requested in a silence that may be only a gap: they, or that there are none,
+    decide whether the agent's speech is held for what follows, and interrupt nothing; others follow
+    soon."""
     segment: int = Field(default=0, ge=0)
     """The part of the turn: words of one segment replace each other, and a turn consists of its
     segments in order."""

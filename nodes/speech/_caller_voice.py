@@ -51,6 +51,8 @@ class JudgedWindow(NamedTuple):
     """Whether it may be the soft beginning of a word; only outside of a voice."""
     is_sudden: bool
     """Whether it is much louder than what was before; only outside of a voice."""
+    is_fading: bool
+    """Whether it is much weaker than the loudest of this voice."""
 
 
 class CallerVoice:
@@ -121,9 +123,10 @@ class CallerVoice:
         is_weak = self.level.is_somebody_else(loudest, in_voice)
         if is_weak and probability >= self._settings.speech_above and not is_echo:
             self.level.hear_weak()
-        is_faint = peak < self._quietest
+        is_faint, is_fading = peak < self._quietest, False
         if in_voice:
             is_faint = self._faintest.is_below(peak, loudest, probability)
+            is_fading = self._faintest.fades(peak)
         is_background = False
         if not is_echo:
             silent_s = 0.0 if in_voice else silent_windows * self._window_s
@@ -142,7 +145,7 @@ class CallerVoice:
         is_soft = is_new and probability >= PERHAPS_ABOVE
         is_sudden = is_new and self._is_sudden(peak)
         self._peaks.append(peak)
-        return JudgedWindow(peak, probability, is_voice, is_echo, is_soft, is_sudden)
+        return JudgedWindow(peak, probability, is_voice, is_echo, is_soft, is_sudden, is_fading)
 
     def _windows(self, seconds: float) -> int:
         return max(1, round(seconds / self._window_s))  # a detector's frame may be longer

@@ -7,8 +7,8 @@ Rules:
    or speech.
 3. A voice over the agent goes to the recogniser repeatedly before it is over: a laugh becomes "ha
    ha", a sentence its first words. When the voice stops, perhaps for a gap, the words show whether
-   more is to come; the recogniser starts one window before, and its work is discarded if that
-   window was weak by chance.
+   more is to come; the recogniser starts where a short voice fades, or one window before the stop,
+   and its work is discarded if the voice goes on.
 4. The first longer silence starts the recogniser and the end-of-turn model together, on all audio
    that is not settled; if the caller goes on, their work is discarded. `VoiceSettled` settles the
    audio, but only after its words were published, so a slow recogniser loses no word.
@@ -242,7 +242,7 @@ class Ear:
             self._hear_echo(echo, judged.is_voice)
         elif judged.is_voice:
             self._voice.level.hear_voice(judged.peak)
-            self._hear_voice()
+            self._hear_voice(is_fading=judged.is_fading)
         elif (
             judged.probability < self._settings.silence_below
             or self._silent_windows
@@ -252,14 +252,12 @@ class Ear:
 
     # --- start and stop of a voice --------------------------------------------------------------
 
-    def _hear_voice(self) -> None:
+    def _hear_voice(self, *, is_fading: bool) -> None:
         self._voiced_windows += 1
         if self._on:
-            if (
-                self._silent_windows
-                and self._recording is not None
-                and self._recording.gap_closes()
-            ):
+            if is_fading:
+                self._ask_in_gap(fading=True)
+            elif self._recording is not None and self._recording.gap_closes():
                 self._publish(SpeechResumed())
             self._silent_windows = 0
             self._last_voice_s = trio.current_time()
@@ -316,11 +314,20 @@ class Ear:
         self._on = False
         voiced_s, self._voiced_windows = self._voiced_windows * self._window_s, 0
         self._publish(VoiceStopped(voiced_s=round(voiced_s, 3)))
+        words = self._recording.gap_lasts() if self._recording is not None else None
+        if words is not None:
+            self._publish(words)
 
-    def _ask_in_gap(self) -> None:
-        """Have the recogniser hear a voice over the agent that seems to stop."""
+    def _ask_in_gap(self, *, fading: bool = False) -> None:
+        """Have the recogniser hear a voice over the agent that seems to stop.
+
+        Args:
+            fading: Whether it is only much weaker than before.
+        """
         heard = self._recording
-        if self._over_agent and heard is not None and heard.is_due_in_gap():
+        if not self._over_agent or heard is None:
+            return
+        if heard.is_due_at_fading(self._voiced_windows) if fading else heard.is_due_in_gap():
             self._publish(SpeechLasts(heard.all_parts(), stopped=True))
 
     def _pause(self) -> None:
@@ -378,10 +385,13 @@ class Ear:
         except Exception:  # the same audio is transcribed again when the voice is over
             log.info("early_look_failed", call_id=self._bridge.call_id, exc_info=True)
             return
-        if heard.text.strip():
-            words = words_of([heard])
-            update = {"final": False, "tentative": message.event.stopped}
-            self._publish(words.model_copy(update=update))
+        stopped = message.event.stopped
+        if not (stopped or heard.text.strip()):
+            return
+        words = words_of([heard]).model_copy(update={"final": False, "tentative": stopped})
+        waits = stopped and self._recording is not None and self._recording.keep_for_gap(words)
+        if not waits:
+            self._publish(words)
 
     async def _score(self, end_of_turn: EndOfTurn, pcm: bytes) -> None:
         """Ask the end-of-turn model; its failure must not cost the caller's words."""

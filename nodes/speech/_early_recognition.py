@@ -43,7 +43,10 @@ class Recording:
     _recognised_before: int | None = None
     """The same at the beginning of a gap that may be none."""
     _in_gap: bool = False
-    """Whether it has been heard since the voice became silent."""
+    """Whether the recogniser was asked since the voice became weak or silent, and it has not
+    stopped yet."""
+    _gap_words: VoiceWords | None = None
+    """The words of a voice that seems to stop, for when it has stopped."""
     _next_s: float = FIRST_LOOK_S
     """When the next look at a continuing voice is due, in seconds."""
 
@@ -69,13 +72,22 @@ class Recording:
         if lasted_s < self._next_s or voiced * self.window_s < GOES_ON_S:
             return False
         self._next_s, self._recognised_at = lasted_s + LOOKS_EVERY_S, self.windows
+        self._in_gap, self._gap_words = False, None  # this look replaces that
         return True
+
+    def is_due_at_fading(self, voiced: int) -> bool:
+        """Return whether to hear a voice that has become weak; if true, it counts as heard.
+
+        Args:
+            voiced: How many windows the voice has lasted since its last gap.
+        """
+        return voiced * self.window_s < FIRST_LOOK_S and self.is_due_in_gap()
 
     def is_due_in_gap(self) -> bool:
         """Return whether to hear a voice that seems to stop; if true, it counts as heard."""
         looked = self._recognised_at
-        if looked is not None and (self.windows - looked) * self.window_s < LOOKS_APART_S:
-            self._in_gap = False  # the gap has lasted, or belongs to an earlier one
+        recent = looked is not None and (self.windows - looked) * self.window_s < LOOKS_APART_S
+        if self._in_gap or recent:
             return False
         self._recognised_before, self._recognised_at, self._in_gap = looked, self.windows, True
         return True
@@ -85,7 +97,24 @@ class Recording:
         if not self._in_gap:
             return False
         self._recognised_at, self._in_gap = self._recognised_before, False
+        self._gap_words = None
         return True
+
+    def keep_for_gap(self, words: VoiceWords) -> bool:
+        """Keep words until it is known whether a gap is one; return whether there is a gap.
+
+        Args:
+            words: What the recogniser heard where the voice seemed to stop.
+        """
+        if self._in_gap:
+            self._gap_words = words  # it may be a closure
+        return self._in_gap
+
+    def gap_lasts(self) -> VoiceWords | None:
+        """Record that the voice has stopped; return its words if they are known already."""
+        words, self._gap_words = self._gap_words, None
+        self._in_gap = False
+        return words
 
 
 def words_of(heard: Sequence[Transcript]) -> VoiceWords:

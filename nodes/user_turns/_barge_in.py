@@ -126,6 +126,9 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
     """
     if sound.words_are_old or sound.is_voiced or may_go_on(sound, settings):
         return None
+    if not sound.text:
+        values = {"words": 0, "voiced_s": round(sound.voiced_s, 3)}
+        return Verdict("silence", "words", values, False, _next_look_s(sound, settings))
     for rule in _WORD_RULES:
         verdict = rule(sound, settings)
         if verdict is not None and verdict.decision == "interruption":

@@ -68,7 +68,7 @@ class Transcript:
     @property
     def is_tentative(self) -> bool:
         """Whether words were heard in a silence that may be a gap."""
-        return any(part.tentative for part in self.segments.values() if part.content)
+        return any(part.tentative for part in self.segments.values())
 
     @property
     def failure(self) -> TranscriptionFailed:

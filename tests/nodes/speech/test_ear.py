@@ -32,6 +32,8 @@ from tests.nodes.speech.hearing import (
 )
 
 NOISE, LULL = b"\x00\x10" * 512, b"\x00\x02" * 512
+FAINT = b"\x01\x01" * 512
+"""A window of voice that is 24 dB weaker than a usual one."""
 
 
 async def test_a_voice_begins_with_the_second_voiced_window(autojump_clock):
@@ -435,6 +437,51 @@ async def test_a_gap_that_is_none_is_forgotten(autojump_clock):
         await send(caller, SILENCE, 0.128)
         assert [e.tentative for e in caller.events(VoiceWords)] == [True]
         assert (len(engines.heard), engines.cancelled) == (2, 1)
+
+
+async def test_a_voice_that_fades_is_understood_before_it_stops(autojump_clock):
+    """The recogniser begins where the voice becomes weak; its words are told with the stop."""
+    async with listening_to_an_agent(Engines(takes_s=0.08)) as caller:
+        await send(caller, VOICE, 0.192)
+        await send(caller, FAINT, 0.096)
+        await send(caller, SILENCE, 0.128)
+        assert [e.tentative for e in caller.events(VoiceWords)] == [True]
+        assert times(caller, VoiceWords) == times(caller, VoiceStopped)
+
+
+async def test_a_closure_in_a_word_is_no_end(autojump_clock):
+    """What was understood of a voice that became weak is dropped if it becomes loud again."""
+    engines = Engines(takes_s=0.05)
+    async with listening_to_an_agent(engines) as caller:
+        await send(caller, VOICE, 0.128)
+        for closure_s in (FRAME_S, 0.128):  # shorter and longer than the recogniser's work
+            await send(caller, FAINT, closure_s)
+            await send(caller, VOICE, FRAME_S)
+        assert caller.events(VoiceWords) == []
+        assert (len(engines.heard), engines.cancelled) == (2, 1)
+        await send(caller, SILENCE, 0.128)
+        assert len(engines.heard) == 3
+        assert [e.tentative for e in caller.events(VoiceWords)] == [True]
+
+
+async def test_the_look_after_half_a_second_does_not_end_with_a_closure(autojump_clock):
+    """It replaces the look at a weak voice, and the voice that goes on leaves it at its work."""
+    engines = Engines(takes_s=0.1)
+    async with listening_to_an_agent(engines) as caller:
+        await send(caller, VOICE, 0.448)
+        await send(caller, FAINT, 0.096)
+        await send(caller, VOICE, 0.192)
+        assert [e.tentative for e in caller.events(VoiceWords)] == [False]
+        assert (len(engines.heard), engines.cancelled) == (2, 1)
+
+
+async def test_no_words_in_a_gap_are_told_too(autojump_clock):
+    """That a sound has no words is known before the silence behind it has been heard."""
+    async with listening_to_an_agent(Engines(text="", takes_s=0.05)) as caller:
+        await send(caller, VOICE, 0.256)
+        await send(caller, SILENCE, 0.64)
+        found = [(e.content, e.final, e.tentative) for e in caller.events(VoiceWords)]
+    assert found == [("", False, True), ("", True, False)]
 
 
 async def test_gaps_that_follow_each_other_quickly_are_one(autojump_clock):

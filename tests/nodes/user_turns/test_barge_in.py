@@ -478,6 +478,7 @@ def test_unsure_words_let_the_agent_go_on_for_now():
 @pytest.mark.parametrize(
     ("text", "confidence", "decision", "rule"),
     [
+        ("", None, "silence", "words"),
         ("Ha ha.", 0.9, "silence", "noises"),
         ("Mm-hmm.", 0.9, "silence", "acknowledgements"),
         ("mocha", 0.49, "silence", "min_confidence"),
