@@ -11,6 +11,10 @@ So the power of the echo and its reverberation is predicted, too (`EchoReverbera
 agent says, hardly any power is much above the prediction, of what a caller says most is.  What the
 prediction explains is an echo, whatever it is alike to; and the more it leaves unexplained, the
 more alike an echo has to be.
+
+The prediction is learnt while the agent speaks.  In the first moments of a call it explains whoever
+is no louder than the agent and nothing of a late echo; then, what was alike to the agent over the
+last half second, at one delay, tells an echo from a caller.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from __future__ import annotations
 from collections import deque
 from functools import cache
 from math import exp, sqrt
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ._echo_reverberation import SILENT, EchoReverberation
 from ._log_mel import samples_of
@@ -74,6 +78,21 @@ ALIKE_PREDICTED = 0.15
 _UNEXPLAINED = (0.5, 0.8)
 """Over these shares `ALIKE` goes over into `ALIKE_UNEXPLAINED`."""
 
+LEARNT_S = 1.0
+"""How long the agent must have been heard for that, in seconds: what an echo that comes back 0.4 s
+late leaves unexplained is no sign of a caller before."""
+
+ALIKE_FOR_LONG = 0.16
+"""Correlation over the last half second that an echo has at one delay: 99 windows in 100 of the
+agent's have more in the first second of a call, and in 100 of a caller's 1 has."""
+
+EXPLAINED_FOR_LONG = 0.5
+"""A window of which more is unexplained is no echo by that correlation alone: it is still high when
+a caller begins."""
+
+_LONG_KEPT = 0.96
+"""Share of that correlation which is left after another column."""
+
 _SCATTERS = 3.0
 """Power is unexplained from so many times the prediction on: of a bin's power in a room, which
 scatters exponentially, 5 % are above that."""
@@ -83,6 +102,8 @@ SURE = 0.11
 hisses there is no pitch to compare, and 0.13 s bridge them."""
 
 LINGERS = 4
+
+_NO_ECHO = -1.0
 
 _STEEPNESS = 25.0
 """Of the curve from correlation to probability: 0.05 more or less are odds of 3.5 to 1."""
@@ -119,6 +140,9 @@ class EchoDetector:
         self._expected = np.zeros((COMPARED, bins), np.float32)
         self._predicted = np.zeros((COMPARED, bins), np.float32)  # the echo's fine structure
         self._reverberation = EchoReverberation(bins, HOP_S)
+        self._long_likeness = _LongLikeness()
+        self._heard_agent_s = 0.0
+        self._more = _NO_ECHO  # by how much more than needed the last window was an echo
         self._our_tail = self._their_tail = np.zeros(0, np.float32)
         self._silent_hops = len(self._ours)
         self._recent: deque[float] = deque(maxlen=LINGERS)
@@ -137,7 +161,9 @@ class EchoDetector:
         theirs = samples_of(frame)
         ours = self._played.next(len(theirs) / 16_000)
         hops = round(len(theirs) / 16_000 / HOP_S)
-        self._silent_hops = 0 if ours.any() else self._silent_hops + hops
+        is_silent = not ours.any()
+        self._silent_hops = self._silent_hops + hops if is_silent else 0
+        self._heard_agent_s += 0.0 if is_silent else hops * HOP_S
         if self._silent_hops >= len(self._ours):
             if self._silent_hops < len(self._ours) + hops:  # once for each silence
                 self._forget()
@@ -151,37 +177,45 @@ class EchoDetector:
         expected = self._reverberation.predict(played)
         _add(self._expected, expected)
         _add(self._predicted, _fine_structure(expected))
+        if heard.mean() >= SILENT:  # the gap before a "t" belongs to whoever says it
+            self._more = self._more_than_needed(hops)
+        self._reverberation.learn(heard, is_echo=self._more >= 0)
+        return 1 / (1 + exp(-_STEEPNESS * self._more))
+
+    def _more_than_needed(self, hops: int) -> float:
+        """Return by how much more than an echo needs the newest columns look like one."""
         unexplained = self._unexplained()
-        explained = EXPLAINED - unexplained
-        if explained > 0:
-            explained = min(explained, self._likeness_to(self._predicted) - ALIKE_PREDICTED)
-        more = max(self._alike_enough(unexplained), explained)
-        self._reverberation.learn(heard, is_echo=more >= 0)
-        return 1 / (1 + exp(-_STEEPNESS * more))
+        found = [self._alike_enough(unexplained, hops)]
+        if unexplained < EXPLAINED:
+            likeness = self._likeness_to(self._predicted)
+            found.append(min(EXPLAINED - unexplained, likeness - ALIKE_PREDICTED))
+        if unexplained < EXPLAINED_FOR_LONG:
+            likeness = self._long_likeness.most()
+            found.append(min(EXPLAINED_FOR_LONG - unexplained, likeness - ALIKE_FOR_LONG))
+        return max(found)
 
     def _forget(self) -> None:
         for columns in (self._ours, self._theirs, self._heard, self._expected, self._predicted):
             columns[:] = 0
         self._our_tail = self._our_tail[:0]
         self._recent.clear()
+        self._long_likeness = _LongLikeness()
+        self._more = _NO_ECHO
 
     def _unexplained(self) -> float:
-        """Return which share of the microphone's power is much more than the predicted echo.
-
-        Where there is nothing to hear there is no echo either.
-        """
+        """Return which share of the microphone's power is much more than the predicted echo."""
         import numpy as np
 
-        if self._heard.mean() < SILENT:
-            return 1.0
         more = np.maximum(self._heard - _SCATTERS * self._expected - SILENT, 0.0)
         return float(more.sum() / self._heard.sum())
 
-    def _alike_enough(self, unexplained: float) -> float:
+    def _alike_enough(self, unexplained: float, hops: int) -> float:
         """Return by how much more than an echo needs it is alike to what was played."""
         least, most = _UNEXPLAINED
         doubt = min(max((unexplained - least) / (most - least), 0.0), 1.0)
-        more = self._likeness() - ALIKE - doubt * (ALIKE_UNEXPLAINED - ALIKE)
+        if self._heard_agent_s < LEARNT_S:
+            doubt = 0.0
+        more = self._likeness(hops) - ALIKE - doubt * (ALIKE_UNEXPLAINED - ALIKE)
         self._recent.append(more)
         if doubt >= 1:
             return more
@@ -202,7 +236,7 @@ class EchoDetector:
         power = spectrum.real**2 + spectrum.imag**2
         return np.asarray(power, np.float32), joined[-hop:]
 
-    def _likeness(self) -> float:
+    def _likeness(self, hops: int) -> float:
         """Return their correlation at the delay at which they are most alike."""
         import numpy as np
 
@@ -210,9 +244,13 @@ class EchoDetector:
         products = np.zeros(COMPARED * (columns + 1), np.float32)
         products[:-COMPARED] = (self._theirs @ self._ours.T).ravel()
         # Each row a place further to the left: what belongs to one delay stands in one column.
-        dots = products.reshape(COMPARED, -1)[:, :LAGS].sum(0)
-        power = np.convolve((self._ours**2).sum(1), np.ones(COMPARED), "valid")
-        likeness = dots / np.sqrt(power * self._structure() + 1e-6)
+        dots = products.reshape(COMPARED, -1)[:, :LAGS]
+        ours = (self._ours**2).sum(1)
+        theirs = float((self._theirs[-hops:] ** 2).sum())
+        newest = np.convolve(ours[COMPARED - hops :], np.ones(hops), "valid")
+        self._long_likeness.add(dots[-hops:].sum(0), newest, theirs, _LONG_KEPT**hops)
+        power = np.convolve(ours, np.ones(COMPARED), "valid")
+        likeness = dots.sum(0) / np.sqrt(power * self._structure() + 1e-6)
         return float(likeness.max())
 
     def _likeness_to(self, columns: NDArray[np.float32]) -> float:
@@ -224,6 +262,37 @@ class EchoDetector:
         """Return how much structure the microphone has."""
         theirs = (self._theirs**2).sum(1)
         return float(max(theirs.sum(), ACTIVE * theirs.max()))
+
+
+class _LongLikeness:
+    """The correlation over the last half second, at each delay."""
+
+    def __init__(self) -> None:
+        """Start from silence."""
+        import numpy as np
+
+        self._dots = np.zeros(LAGS)
+        self._ours = np.zeros(LAGS)
+        self._theirs = 0.0
+
+    def add(self, dots: NDArray[Any], ours: NDArray[Any], theirs: float, kept: float) -> None:
+        """Add the newest columns.
+
+        Args:
+            dots: Their products with what was played, for each delay.
+            ours: The power of what was played, for each delay.
+            theirs: Their power.
+            kept: Which share of what was before counts on.
+        """
+        self._dots = kept * self._dots + dots
+        self._ours = kept * self._ours + ours
+        self._theirs = kept * self._theirs + theirs
+
+    def most(self) -> float:
+        """Return the correlation at the delay at which it is highest."""
+        import numpy as np
+
+        return float((self._dots / np.sqrt(self._ours * self._theirs + 1e-6)).max())
 
 
 def _add(columns: NDArray[np.float32], new: NDArray[np.float32]) -> None:

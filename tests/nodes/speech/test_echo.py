@@ -136,6 +136,18 @@ async def test_the_wait_for_a_late_echo_teaches_nothing_about_it(agent: Sound, s
     assert not (unknown[:-1] & unknown[1:]).any()
 
 
+@pytest.mark.parametrize(("begin_s", "seed"), [(0.0, 1), (0.5, 2)])
+async def test_a_late_echo_is_known_in_the_first_second(
+    agent: Sound, begin_s: float, seed: int
+) -> None:
+    """An echo that comes back after 0.4 s is known before the ear has learnt its room."""
+    played = agent[round(begin_s * RATE_HZ) :][: round(1.6 * RATE_HZ)]
+    echo = through_room(played, 0.4, -6, seed, reverberates_s=1.0, direct_db=-4)
+    audible = abs(echo[: len(echo) // FRAME * FRAME].reshape(-1, FRAME)).max(1) > AUDIBLE
+    unknown = ((over(echo, played) < 0.5) & audible)[: round(1.6 * RATE_HZ / FRAME)]
+    assert not (unknown[:-1] & unknown[1:]).any()
+
+
 @pytest.mark.parametrize("decibels", [-12, -20])
 async def test_a_caller_in_a_reverberant_room_is_heard(
     agent: Sound, caller: Sound, decibels: float
