@@ -8,6 +8,7 @@ from functools import partial
 
 from ._barge_in import HoldThenDecide
 from ._false_interruption import conclude, drop, let_go
+from ._settings import TurnSettings
 from ._sound_verdict import CLOSE_S, Sound, Verdict
 from ._turn_start import StartOnVoice
 from ._turn_taking_state import TurnTakingState
@@ -16,6 +17,10 @@ from ._undecided_sound import OVERRUN, UndecidedSound
 SERIES_HOLDS_S = 2.0
 """How long sounds that follow each other may hold the agent before voice alone no longer does, in
 seconds: no sentence takes that long to show words or to last."""
+
+SERIES_TIMEOUTS = 3
+"""How many timeouts of a sound they may hold it for, if that is longer: one sound does not use up
+the time of a series."""
 
 
 def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:
@@ -216,18 +221,23 @@ def _awaits_more(verdict: Verdict) -> bool:
 def _hold_or_release(
     state: TurnTakingState, undecided: UndecidedSound, sound: Sound, verdict: Verdict
 ) -> None:
-    held_s = state.held_before_s(undecided)
+    held_s, limit_s = state.held_before_s(undecided), _series_holds_s(state.settings)
     if verdict.decision != "undecided":
         let_go(state, undecided, verdict)
-    elif held_s >= SERIES_HOLDS_S:
+    elif held_s >= limit_s:
         state.continue_series()
-        series = {"held_s": round(held_s, 3), "series_holds_s": SERIES_HOLDS_S}
+        series = {"held_s": round(held_s, 3), "series_holds_s": limit_s}
         let_go(state, undecided, Verdict("unclear", "series_holds_s", series, final=False))
     elif sound.is_voiced and state.view.is_audible and not undecided.let_go:
         if undecided.held_at_s is None:
             values = {"state": state.view.state}
             state.decide("barge_in", "held", "voice", values)
         state.hold(undecided)
+
+
+def _series_holds_s(settings: TurnSettings) -> float:
+    timeout_s = max(settings.false_interruption_timeout_s, settings.speech_timeout_s)
+    return max(SERIES_HOLDS_S, SERIES_TIMEOUTS * timeout_s)
 
 
 def _judge(state: TurnTakingState, sound: Sound) -> Verdict:
