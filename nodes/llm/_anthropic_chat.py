@@ -30,7 +30,7 @@ class AnthropicChat(HttpChat):
     """
 
     _path = "/messages"
-    _variable = "ANTHROPIC_API_KEY"
+    _variables = "ANTHROPIC"
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class AnthropicChat(HttpChat):
                 the proxies that the environment names.
 
         Raises:
+            ChatModelExtraError: httpx2 is not installed (extra ``llm``).
             TypeError: `options` or `headers` is no mapping.
             ValueError: No model is named, the endpoint is Anthropic's and there is no key, a number
                 is out of bounds, or a request cannot carry a key, URL, option or header.

@@ -48,7 +48,8 @@ class ChatModelError(BargeinError):
             retryable: Whether the same request may succeed when sent again.
             status: The HTTP status; ``None`` if there was no response.
             code: The server's error code, such as ``"invalid_api_key"``.
-            detail: The server's message; cut to 300 characters.
+            detail: The server's message, or the address that cannot be reached; cut to 300
+                characters.
             retry_after_s: Seconds that the server asks to wait; ``None`` if it does not say.
         """
         super().__init__(problem)

@@ -10,6 +10,7 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import structlog
@@ -26,6 +27,8 @@ from ._request_settings import checked_base_url, checked_headers, checked_option
 from ._shared_resource import Shared
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 _log = structlog.get_logger()
@@ -73,8 +76,8 @@ class HttpChat:
 
     _path: ClassVar[str]
     """The path of the endpoint, appended to the base URL."""
-    _variable: ClassVar[str]
-    """The environment variable that has its key."""
+    _variables: ClassVar[str]
+    """What the names of its environment variables begin with."""
 
     def __init__(
         self,
@@ -90,12 +93,15 @@ class HttpChat:
         """Configure the endpoint; nothing connects yet.
 
         Raises:
+            ChatModelExtraError: httpx2 is not installed (extra ``llm``).
             TypeError: `options` or `headers` is no mapping.
             ValueError: A request cannot carry something.
         """
+        need(type(self).__name__, "httpx2", "llm")
         self.model = model
-        self.base_url = checked_base_url(base_url)
-        self._key = Credential(type(self).__name__, api_key, self._variable) if api_key else None
+        self.base_url = checked_base_url(base_url, f"{self._variables}_BASE_URL")
+        variable = f"{self._variables}_API_KEY"
+        self._key = Credential(type(self).__name__, api_key, variable) if api_key else None
         self._options = checked_options(options)
         self._headers = checked_headers(headers)
         self.limits = limits = limits or HttpLimits()
@@ -103,6 +109,7 @@ class HttpChat:
             limits.attempts, limits.first_wait_s, limits.max_wait_s, limits.random
         )
         self._transport = transport
+        self._tls = _tls_context() if transport is None else True
         self._client: Shared[httpx2.AsyncClient] = Shared(self._open_client)
 
     # --- for subclasses ---------------------------------------------------------------------------
@@ -128,11 +135,7 @@ class HttpChat:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Keep the connection pool open for the block; blocks may overlap.
-
-        Raises:
-            ChatModelExtraError: httpx2 is not installed (extra ``llm``).
-        """
+        """Keep the connection pool open for the block; blocks may overlap."""
         async with self._client.borrow():
             yield
 
@@ -164,7 +167,6 @@ class HttpChat:
         Raises:
             ChatModelTimeoutError: While iterating: a limit ran out. There is no retry.
             ChatModelError: While iterating: any other failure.
-            ChatModelExtraError: While iterating: httpx2 is not installed (extra ``llm``).
         """
         return Answer(self._pieces(self._request(messages, tools)))
 
@@ -238,7 +240,8 @@ class HttpChat:
 
     @asynccontextmanager
     async def _open_client(self) -> AsyncIterator[httpx2.AsyncClient]:
-        httpx2 = need(type(self).__name__, "httpx2", "llm")
+        import httpx2
+
         # No compression: a token in a gzip block arrives only with the whole block.
         headers = {"accept-encoding": "identity", **self._headers, **self._key_headers()}
         async with httpx2.AsyncClient(
@@ -248,5 +251,18 @@ class HttpChat:
                 max_connections=_MAX_CONNECTIONS, keepalive_expiry=_IDLE_CONNECTION_S
             ),
             transport=self._transport,
+            verify=self._tls,
         ) as client:
             yield client
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    """Return the TLS context that all models share.
+
+    Importing httpx2's transport and reading the system's certificates take 0.3 s, which no call
+    should spend on its event loop: so this is done where the first model is configured.
+    """
+    import httpx2
+
+    return httpx2.create_ssl_context()

@@ -52,7 +52,9 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
         raise ChatModelError(f"the base URL is not usable ({error})", model=model) from error
     except httpx2.ConnectError as error:
         problem = "cannot connect: check that the server is up and the base URL is right"
-        raise ChatModelError(problem, model=model, retryable=True) from error
+        url = error.request.url  # its netloc is without a user's name and password
+        detail = f"{url.scheme}://{url.netloc.decode()}: {error}"
+        raise ChatModelError(problem, model=model, retryable=True, detail=detail) from error
     except httpx2.TransportError as error:
         raise ChatModelError("the connection broke", model=model, retryable=True) from error
     except httpx2.RequestError as error:

@@ -24,7 +24,7 @@ class OpenAIChat(HttpChat):
     """
 
     _path = "/chat/completions"
-    _variable = "OPENAI_API_KEY"
+    _variables = "OPENAI"
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class OpenAIChat(HttpChat):
                 the proxies that the environment names.
 
         Raises:
+            ChatModelExtraError: httpx2 is not installed (extra ``llm``).
             TypeError: `options` or `headers` is no mapping.
             ValueError: No model is named, the endpoint is OpenAI's and there is no key, or a
                 request cannot carry a key, URL, option or header.

@@ -12,8 +12,12 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """RFC 9110, section 5.1: a field name is a token."""
 
 
-def checked_base_url(base_url: str) -> str:
+def checked_base_url(base_url: str, variable: str) -> str:
     """Return a base URL without the slash at its end.
+
+    Args:
+        base_url: The URL.
+        variable: The environment variable that may have named it.
 
     Raises:
         ValueError: It is no address of HTTP.
@@ -25,7 +29,8 @@ def checked_base_url(base_url: str) -> str:
         is_url = False
     if not is_url:
         raise ValueError(
-            f"base_url= is {base_url!r}; it is a whole URL, such as 'http://localhost:8000/v1'"
+            f"base_url= or {variable} is {base_url!r}; write a whole URL, such as "
+            "'http://localhost:8000/v1'"
         )
     return base_url.rstrip("/")
 

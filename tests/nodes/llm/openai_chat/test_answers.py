@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 import trio
@@ -10,6 +12,7 @@ import trio
 from bargein.llm import (
     AnswerProgress,
     ChatModel,
+    ChatModelExtraError,
     HttpLimits,
     OpenAIChat,
     TextDelta,
@@ -228,7 +231,36 @@ def test_settings_that_miss_something(monkeypatch) -> None:
         OpenAIChat()
     with pytest.raises(ValueError, match="OPENAI_API_KEY"):
         OpenAIChat("m")
+    monkeypatch.setenv("OPENAI_BASE_URL", "localhost:8000")
+    with pytest.raises(ValueError, match="OPENAI_BASE_URL is 'localhost:8000'; write a whole URL"):
+        OpenAIChat("m")
     with pytest.raises(ValueError, match=r"attempts=\) is a whole number from 1, not 0"):
         HttpLimits(attempts=0)
     with pytest.raises(ValueError, match=r"first_token_timeout_s=\) is a number above 0, or None"):
         HttpLimits(first_token_timeout_s=-1)
+
+
+def test_the_extra_is_missing(monkeypatch) -> None:
+    """Without httpx2, the error comes where the model is configured, and names the extra."""
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(ChatModelExtraError, match=r'pip install "bargein\[llm\]"'):
+        OpenAIChat("m", base_url="http://model.test/v1")
+
+
+def test_configuring_a_model_loads_what_its_requests_need() -> None:
+    """The transport is imported with the first model, and not on the event loop of a call."""
+    program = """
+import sys
+from bargein.llm import OpenAIChat
+OpenAIChat("m", base_url="http://model.test/v1")
+loaded = set(sys.modules)
+import trio
+async def main():
+    model = OpenAIChat("m", base_url="http://127.0.0.1:9")
+    async with model.open():
+        await model.prewarm()
+trio.run(main)
+print([name for name in set(sys.modules) - loaded if name.startswith(("http", "anyio"))])
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert told.stdout.splitlines()[-1:] == ["[]"], told.stderr

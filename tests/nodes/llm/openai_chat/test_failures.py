@@ -159,15 +159,17 @@ async def test_error_in_the_stream(server, error, status, retryable) -> None:
 
 
 async def test_no_server() -> None:
-    """Where nothing listens, the error says so and keeps the cause, after as many tries as set."""
+    """Where nothing listens, the error names the address after as many attempts as set."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listeners[0].socket.getsockname()[1]
     await listeners[0].aclose()
     limits = HttpLimits(attempts=2, first_wait_s=0.01)
-    model = OpenAIChat("m", base_url=f"http://127.0.0.1:{port}", limits=limits)
+    model = OpenAIChat("m", base_url=f"http://user:password@127.0.0.1:{port}", limits=limits)
     with structlog.testing.capture_logs() as logs:
         with pytest.raises(ChatModelError, match="cannot connect") as caught:
             await collect(model.stream(ASK))
         await model.prewarm()
+    assert caught.value.detail.startswith(f"http://127.0.0.1:{port}: ")
+    assert "127.0.0.1" not in caught.value.safe_text  # callers may read it
     assert isinstance(caught.value.__cause__, httpx2.ConnectError)
     assert [entry["event"] for entry in logs] == ["llm_retry", "llm_prewarm_failed"]
