@@ -348,13 +348,13 @@ class Call:
     def report_playback(self, utterance: int, played_ms: float, kind: PlaybackKind) -> None:
         """Record how far the caller's player has played; for transports.
 
+        A report with a negative, infinite or NaN number is a mistake of the remote player: it is
+        logged and ignored.
+
         Args:
             utterance: The number of the utterance.
             played_ms: How many milliseconds of it have left the loudspeaker.
             kind: ``flushed`` answers a ``clear``; ``underrun`` means that the player ran dry.
-
-        A report with a negative, infinite or NaN number is a mistake of the remote player: it is
-        logged and ignored.
 
         Raises:
             TypeError: `utterance` or `played_ms` is not a number.

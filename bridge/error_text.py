@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bargein.routes import Message
+from bargein.routes import ChainStart, Message, Route
 from bargein.routes.error_containment import CONTAINED, text_of
 
 __all__ = [
@@ -167,8 +167,11 @@ def _fix_of(error: BaseException) -> str:
     text = text_of(error)
     if any(isinstance(error, cls) and sign in text for cls, sign in _ASYNCIO_SIGNS):
         return ON_TRIO
+    # Not in a __getattr__ of these classes: with one, Python reads all their fields more slowly.
+    if isinstance(error, AttributeError) and isinstance(error.obj, ChainStart):
+        advice = f"a chain begins with an event: bridge.on(...).{error.name}(...)"
+        return advice if error.name in dir(Route) else ""
     if isinstance(error, AttributeError) and isinstance(error.obj, Message):
-        # Not in a __getattr__ of messages: with one, Python reads all their fields more slowly.
         is_field = error.name in dir(error.obj.event)
         return f"the event has it: message.event.{error.name}" if is_field else ""
     is_positional = isinstance(error, TypeError) and text.startswith(_POSITIONAL)

@@ -63,6 +63,8 @@ def checked(spec: object, where_from: str) -> Spec:
 def _checked_alias(pattern: str, where_from: str) -> str:
     if next(classes_matching(pattern), None) is None:
         known = sorted(alias_of(cls) for cls in registered_classes)
+        if "*" in pattern:
+            known = sorted({f"{alias.partition('.')[0]}.*" for alias in known})
         close = difflib.get_close_matches(pattern, known, n=3)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {known}"
         raise RouteDefinitionError(f"{where_from}: no event has the alias {pattern!r}; {hint}")

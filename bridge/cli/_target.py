@@ -60,7 +60,7 @@ def _split(target: str) -> tuple[str, str]:
 
 
 def _is_file(where: str) -> bool:
-    return where.endswith(".py") or "/" in where or "\\" in where
+    return where.endswith(".py") or "/" in where or "\\" in where or Path(where).is_file()
 
 
 def _import_module(name: str) -> ModuleType:

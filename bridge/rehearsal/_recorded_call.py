@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import trio
@@ -63,10 +64,10 @@ async def make_call(
                 nursery.start_soon(beside, caller, conversation)
             await conversation.run(script, answer_s)
             nursery.cancel_scope.cancel(reason="the call is over")
-    return measure_call(caller, conversation, observer, start_s)
+    return await measure_call(caller, conversation, observer, start_s)
 
 
-def measure_call(
+async def measure_call(
     caller: Caller, conversation: Conversation, observer: Observer, start_s: float
 ) -> tuple[Rehearsal, Notes]:
     """Measure a call that is over.
@@ -78,7 +79,8 @@ def measure_call(
         start_s: When the call began, in seconds of trio's clock.
     """
     microphone = conversation.microphone
-    recording = record(
+    make_recording = partial(
+        record,
         start_s=start_s,
         end_s=conversation.ended_s + TAIL_S,
         spoke=microphone.voice,
@@ -89,6 +91,8 @@ def measure_call(
         generated=observer.audio,
         fades=True,
     )
+    # It resamples every second of the call, and the server of a rehearsal has the same event loop.
+    recording = await trio.to_thread.run_sync(make_recording)
     notes = Notes(
         fences=[
             Fence(r.at_s - start_s, r.message.utterance)

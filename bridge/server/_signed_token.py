@@ -91,7 +91,8 @@ def sign_token(
     check_strings("sign_token(rights=)", rights)
     key = check_secret(secret)
     if not 0 < lasts_s <= MAX_LIFE_S:
-        raise ValueError(f"a token lasts more than 0 and up to {MAX_LIFE_S:g} s, not {lasts_s!r}")
+        days = MAX_LIFE_S / 86_400
+        raise ValueError(f"a token lasts more than 0 s and up to {days:g} days, not {lasts_s!r} s")
     issued_s = int(time.time() if now_s is None else now_s)
     claims = {
         "sub": user,
@@ -146,14 +147,17 @@ def read_token(secret: str | bytes, token: str, *, now_s: float | None = None) -
 def _identity(claims: dict[str, Any]) -> Identity:
     user, rights = claims.get("sub"), claims.get("rights", [])
     if not isinstance(user, str) or not 0 < len(user) <= MAX_USER_CHARS or not user.isprintable():
-        raise BadTokenError(f"sub, the user, has 1 to {MAX_USER_CHARS} printable characters")
+        raise BadTokenError(
+            f"sub, the user, has 1 to {MAX_USER_CHARS} printable characters, not {user!r:.40}"
+        )
     if (
         not isinstance(rights, list)
         or len(rights) > MAX_RIGHTS
         or not all(isinstance(one, str) and _RIGHT.fullmatch(one) for one in rights)
     ):
         raise BadTokenError(
-            f"rights are up to {MAX_RIGHTS} words of a-z, 0-9 and _.:- that begin with a letter"
+            f"rights are up to {MAX_RIGHTS} words of a-z, 0-9 and _.:- that begin with a letter, "
+            f"not {rights!r:.80}"
         )
     return Identity(user, frozenset(rights))
 

@@ -46,7 +46,10 @@ def command(argv: Sequence[str]) -> int:
         The exit code: 0 if everything was measured, 1 if an engine is missing, 2 if the recordings
         cannot be used.
     """
-    arguments = argument_parser().parse_args(argv)
+    parser = argument_parser()
+    arguments = parser.parse_args(argv)
+    if arguments.most < 1:
+        parser.error(f"argument --most: '{arguments.most}' is not above 0")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     try:
         folder = Folder(arguments.folder, arguments.most, arguments.seed)

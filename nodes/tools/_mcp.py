@@ -270,7 +270,8 @@ def _check_source(
         )
     if command is not None and (isinstance(command, str) or not command):
         raise ToolDefinitionError(
-            f"McpServer() takes a command as a list: ['python', 'server.py'], not {command!r}"
+            f"McpServer() takes a command as a list, such as ['python', 'server.py'], or url=, not "
+            f"{command!r}"
         )
     if url is not None and urlsplit(url).scheme not in ("http", "https"):
         raise ToolDefinitionError(f"McpServer(url=) begins with http:// or https://, not {url!r}")

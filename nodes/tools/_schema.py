@@ -170,9 +170,24 @@ def _model(what: str, fields: dict[str, Any]) -> type[pydantic.BaseModel]:
         model: type[pydantic.BaseModel] = pydantic.create_model(what, __config__=config, **fields)
         model.model_json_schema(schema_generator=_Untitled)
     except pydantic.errors.PydanticUserError as error:
-        problem = str(error).split("\n", 1)[0]
-        raise ToolDefinitionError(f"{what}() takes what JSON cannot hold: {problem}") from error
+        if (wrong := next(filter(_unknown_to_json, fields.values()), None)) is None:
+            problem = f"{what}() takes what JSON cannot hold: {str(error).splitlines()[0]}"
+        else:
+            hint, field = wrong
+            problem = (
+                f"{field.alias!r} of {what}() has the type {hint!r}, which JSON cannot hold; take "
+                "text, numbers, lists, dicts or pydantic models"
+            )
+        raise ToolDefinitionError(problem) from error
     return model
+
+
+def _unknown_to_json(field: tuple[Any, FieldInfo]) -> bool:
+    try:
+        pydantic.TypeAdapter(field[0]).json_schema()
+    except pydantic.errors.PydanticUserError:
+        return True
+    return False
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:

@@ -149,6 +149,19 @@ async def test_a_field_of_the_event_is_looked_for_in_the_event(autojump_clock):
     assert "message.event" not in f"{told.message} {told.detail}"
 
 
+async def test_a_chain_that_begins_without_an_event_is_told_how_chains_begin(autojump_clock):
+    """A stage or a rule of chains is looked for in chains; another name gets no advice."""
+    advice = "a chain begins with an event: bridge.on(...).stream(...)"
+    for name, notes in (("stream", [advice]), ("steram", [])):
+
+        async def answer(call: Call, name: str = name) -> None:
+            getattr(call.bridge(name="agent"), name)(print)
+
+        async with open_call(answer, expect_errors=AttributeError) as caller:
+            await trio.testing.wait_all_tasks_blocked()
+        assert getattr(caller.errors[0], "__notes__", []) == notes
+
+
 async def test_asyncio_in_a_tool_is_answered(autojump_clock):
     """The result of a tool tells the developer, and not the model."""
 

@@ -87,6 +87,7 @@ def test_an_async_function_becomes_an_app():
         ("sub/nothing.py", r"there is no file 'sub/nothing\.py'"),
         ("sub/:app", "there is no file 'sub/'"),
         ("./notes.txt", r"'\./notes\.txt' is not a Python file"),
+        ("notes.txt", r"'notes\.txt' is not a Python file; its name must end with \.py"),
         ("needs:app", "importing 'needs' failed with ModuleNotFoundError"),
         ("quits:app", "importing 'quits' failed with SystemExit"),
         (".", r"'\.' is not the name of a module; write module:app or path/to/file\.py:app"),

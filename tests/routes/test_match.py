@@ -189,6 +189,7 @@ def test_a_field_whose_type_is_unknown_here_can_be_filtered():
         (Key(button="1"), {}, "got an event, .*pass its class, Key"),
         (Sound(), {}, "got an event, .*pass its class, Sound"),
         ("mt.kee", {}, "no event has the alias 'mt.kee'; did you mean 'mt.key'"),
+        ("mr.*", {}, r"no event has the alias 'mr\.\*'; did you mean 'mt\.\*'"),
         ("zzzzzzzzzz", {}, "no event has the alias 'zzzzzzzzzz'; known: "),
         ([Key, Word, Key], {}, "names Key twice; name it once"),
         (["mt.key", "mt.key"], {}, "names 'mt.key' twice"),

@@ -475,6 +475,7 @@ async def test_an_unknown_tool_is_named() -> None:
         ({}, "a command or a url=, and exactly one of the two"),
         ({"command": ["a"], "url": "http://b"}, "a command or a url=, and exactly one of the two"),
         ({"command": "python server.py"}, "takes a command as a list"),
+        ({"command": "http://b"}, "or url=, not 'http://b'"),
         ({"command": []}, "takes a command as a list"),
         ({"url": "localhost:80"}, "begins with http"),
         ({"url": "http://b", "env": {"A": "1"}}, "env= and cwd="),

@@ -233,7 +233,7 @@ def wrongly_documented(cups: int):
         (position, "each parameter of a tool needs a name"),
         (unknown, "name 'Cups', which its module does not know"),
         (field, "write 'cups' of field"),
-        (opaque, "takes what JSON cannot hold"),
+        (opaque, "'cups' of opaque.. has the type <class '.*Opaque'>, which JSON cannot hold"),
         (twice, "takes the ToolContext twice"),
         (wrongly_documented, "describes 'cup', which it does not take; it takes cups"),
     ],
