@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import structlog
 import trio
 
 from bargein.bridge.argument_checks import check_factory, check_has, check_instance
@@ -22,6 +21,7 @@ from ._end_of_turn_model import SmartTurn
 from ._errors import SpeechExtraError
 from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
+from ._open_engines import open_engines
 from ._playback_reference import HeardAgent
 from ._protocols import (
     EndOfTurn,
@@ -41,8 +41,6 @@ from ._vad import SileroModel
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
-
-log = structlog.get_logger()
 
 
 class LocalSpeech:
@@ -141,24 +139,17 @@ class LocalSpeech:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Load and warm the engines in parallel; download missing models first.
+        """Load and warm the engines; download missing models first.
 
         Raises:
             WeightsError: A model could not be downloaded, or is missing with ``fetch=False``.
         """
         if self._fetch and self._needed:
             await fetch_models(self._needed, ProgressPrinter(sys.stderr))
-        began_s = trio.current_time()
-        async with AsyncExitStack() as stack:
-            if self._new_vad is None:
-                self._new_vad = (await trio.to_thread.run_sync(SileroModel)).new_call
-            for engine in (self._stt, self._end_of_turn, self._voice):
-                opener = getattr(engine, "open", None)
-                if opener is not None:
-                    await stack.enter_async_context(opener())
-            if self._fillers is not None:
-                await self._fillers.prepare()
-            log.info("speech_ready", took_s=round(trio.current_time() - began_s, 2))
+        if self._new_vad is None:
+            self._new_vad = (await trio.to_thread.run_sync(SileroModel)).new_call
+        engines = self._stt, self._end_of_turn, self._voice
+        async with open_engines(*engines, fillers=self._fillers):
             yield
 
     def attach(self, call: Call) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
-
-import structlog
-import trio
 
 from bargein.bridge.argument_checks import check_factory, check_has, check_instance
 from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
@@ -15,6 +12,7 @@ from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 from ._ear import Ear
 from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
+from ._open_engines import open_engines
 from ._protocols import EndOfTurn, TextToSpeech, VoiceActivity
 from ._streaming_ear import StreamingEar
 from ._streaming_protocols import StreamingSTT, StreamingTTS
@@ -22,8 +20,6 @@ from ._tts_node import Mouth
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
-
-log = structlog.get_logger()
 
 
 class StreamingSpeech:
@@ -86,15 +82,8 @@ class StreamingSpeech:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Open the engines that can be opened before a call."""
-        began_s = trio.current_time()
-        async with AsyncExitStack() as stack:
-            for engine in (self._ear, self._end_of_turn, self._voice):
-                opener = getattr(engine, "open", None)
-                if opener is not None:
-                    await stack.enter_async_context(opener())
-            if self._fillers is not None:
-                await self._fillers.prepare()
-            log.info("speech_ready", took_s=round(trio.current_time() - began_s, 2))
+        engines = self._ear, self._end_of_turn, self._voice
+        async with open_engines(*engines, fillers=self._fillers):
             yield
 
     def attach(self, call: Call) -> None:

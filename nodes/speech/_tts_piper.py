@@ -34,9 +34,11 @@ class PiperVoice(WorkerVoice):
             threads: Threads per process.
             length_scale: 1 is the speed of the recordings, 1.2 a fifth slower; ``None`` keeps the
                 voice's.
-            seed: Seeds the noise that varies how a text sounds, from 0.  With a seed, the same
-                texts in the same order sound the same each time a worker opens, which suits tests.
-                ``None`` draws a new one.
+            seed: Seeds the noise that varies how a text sounds, from 0.  With a seed, the first
+                text of a process always sounds the same, and so does each one after it, which suits
+                tests.  The order begins anew in a process that replaces a stuck one, and with
+                several `workers` it depends on which of them is free.  ``None`` draws a new seed
+                for each process.
 
         Raises:
             ValueError: The seed is negative.
