@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
@@ -61,32 +61,44 @@ class Signature:
             values = self.model.model_validate(dict(arguments))
         except pydantic.ValidationError as error:
             raise BadArgumentsError(_complaint(tool, self.names, error)) from None
-        self._check_enums(tool, arguments)
+        if problems := list(_outside_enums(values, arguments)):
+            raise BadArgumentsError(_refusal(tool, self.names, problems))
         return {name: getattr(values, f"p{i}") for i, name in enumerate(self.names)}
 
-    def _check_enums(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Check what pydantic does not: an ``enum`` that ``json_schema_extra`` adds.
 
-        Raises:
-            BadArgumentsError: An argument, or an item of one, is not in its ``enum``.
-        """
-        problems = []
-        for field in self.model.model_fields.values():
-            extra, name = field.json_schema_extra, field.alias or ""
-            if not isinstance(extra, dict) or arguments.get(name, field.default) == field.default:
-                continue
-            given = arguments[name]
-            items = extra.get("items")
-            checks = [(extra, [given])]
-            if isinstance(items, dict) and isinstance(given, list):
-                checks.append((items, given))
-            for schema, values in checks:
+def _outside_enums(
+    values: pydantic.BaseModel, given: Mapping[str, Any], where: str = ""
+) -> Iterator[str]:
+    """Yield what pydantic does not check: values outside an ``enum`` of ``json_schema_extra``.
+
+    Args:
+        values: The arguments as pydantic read them, or a model within them.
+        given: The same as JSON.
+        where: The names of the fields around it, each with a dot.
+    """
+    for attribute, field in type(values).model_fields.items():
+        name = field.alias or attribute
+        if name not in given or given[name] == field.default:
+            continue
+        one, extra = given[name], field.json_schema_extra
+        items = _items(one)
+        if isinstance(extra, dict):
+            inner = extra.get("items")
+            checks = [(extra, [one]), (inner if isinstance(inner, dict) else {}, items)]
+            for schema, candidates in checks:
                 allowed = schema.get("enum")
-                wrong = [v for v in values if isinstance(allowed, list) and v not in allowed]
+                wrong = [v for v in candidates if isinstance(allowed, list) and v not in allowed]
                 if wrong:
-                    problems.append(f"{name}: is one of {allowed!r:.400}, not {wrong[0]!r:.100}")
-        if problems:
-            raise BadArgumentsError(_refusal(tool, self.names, problems))
+                    yield f"{where}{name}: is one of {allowed!r:.400}, not {wrong[0]!r:.100}"
+        read = getattr(values, attribute)
+        for model, item in zip([read, *_items(read)], [one, *items], strict=False):
+            if isinstance(model, pydantic.BaseModel) and isinstance(item, Mapping):
+                yield from _outside_enums(model, item, f"{where}{name}.")
+
+
+def _items(value: object) -> list[Any]:
+    """Return the items of a list; empty for anything else."""
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def read_signature(fn: Callable[..., Any], context_type: type) -> Signature:

@@ -172,6 +172,37 @@ def test_an_enum_made_at_run_time_is_checked():
     )
 
 
+class Topping(BaseModel):
+    """A part of a drink."""
+
+    name: Annotated[str, Field(json_schema_extra={"enum": ["foam", "cream"]})]
+
+
+class Cup(BaseModel):
+    """A drink with its parts."""
+
+    main: Topping
+    others: list[Topping] = []
+
+
+def test_an_enum_within_a_model_is_checked():
+    """The fields of models are checked as arguments are, in lists too, and named with their way."""
+
+    def fill(cup: Cup, spare: Topping | None = None):
+        pass
+
+    made = tool(fill)
+    foam, milk = {"name": "foam"}, {"name": "milk"}
+    assert made.parse({"cup": {"main": foam, "others": [foam]}, "spare": foam})["spare"]
+    with pytest.raises(BadArgumentsError) as caught:
+        made.parse({"cup": {"main": milk, "others": [foam, milk]}, "spare": milk})
+    assert str(caught.value) == (
+        "bad arguments for 'fill': cup.main.name: is one of ['foam', 'cream'], not 'milk'; "
+        "cup.others.name: is one of ['foam', 'cream'], not 'milk'; "
+        "spare.name: is one of ['foam', 'cream'], not 'milk'. It takes: cup, spare."
+    )
+
+
 def test_methods_take_their_instance():
     """The first parameter of a method is not the model's business."""
 
