@@ -29,6 +29,8 @@ class AnswerPhrases:
     """The words for one, two, three and so on; separate synonyms by spaces."""
     last: tuple[str, ...] = ()
     """The words for the last one."""
+    negations: tuple[str, ...] = ()
+    """Words that rule out the choice after them: "not" in "not the first one"."""
     yes: tuple[str, ...] = ()
     """Phrases for yes; if a choice is one of them and another one a no, all of them name it."""
     no: tuple[str, ...] = ()
@@ -72,6 +74,7 @@ ENGLISH = AnswerPhrases(
     ),
     numbers=("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     last=("last",),
+    negations=("not",),
     yes=(
         "absolutely", "certainly", "correct", "definitely", "exactly", "fine", "go ahead", "i am",
         "i did", "i do", "i think so", "i would", "im sure", "it is", "mhm", "of course", "ok",

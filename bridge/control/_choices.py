@@ -1,6 +1,7 @@
 """Finds the choice that an answer names, or that it withdraws the question.
 
 Rules, in this order; the first that fits exactly one choice decides:
+0. A choice that the answer rules out is not in it: "not the savings account".
 1. The answer contains all words of the choice, side by side; if two overlap, the longer one counts.
 2. The answer contains a word that only this choice has: "savings" for "Savings account".
 3. An ordinal: "the second one", "2nd", "last".
@@ -42,16 +43,43 @@ def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases = ENG
     said = [digits.get(word, word) for word in words_of(text)]
     offered = {choice: [digits.get(word, word) for word in words_of(choice)] for choice in choices}
     else_meant = _phrases_around(offered, phrases)
-    named = [name for name in _named(said, else_meant | offered) if name in offered]
+    wanted = _without_ruled_out(said, offered, phrases)
+    named = [name for name in _named(wanted, else_meant | offered) if name in offered]
     if not named and not _named(said, else_meant):
-        named = _hinted(said, offered, phrases)
+        named = _hinted(wanted, offered, phrases)
     if named:
         return named[0] if len(named) == 1 else None
-    place = _place(said, len(choices), phrases)
+    place = _place(wanted, len(choices), phrases)
     if place is not None and 1 <= place <= len(choices):
         return choices[place - 1]
     is_question = text.rstrip().endswith(("?", "\uff1f"))  # "right, and what does that cost?"
     return None if is_question else _agreed(words_of(text), choices, phrases)
+
+
+def _without_ruled_out(
+    said: list[str], offered: dict[str, list[str]], phrases: AnswerPhrases
+) -> list[str]:
+    """Return the answer without each negation, and the choice or the word that it rules out."""
+    choices = [*offered.values()]
+    whole = [*choices, *map(words_of, (*phrases.unsure, *phrases.neutral))]  # as in "why not"
+    kept: list[str] = []
+    at = 0
+    while at < len(said):
+        size = _size_at(said, at, whole)
+        if size or said[at] not in phrases.negations:
+            kept += said[at : at + (size or 1)]
+            at += size or 1
+            continue
+        at += 1
+        while at < len(said) and said[at] in phrases.fillers:
+            at += 1
+        at += _size_at(said, at, choices) or 1
+    return kept
+
+
+def _size_at(said: list[str], at: int, known: list[list[str]]) -> int:
+    """Return the length of the longest phrase that begins there; 0 for none."""
+    return max((len(each) for each in known if said[at : at + len(each)] == each), default=0)
 
 
 def _phrases_around(offered: dict[str, list[str]], phrases: AnswerPhrases) -> dict[str, list[str]]:

@@ -159,6 +159,26 @@ async def test_a_phrase_around_a_choice_does_not_name_it(autojump_clock, text, c
 
 
 @pytest.mark.parametrize(
+    ("text", "choices", "choice"),
+    [
+        ("Not now.", ("Now", "Later"), None),
+        ("Not now, later.", ("Now", "Later"), "Later"),
+        ("Not the first one, the second.", ("Now", "Later"), "Later"),
+        ("Not the savings account.", ("Checking account", "Savings account"), None),
+        ("Not savings, checking", ("Checking account", "Savings account"), "Checking account"),
+        ("Not now", ("Now", "Not now"), "Not now"),
+        ("Why not now?", ("Now", "Later"), "Now"),
+        ("I'm not sure, savings", ("Checking account", "Savings account"), "Savings account"),
+    ],
+)
+async def test_a_choice_that_the_answer_rules_out_is_not_named(
+    autojump_clock, text, choices, choice
+):
+    """ "Not" rules out the choice or the word after it, unless it belongs to a longer phrase."""
+    assert (await answer_to(text, choices)).choice == choice
+
+
+@pytest.mark.parametrize(
     "text", ["Never mind.", "oh, nevermind, thanks", "Forget it", "no, cancel that please", "STOP!"]
 )
 async def test_a_question_is_taken_back(autojump_clock, text):
