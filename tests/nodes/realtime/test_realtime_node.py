@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 import trio
 
-from bargein import App, Call, Caps, tool
+from bargein import Call, Caps, tool
 from bargein.events import (
-    AgentError,
     AgentResponse,
     AgentSpeechCut,
-    ListeningFailed,
     PermissionRequested,
     ToolResult,
     TranscriptionFailed,
@@ -26,52 +22,15 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.fakes import FakeOpenAIRealtime, RealtimeCall
+from bargein.fakes import RealtimeCall
 from bargein.realtime import OpenAIRealtime, RealtimeNode
 from bargein.speech import SpeechPiece, StreamingSpeech
-from bargein.testing import Caller, open_call
-from bargein.vendors import SessionLimits
+from bargein.testing import open_call
+
+from .calling import LONG, PROMPT, calling
 
 CHAR_S = 0.05
 """How long a character of the vendor's is heard."""
-
-PROMPT = "You sell coffee."
-LONG = "one two three four five six seven eight nine ten eleven twelve"
-
-
-@pytest.fixture
-async def vendor() -> AsyncIterator[FakeOpenAIRealtime]:
-    """Return a vendor that has nothing to say yet."""
-    async with FakeOpenAIRealtime().open() as vendor:
-        yield vendor
-
-
-@asynccontextmanager
-async def calling(
-    vendor: FakeOpenAIRealtime,
-    *,
-    errors: Any = False,
-    audio: bool = True,
-    model: dict[str, Any] | None = None,
-    speech: Any = None,
-    **options: Any,
-) -> AsyncIterator[Caller]:
-    """Open a call whose agent is the vendor's model."""
-    made = OpenAIRealtime(
-        api_key="s3cret",
-        url="ws://fake/v1",
-        dial=vendor.dial,
-        limits=SessionLimits(attempts=3),
-        **(model or {}),
-    )
-
-    async def answer(call: Call) -> None:
-        call.converse(RealtimeNode(made, PROMPT, **options), name="agent")
-
-    app = App(answer, speech=speech or StreamingSpeech())
-    async with open_call(app, own_speech=True, expect_errors=errors, audio=audio) as caller:
-        await trio.sleep(0.1)
-        yield caller
 
 
 async def test_what_the_caller_says_is_answered_aloud(autojump_clock, vendor):
@@ -437,130 +396,6 @@ async def test_a_vendor_that_writes_unasked_makes_no_turn(autojump_clock, vendor
         await caller.quiet()
         assert caller.heard == "One two three. "
         assert len(caller.events(UserTranscriptionReceived)) == 1
-
-
-# --- when the line breaks -------------------------------------------------------------------------
-
-
-async def test_another_line_is_told_what_was_heard(autojump_clock, vendor):
-    """On a new line the vendor gets the conversation as it was heard."""
-    vendor.replies += [f"{LONG} {LONG}", "Yes?", "Still here."]
-    async with calling(vendor) as caller:
-        await vendor.hear("Count.")
-        await caller.until(lambda caller: "four" in caller.heard)
-        await vendor.hear("Stop it please.", takes_s=0.4)
-        await caller.quiet()
-        heard = caller.call.history.entries[1].heard.strip()  # type: ignore[union-attr]
-        vendor.line.line.cut()
-        await trio.sleep(2)
-        await vendor.hear("Are you there?")
-        await caller.quiet()
-        assert caller.heard.endswith("Still here. ")
-    assert vendor.lines == 2
-    assert vendor.line.session["instructions"] == PROMPT
-    told = vendor.line.conversation
-    assert ("user", "Count.") in told
-    assert ("assistant", heard) in told
-    assert ("user", "Stop it please.") in told
-    assert vendor.line.errors == []
-
-
-async def test_a_line_that_breaks_before_the_answer_costs_time_alone(autojump_clock, vendor):
-    """A question of whose answer nothing came is asked again on the next line."""
-    vendor.replies += ["never said", "Here."]
-    vendor.is_stalled = True
-    async with calling(vendor) as caller:
-        await vendor.hear("Hello?")
-        await trio.sleep(0.5)
-        vendor.is_stalled = False
-        vendor.line.line.cut()
-        await caller.quiet()
-        assert caller.heard == "Here. "
-    assert vendor.line.conversation == [("user", "Hello?"), ("assistant", "Here. ")]
-
-
-async def test_a_line_that_breaks_in_mid_answer_is_an_error(autojump_clock, vendor):
-    """What was half said fails, and the next turn works."""
-    vendor.replies += [" ".join([LONG] * 40), "Here."]
-    async with calling(vendor, errors=True) as caller:
-        await vendor.hear("Count.")
-        await caller.until(lambda caller: "two" in caller.heard)
-        vendor.line.line.cut()
-        await caller.quiet()
-        assert "in mid-answer" in caller.events(AgentError)[0].message
-        await vendor.hear("And now?")
-        await caller.quiet()
-        assert caller.heard.endswith("Here. ")
-
-
-async def test_a_model_that_gives_nothing_is_an_error(autojump_clock, vendor):
-    """A vendor that stalls fails the turn after twenty seconds, and is asked again."""
-    vendor.replies += ["never said", "Here."]
-    vendor.is_stalled = True
-    async with calling(vendor, errors=True) as caller:
-        await vendor.hear("Hello?")
-        await caller.receives(AgentError)
-        vendor.is_stalled = False
-        await vendor.hear("Hello?")
-        await caller.quiet()
-        assert caller.heard == "Here. "
-    assert len(vendor.line.cancels) == 1
-
-
-async def test_a_response_that_fails_is_an_error(autojump_clock, vendor):
-    """A failed response fails its turn with the vendor's code, and no other."""
-    vendor.replies += [{"type": "server_error", "code": "overloaded", "message": "x"}, "Here."]
-    async with calling(vendor, errors=True) as caller:
-        await vendor.hear("Hello?")
-        failed = await caller.receives(AgentError)
-        assert "overloaded" in failed.message
-        await caller.quiet()
-        await vendor.hear("Hello?")
-        await caller.quiet()
-        assert caller.heard == "Here. "
-
-
-async def test_a_vendor_that_refuses_to_answer_is_an_error(autojump_clock, vendor):
-    """An ask that is refused fails its turn at once, not after a wait."""
-    vendor.is_refusing = True
-    async with calling(vendor, errors=True) as caller:
-        await vendor.hear("Hello?")
-        failed = await caller.receives(AgentError, within_s=1)
-        assert "refused to respond" in failed.message
-
-
-async def test_a_session_that_is_refused_is_told(autojump_clock, vendor):
-    """A wrong model deafens the call, says so, and each answer fails with the reason."""
-    async with calling(vendor, errors=True) as caller:
-        await vendor.refuse(vendor.line, {"event_id": "configure"}, "invalid_model")
-        await caller.receives(ListeningFailed)
-        await caller.says("hello")
-        await caller.quiet()
-        assert any("invalid_model" in e.message for e in caller.events(AgentError))
-
-
-async def test_a_server_that_echoes_no_metadata_is_understood(autojump_clock, vendor):
-    """Responses of a compatible server are identified by their order."""
-    vendor.echoes_metadata = False
-    vendor.replies += ["One.", "Two."]
-    async with calling(vendor) as caller:
-        await vendor.hear("First?")
-        await caller.quiet()
-        await vendor.hear("Second?")
-        await caller.quiet()
-        assert caller.heard == "One.\nTwo. "
-    assert vendor.line.errors == []
-
-
-async def test_garbage_is_left_out(autojump_clock, vendor):
-    """Messages that nobody can read cost nothing."""
-    vendor.replies += ["Sure."]
-    async with calling(vendor) as caller:
-        for garbage in ("", "no json", "[]", '{"type": 7}', '{"type": "response.created"}', "{}"):
-            await vendor.line.line.say(garbage)
-        await vendor.hear("Hi.")
-        await caller.quiet()
-        assert caller.heard == "Sure. "
 
 
 @pytest.mark.parametrize("cut_s", [n / 20 for n in range(1, 40)])
