@@ -9,6 +9,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 from bargein.bridge.events import WordTiming
 
+_SOMEBODY_SPOKE = 0.4
+"""From this probability on Whisper's own threshold takes a sound for speech, whatever it says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
@@ -37,9 +40,16 @@ class Transcript:
 
         The higher of two signs, because clear speech may lack one. Below 0.4, Whisper's own
         thresholds take an utterance for silence (0.6 and -1; Radford et al., "Robust Speech
-        Recognition via Large-Scale Weak Supervision", 2022, section 4.5).
+        Recognition via Large-Scale Weak Supervision", 2022, section 4.5). That somebody spoke says
+        no more than 0.4 of words that are too unlikely for their number: of coughs and laughs
+        Whisper makes "I'm so sorry." at -2.
         """
-        better = max(1 - self.no_speech_prob, math.exp(min(self.avg_logprob, 0.0)))
+        spoke = 1 - self.no_speech_prob
+        if spoke > _SOMEBODY_SPOKE:
+            least = -(1 + 2 / max(1, len(self.text.split())))  # few words have a few bad tokens
+            fits = math.exp(2 * min(0.0, self.avg_logprob - least))
+            spoke = max(_SOMEBODY_SPOKE, spoke * fits)
+        better = max(spoke, math.exp(min(self.avg_logprob, 0.0)))
         return min(1.0, max(0.0, better))  # whatever numbers an engine returns
 
 

@@ -20,9 +20,13 @@ right, with 0.54 to 0.92; one in two had 0.8."""
 SOUNDS_LIKE_NOISE = 0.5
 """From this probability on a hint at a noise is more likely right than wrong."""
 
+SOUNDS_LIKE_SPEECH = 0.9
+"""From this probability on a hint at speech is right."""
 
 BREAKS = ("...", "\u2026", "-")
 """How a recogniser ends a word that breaks off."""
+
+_EXCLAIMED = ("!", "\uff01")
 
 
 class NoiseSettings(Protocol):
@@ -45,22 +49,48 @@ class NoiseSettings(Protocol):
 
 
 def written_as_noise(sound: Sound, settings: NoiseSettings) -> Verdict | None:
-    """``noises``: recognisers write a laugh, a cough or a sneeze as "ha ha", "C-", or "But..."."""
+    """``noises``: recognisers write a laugh, a cough or a sneeze as "ha ha", "C-", "But..." or
+    "Catch!"."""
     if not sound.text or may_go_on(sound, settings):
         return None
-    if not settings.phrases.is_noise(sound.text) and not breaks_off(sound, settings):
+    is_noise = settings.phrases.is_noise(sound.text)
+    exclaimed = not is_noise and _is_exclaimed(sound, settings)
+    if not (is_noise or exclaimed or breaks_off(sound, settings)):
         return None
-    if is_cut(sound, settings):
+    if is_cut(sound, settings) or (exclaimed and is_heard_in_part(sound, settings)):
         return Verdict("undecided", final=False)
     values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
     return Verdict("noise", "noises", values, final=sound.is_over)
 
 
 def breaks_off(sound: Sound, settings: NoiseSettings) -> bool:
-    """Whether one word that breaks off is all: so Whisper writes a sneeze ("But...")."""
-    if sound.lasts(settings.acknowledgement_lasts_s) or not is_one_word(sound, settings):
+    """Whether one word that breaks off is all: so Whisper writes a sneeze ("But...").
+
+    If the sound itself seems a noise, a few words count as one ("I took...").
+    """
+    few = sound.seems("noise", SOUNDS_LIKE_NOISE) and _is_short(sound, settings)
+    if sound.lasts(settings.acknowledgement_lasts_s) or not (few or is_one_word(sound, settings)):
         return False
     return sound.text.rstrip().endswith(("...", "\u2026"))
+
+
+def _is_exclaimed(sound: Sound, settings: NoiseSettings) -> bool:
+    """Whether a few exclaimed words are all, not of the hint, and the sound is not surely speech.
+
+    So Whisper writes one short text in five that it makes of a noise ("Catch!", "Bye, Joe!"), and
+    2 of 680 that it makes of people's words.
+    """
+    if sound.lasts(settings.acknowledgement_lasts_s) or not _is_short(sound, settings):
+        return False
+    if sound.seems("speech", SOUNDS_LIKE_SPEECH) or sound.unhinted_confidence is not None:
+        return False
+    return sound.text.rstrip().endswith(_EXCLAIMED)
+
+
+def _is_short(sound: Sound, settings: NoiseSettings) -> bool:
+    """Whether a sound has few words, and none of those that are said alone."""
+    few = len(words_of(sound.text)) <= settings.misheard_words
+    return few and not settings.phrases.is_short_answer(sound.text)
 
 
 def is_heard_in_part(sound: Sound, settings: NoiseSettings) -> bool:

@@ -73,11 +73,29 @@ async def test_long_utterances_get_a_longer_window(speech_of: Say) -> None:
 
 @pytest.mark.parametrize(
     ("no_speech_prob", "avg_logprob", "confidence"),
-    [(0.0, 0.0, 1.0), (0.0, -9.0, 1.0), (1.0, 0.0, 1.0), (0.75, -1.0, 0.368), (0.7, -5.0, 0.3)],
+    [(0.0, 0.0, 1.0), (0.0, -3.0, 1.0), (1.0, 0.0, 1.0), (0.75, -1.0, 0.368), (0.7, -5.0, 0.3)],
 )
 def test_confidence_is_the_better_of_two_signs(no_speech_prob, avg_logprob, confidence) -> None:
     """Only words that are a guess, of a sound that may be no speech, are unsure."""
     heard = Transcript("mocha", no_speech_prob, avg_logprob)
+    assert heard.confidence == pytest.approx(confidence, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("text", "avg_logprob", "confidence"),
+    [
+        ("I'm so sorry.", -1.6, 0.8),
+        ("I'm so sorry.", -2.0, 0.411),
+        ("I'm so sorry.", -9.0, 0.4),
+        ("Two", -2.9, 0.8),
+        ("A latte with oat milk please", -1.3, 0.8),
+        ("A latte with oat milk please", -1.5, 0.573),
+        ("", -3.1, 0.655),
+    ],
+)
+def test_words_that_are_too_unlikely_for_their_number_are_unsure(text, avg_logprob, confidence):
+    """That somebody spoke says little of words that a recogniser makes up, and of many less."""
+    heard = Transcript(text, no_speech_prob=0.2, avg_logprob=avg_logprob)
     assert heard.confidence == pytest.approx(confidence, abs=0.001)
 
 

@@ -182,8 +182,8 @@ def test_words_are_no_noise():
     [
         ("", None, "noise", "hint"),
         ("Mm-hmm.", 0.9, "acknowledgement", "acknowledgements"),
-        ("Catch!", 0.79, "noise", "min_confidence"),
-        ("Catch!", 0.8, "interruption", "min_words"),
+        ("Catch.", 0.79, "noise", "min_confidence"),
+        ("Catch.", 0.8, "interruption", "min_words"),
         ("Two.", 0.55, "interruption", "min_words"),
         ("Stop!", 0.5, "interruption", "interruption_phrases"),
         ("I want another one", 0.6, "interruption", "min_words"),
@@ -389,6 +389,38 @@ def test_a_single_word_that_breaks_off_is_noise(text):
     assert over(text, confidence=0.9, voiced_s=0.9).decision == "interruption"
     assert over("Two...", confidence=0.9, voiced_s=0.5).decision == "interruption"
     assert over("But I...", confidence=0.9, voiced_s=0.5).decision == "interruption"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "rule"),
+    [
+        ("Catch!", None, "noises"),
+        ("Bye, Joe!", Hint("noise", 0.4), "noises"),
+        ("Catch!", Hint("speech", 0.9), "min_words"),
+        ("Stop!", None, "interruption_phrases"),
+        ("No!", None, "min_words"),
+        ("That is not what I meant!", None, "min_words"),
+        ("I took...", Hint("noise", 0.5), "noises"),
+        ("I took...", None, "min_words"),
+    ],
+)
+def test_a_burst_is_written_as_a_few_exclaimed_or_unfinished_words(text, hint, rule):
+    """A sneeze is no word however sure the recogniser is; what is surely speech counts."""
+    known = {"text": text, "hint": hint, "confidence": 0.95}
+    assert over(settings=TurnSettings(), voiced_s=0.5, **known).rule == rule
+
+
+def test_an_exclaimed_word_of_the_hint_interrupts():
+    """Whisper is sure without the hint that somebody spoke."""
+    known = {"confidence": 0.9, "unhinted_confidence": 0.9, "settings": TurnSettings()}
+    assert over("Mocha!", voiced_s=0.5, **known).decision == "interruption"
+
+
+def test_an_exclaimed_word_of_a_voice_that_continues_decides_nothing():
+    """The recogniser heard only a part of it, so more words may follow; if it lasts, it counts."""
+    known = {"text": "Hey!", "confidence": 0.9}
+    assert judged(TurnSettings(), voiced_s=0.5, **known).decision == "undecided"
+    assert judged(TurnSettings(), voiced_s=0.8, **known).rule == "min_duration_s"
 
 
 @pytest.mark.parametrize("text", ["But...", "W-"])
