@@ -411,7 +411,11 @@ class Caller:
         Args:
             reason: Why.
         """
-        self._over(reason)
+        self.reason = reason
+        self.ended.set()
+        self._news.set()
+        self._played.set()
+        self._spoken.stop()
 
     async def run_microphone(self) -> None:
         """Send a frame of the microphone every 20 ms, without drift."""
@@ -480,10 +484,3 @@ class Caller:
 
     def _send(self, message: ClientMessage) -> None:
         self.line.send(encode(message))
-
-    def _over(self, reason: str) -> None:
-        self.reason = reason
-        self.ended.set()
-        self._news.set()
-        self._played.set()
-        self._spoken.stop()
