@@ -40,10 +40,40 @@ def check_share(what: str, value: object) -> None:
         TypeError: It is not a number.
         ValueError: It is out of bounds.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{what} is a number from 0 to 1, not {value!r}")
-    if not 0 <= value <= 1:
-        raise ValueError(f"{what} is a number from 0 to 1, not {value!r}")
+    check_range(what, value, 0, 1)
+
+
+def check_range(
+    what: str,
+    value: object,
+    low: float,
+    high: float,
+    *,
+    whole: bool = False,
+    optional: bool = False,
+) -> None:
+    """Raise if a value is not a number between two bounds, or one of them.
+
+    Args:
+        what: Its name in the error.
+        value: The value.
+        low: The lower bound.
+        high: The upper bound.
+        whole: Whether it must be an integer.
+        optional: Whether ``None`` is allowed.
+
+    Raises:
+        TypeError: It is not a number, or not an integer.
+        ValueError: It is out of bounds.
+    """
+    if value is None and optional:
+        return
+    wanted = f"a {'whole ' if whole else ''}number from {low:g} to {high:g}"
+    wanted += ", or None" if optional else ""
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        raise TypeError(f"{what} is {wanted}, not {value!r}")
+    if not low <= value <= high:
+        raise ValueError(f"{what} is {wanted}, not {value!r}")
 
 
 def check_count(what: str, value: object, least: int = 1, *, optional: bool = False) -> None:

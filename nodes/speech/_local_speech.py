@@ -91,6 +91,7 @@ class LocalSpeech:
             TypeError: `vad` or `noise_filter` is an instance, not a class or a function; or another
                 argument cannot do its work.
         """
+        check_instance("LocalSpeech(hint=)", hint, str, required=True)
         check_factory("LocalSpeech(vad=)", vad)
         check_factory("LocalSpeech(noise_filter=)", noise_filter)
         voices = ("synthesize", "open_context")

@@ -11,7 +11,9 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
+from bargein.bridge.argument_checks import check_instance
 from bargein.bridge.events import WordTiming
+from bargein.bridge.number_checks import check_numbers
 
 from ._protocols import SpeechPiece
 
@@ -140,6 +142,10 @@ class VoiceStyle:
     """How to say a text; engines ignore what they cannot do.
 
     ``None`` keeps the engine's own setting.
+
+    Raises:
+        TypeError: `speed` is not a number, or another field is not a string.
+        ValueError: `speed` is not above 0.
     """
 
     voice: str | None = None
@@ -150,6 +156,11 @@ class VoiceStyle:
     """As in BCP 47: "en", "fr-CA"."""
     emotion: str | None = None
     """An emotion, in the vendor's words."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, VoiceStyle)
+        for name in ("voice", "language", "emotion"):
+            check_instance(f"VoiceStyle({name}=)", getattr(self, name), str)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import trio
 
+from bargein.bridge.argument_checks import check_instance
+from bargein.bridge.number_checks import check_count
 from bargein.nodes.weights import path_of
 
 from ._bpe import Encoder, decode
@@ -88,8 +90,12 @@ class WhisperTiny:
 
         Raises:
             SpeechExtraError: ctranslate2 or numpy is not installed.
-            ValueError: The language is not English, and the model is whisper-tiny.en.
+            TypeError: `hint` is not a string, or `threads` is not an integer.
+            ValueError: The language is not English, and the model is whisper-tiny.en; or `threads`
+                is below 1.
         """
+        check_instance("WhisperTiny(hint=)", hint, str, required=True)
+        check_count("WhisperTiny(threads=)", threads)
         if path is None and language != _ENGLISH:
             raise ValueError(_unsupported(language, "whisper-tiny.en"))
         need("WhisperTiny", "numpy", "local")

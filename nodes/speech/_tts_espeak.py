@@ -5,6 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
+from bargein.bridge.argument_checks import check_instance
+from bargein.bridge.number_checks import check_count, check_range
+
 from ._errors import SpeechExtraError
 from ._worker_voice import WorkerSettings, WorkerVoice
 
@@ -35,10 +38,18 @@ class EspeakVoice(WorkerVoice):
             workers: Processes, about 15 MB each; the number of texts synthesised at once.
 
         Raises:
+            TypeError: `voice` is not a string, or a number is none.
+            ValueError: A number is out of bounds.
             SpeechExtraError: The package espeakng-loader is missing.
         """
         if find_spec("espeakng_loader") is None:
             raise SpeechExtraError("EspeakVoice", "espeakng-loader", "espeak")
+        check_instance("EspeakVoice(voice=)", voice, str, required=True)
+        check_range("EspeakVoice(words_per_minute=)", words_per_minute, 80, 450, whole=True)
+        check_range("EspeakVoice(pitch=)", pitch, 0, 100, whole=True, optional=True)
+        check_range("EspeakVoice(pitch_range=)", pitch_range, 0, 100, whole=True, optional=True)
+        check_count("EspeakVoice(word_gap=)", word_gap, least=0, optional=True)
+        check_count("EspeakVoice(workers=)", workers)
         self._settings = WorkerSettings(
             name="espeak",
             engine=_ENGINE,

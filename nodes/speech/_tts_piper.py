@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
+from bargein.bridge.argument_checks import check_instance
+from bargein.bridge.number_checks import check_count, check_range
 from bargein.nodes.weights import path_of
 
 from ._errors import SpeechEngineError, SpeechExtraError
@@ -18,7 +20,7 @@ class PiperVoice(WorkerVoice):
 
     def __init__(
         self,
-        model: Path | None = None,
+        model: Path | str | None = None,
         *,
         workers: int = 1,
         threads: int = 2,
@@ -32,8 +34,8 @@ class PiperVoice(WorkerVoice):
                 from the model store.
             workers: Number of processes, about 300 MB each; so many texts are synthesised at once.
             threads: Threads per process.
-            length_scale: 1 is the speed of the recordings, 1.2 a fifth slower; ``None`` keeps the
-                voice's.
+            length_scale: 1 is the speed of the recordings, 1.2 a fifth slower, 0.1 to 10; ``None``
+                keeps the voice's.
             seed: Seeds the noise that varies how a text sounds, from 0.  With a seed, the first
                 text of a process always sounds the same, and so does each one after it, which suits
                 tests.  The order begins anew in a process that replaces a stuck one, and with
@@ -41,14 +43,18 @@ class PiperVoice(WorkerVoice):
                 for each process.
 
         Raises:
-            ValueError: The seed is negative.
+            TypeError: `model` is no path, or a number is none.
+            ValueError: A number is out of bounds.
             SpeechExtraError: The package piper-tts is missing.
         """
         if find_spec("piper") is None:
             raise SpeechExtraError("PiperVoice", "piper-tts", "piper")
-        if seed is not None and seed < 0:
-            raise ValueError(f"PiperVoice: seed must be 0 or more, or None, not {seed!r}")
-        self._model = model
+        check_count("PiperVoice(workers=)", workers)
+        check_count("PiperVoice(threads=)", threads)
+        check_range("PiperVoice(length_scale=)", length_scale, 0.1, 10, optional=True)
+        check_count("PiperVoice(seed=)", seed, least=0, optional=True)
+        self._model = Path(model) if isinstance(model, str) else model
+        check_instance("PiperVoice(model=)", self._model, Path)
         self._workers = workers
         self._threads = threads
         self._length_scale = length_scale

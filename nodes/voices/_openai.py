@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import structlog
 import trio
 
+from bargein.bridge.argument_checks import check_instance
+from bargein.bridge.number_checks import check_range
 from bargein.nodes.llm._errors import need
 from bargein.nodes.llm._http_reply import close_response
 from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
@@ -87,8 +89,11 @@ class OpenAIVoice:
             transport: Carries the requests instead of the network; ``None`` uses the network.
 
         Raises:
-            ValueError: There is no key, or `url` is not an HTTP URL.
+            TypeError: `voice` is not a string, or `speed` is not a number.
+            ValueError: There is no key, `url` is not an HTTP URL, or `speed` is out of bounds.
         """
+        check_instance("OpenAIVoice(voice=)", voice, str, required=True)
+        check_range("OpenAIVoice(speed=)", speed, 0.25, 4, optional=True)
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"the address of {VENDOR} is http:// or https://, not {url!r}")
         self._key = Credential(VENDOR, api_key, VARIABLE)

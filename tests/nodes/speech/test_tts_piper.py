@@ -48,8 +48,6 @@ async def test_a_seed_makes_it_say_the_same(pieces_of: Collect) -> None:
             said.append(piece.pcm)
     assert said[0] == said[1]
     assert len(set(said)) == 3
-    with pytest.raises(ValueError, match="seed must be 0 or more, or None, not -1"):
-        PiperVoice(seed=-1)
 
 
 async def test_a_cancelled_text_is_dropped(pieces_of: Collect) -> None:
@@ -68,7 +66,7 @@ async def test_a_cancelled_text_is_dropped(pieces_of: Collect) -> None:
 async def test_a_missing_voice_is_an_error(tmp_path: Path) -> None:
     """open raises an error that names the missing file, also when only the .json is missing."""
     with pytest.raises(SpeechEngineError, match=r"no file .*voice\.onnx"):
-        async with PiperVoice(tmp_path / "voice.onnx").open():
+        async with PiperVoice(str(tmp_path / "voice.onnx")).open():
             pass
     (tmp_path / "voice.onnx").write_bytes(b"")
     with pytest.raises(SpeechEngineError, match=r"no file .*voice\.onnx\.json"):
