@@ -37,16 +37,21 @@ reverberant, had its first words less."""
 
 SURE_OF_ONE_WORD = 0.65
 """The confidence that a single word needs, if it is no number, no word of the hint, and no other
-that callers say alone: of throats that are cleared Whisper makes "You" and "M" with up to 0.61."""
+that callers say alone: of throats that are cleared Whisper makes "You" with up to 0.61."""
+
+SURE_OF_ONE_LETTER = 0.8
+"""The same for a single letter: of throats that are cleared Whisper makes "M" with up to 0.67 and
+"f" with 0.78."""
 
 SURE_DESPITE_NOISE = 0.8
 """The confidence that few words of such a sound need: of sneezes Whisper makes "Catch!" with 0.7,
 and of people's words that it gets right one in two has 0.8."""
 
 CERTAINLY_NOISE = 0.9
-"""From this probability on a hint outweighs few words however sure they are: of sneezes Whisper
-makes "Thank you." with 0.89.  Of 1,617 beginnings of people who spoke, some over the telephone, in
-noise, in a room or weak, one reached it."""
+"""From this probability on a hint outweighs few words however sure they are, and more words and
+numbers need `SURE_DESPITE_NOISE`: of sneezes Whisper makes "Thank you." with 0.89, "Three." with
+0.5 and "I'm gonna kill her." with 0.65.  Of 1,617 beginnings of people who spoke, some over the
+telephone, in noise, in a room or weak, one reached it."""
 
 
 def heard_by_hint_alone(sound: Sound, settings: NoiseSettings) -> Verdict | None:
@@ -70,12 +75,13 @@ def unsure_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
     if least and speed > UNHEARD_OF_WORDS_S:
         least = max(least, SAYS_FAST if speed <= IMPOSSIBLE_WORDS_S else SAYS_THE_IMPOSSIBLE)
     if least and sound.unhinted_confidence is None and is_one_word(sound, settings):
-        least = max(least, SURE_OF_ONE_WORD)
+        least = max(least, SURE_OF_ONE_LETTER if _is_one_letter(sound) else SURE_OF_ONE_WORD)
     if least and sound.since_noise_s < AGAIN_S and is_one_word(sound, settings):
         least = max(least, SURE_DESPITE_NOISE)
-    if least and _is_likely_noise(sound, settings):
-        certainly = sound.seems("noise", CERTAINLY_NOISE)
-        least = max(least, 1.0 if certainly else SURE_DESPITE_NOISE)
+    if least and not _follows_words(sound):
+        few, certainly = _is_likely_noise(sound, settings), sound.seems("noise", CERTAINLY_NOISE)
+        if few or certainly:
+            least = max(least, 1.0 if few and certainly else SURE_DESPITE_NOISE)
     if not sound.text or confidence is None or confidence >= least:
         return None
     times = 1 if confidence >= NOBODY_SPOKE else 2
@@ -91,14 +97,24 @@ def _is_likely_noise(sound: Sound, settings: NoiseSettings) -> bool:
 
     Of a sound that is surely a noise, more words than anybody says in that time count as few.
     """
-    if sound.words_are_old and not sound.hint_is_old:
-        return False  # the hint is about what follows the words, as the "sh" of "I should"
     surely = sound.seems("noise", settings.hint_above)
     most = settings.misheard_words if surely else min(1, settings.misheard_words)
     too_fast = surely and most > 0 and words_a_second(sound) > FASTEST_WORDS_S
     is_answer = settings.phrases.is_short_answer(sound.text)
     likely = sound.seems("noise", SOUNDS_LIKE_NOISE)
     return likely and (too_fast or len(words_of(sound.text)) <= most) and not is_answer
+
+
+def _is_one_letter(sound: Sound) -> bool:
+    """Whether a letter is all of a whole sound; a single character of Chinese is a word."""
+    [word, *more] = words_of(sound.text)
+    is_letter = len(word) == 1 and word.upper() != word.lower()
+    return is_letter and not more and sound.words_known
+
+
+def _follows_words(sound: Sound) -> bool:
+    """Whether the hint is about what follows the words, as the "sh" of "I should"."""
+    return sound.words_are_old and not sound.hint_is_old
 
 
 def words_a_second(sound: Sound) -> float:

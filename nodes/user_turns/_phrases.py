@@ -42,11 +42,12 @@ No language that we know has such words."""
 
 _STUTTER = re.compile(
     r"[^\W\d](?:-[^\W\d])*(?:-|\.\.\.|\u2026)"
-    r"|([a-z])\1*(?:[-\s]+\1+){2,}[.!?]?",  # only Latin: one letter of Chinese is a word
+    r"|(?:h[-\s]+)?([a-z])\1*(?:[-\s]+\1+){2,}[.!?]?"  # Latin: one letter of Chinese is a word
+    r"|h[-\s]+h(?:[-\s]*[aeiou]*h){2,}[aeiou]*[.!?]?",
     re.IGNORECASE,
 )
-"""Letters that break off, or one letter again and again, as Whisper writes a cough or a throat that
-is cleared: "C-", "T-T-T-", "Ee-e-e"."""
+"""Letters that break off, or one letter again and again, as Whisper writes a cough, a laugh or a
+throat that is cleared: "C-", "T-T-T-", "Ee-e-e", "H-h-h-heh"."""
 
 _BREAKS_OFF = ("...", "\u2026", "-", "\u2013", "\u2014", ",", "\u3001", "\uff0c")
 """How recognisers end a sentence that breaks off: three dots, dashes, commas."""

@@ -12,7 +12,7 @@ ENGLISH = LanguagePack(
         uh, er, ok, okay, k, yeah, yes, yep, yup, ya, right, all right, alright, sure, good,
         great, cool, nice, perfect, wow, really, exactly, of course, i see, got it, gotcha,
         i understand, understood, makes sense, that makes sense, sounds good, fair enough, go on,
-        go ahead, please go on
+        go ahead, please go on, thank you, thanks, oh my
         """
     ),
     interruptions=phrases(

@@ -208,12 +208,34 @@ def test_few_words_of_what_sounds_like_a_cough_have_to_be_sure(
 
 @pytest.mark.parametrize(
     ("text", "decision"),
-    [("Thank you.", "noise"), ("Two.", "interruption"), ("I want a tea.", "interruption")],
+    [("Watch it.", "noise"), ("Two.", "interruption"), ("I want a tea.", "interruption")],
 )
 def test_few_words_of_what_is_certainly_a_sneeze_are_none(text, decision):
-    """However sure the recogniser is; numbers and sentences interrupt."""
+    """However sure the recogniser is; numbers and sentences of which it is sure interrupt."""
     hint = Hint("noise", 0.9)
     assert over(text, hint=hint, voiced_s=0.5, confidence=0.95).decision == decision
+    assert over(text, hint=hint, voiced_s=0.5, confidence=0.79).decision == "noise"
+
+
+@pytest.mark.parametrize(("confidence", "decision"), [(0.79, "noise"), (0.8, "interruption")])
+def test_a_single_letter_has_to_be_sure(confidence, decision):
+    """Of a throat that is cleared Whisper makes "M" or "f"; a figure is no letter."""
+    assert over("M", confidence=confidence, voiced_s=0.3).decision == decision
+    assert over("2", confidence=confidence, voiced_s=0.3).decision == "interruption"
+
+
+@pytest.mark.parametrize(
+    ("text", "decision"),
+    [
+        ("Thank you.", "acknowledgement"),
+        ("Okay, thanks.", "acknowledgement"),
+        ("No, thank you.", "interruption"),
+        ("Thank you, bye.", "interruption"),
+    ],
+)
+def test_thanks_over_the_agent_is_assent(text, decision):
+    """Whisper makes it of coughs, and who says it and no more lets the agent go on."""
+    assert over(text, confidence=0.95, voiced_s=0.5).decision == decision
 
 
 @pytest.mark.parametrize(("probability", "decision"), [(0.69, "interruption"), (0.7, "noise")])

@@ -126,6 +126,7 @@ def test_no_phrase_is_both(pack):
     [
         ("Ha, ha, ha,", True), ("Hahahahahaha", True), ("EH EH EHH", True), ("AHH! AHH!", True),
         ("T-T-T-t-t-T-", True), ("S...", True), ("pfft", True), ("Oh. Ugh.", True),
+        ("H-h-h-heh-he", True), ("H E E E E", True), ("H E", False), ("H-H", False),
         ("Ehehe", True), ("Ee-e-e", True), ("Ee Ee E E E E", True), ("Euh", True), ("ooh", True),
         ("E E", False), ("E", False), ("2 2 2", False), ("he", False), ("eau", False),
         ("Höhe", False), ("\u4e0d \u4e0d \u4e0d", False),
