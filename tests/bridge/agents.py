@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from bargein import Bridge, Call, Message
-from bargein.events import (
-    AgentHandoff,
-    AgentResponse,
-    UserStartedSpeaking,
-    UserStoppedSpeaking,
-)
+from bargein.events import AgentHandoff, AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
 
 Answer = Callable[[Call], Awaitable[None]]
 

@@ -15,11 +15,7 @@ import structlog
 import trio
 
 from bargein import History, InterruptionRecord, UserEntry
-from bargein.conversations import (
-    Entry,
-    SqliteConversations,
-    repair,
-)
+from bargein.conversations import Entry, SqliteConversations, repair
 from bargein.events import ToolCall, ToolResult
 
 from .sqlite_files import additions, full_disk, records

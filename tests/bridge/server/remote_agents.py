@@ -4,11 +4,7 @@ import trio
 
 from bargein import Call, current_run
 from bargein.control import StillRunning
-from bargein.events import (
-    AgentResponse,
-    UserStartedSpeaking,
-    UserTranscriptionReceived,
-)
+from bargein.events import AgentResponse, UserStartedSpeaking, UserTranscriptionReceived
 
 
 class Chore:

@@ -5,17 +5,9 @@ import itertools
 import trio
 
 from bargein import Call, Caps, ChatNode
-from bargein.client import (
-    Description,
-    SnapshotMessage,
-    State,
-    VerbSettled,
-)
+from bargein.client import Description, SnapshotMessage, State, VerbSettled
 from bargein.control import VERBS
-from bargein.events import (
-    UserStartedSpeaking,
-    UserTranscriptionReceived,
-)
+from bargein.events import UserStartedSpeaking, UserTranscriptionReceived
 from bargein.llm import TextDelta, ToolCallRequest, Usage
 from bargein.protocol import CapUse, OpenQuestion, ToolAtWork, VerbNow
 from bargein.tools import tool

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import trio
 
-from bargein.events import (
-    AgentError,
-    ListeningFailed,
-)
+from bargein.events import AgentError, ListeningFailed
 
 from .calling import LONG, PROMPT, calling
 
