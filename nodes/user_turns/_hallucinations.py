@@ -40,8 +40,10 @@ SURE_OF_ONE_WORD = 0.65
 that callers say alone: of throats that are cleared Whisper makes "You" with up to 0.61."""
 
 SURE_OF_ONE_LETTER = 0.8
-"""The same for a single letter: of throats that are cleared Whisper makes "M" with up to 0.67 and
-"f" with 0.78."""
+"""The same for a single consonant: of throats that are cleared Whisper makes "M" with up to 0.67
+and "f" with 0.78, and of a spoken "eight" it makes "A" with 0.71."""
+
+_VOWELS = frozenset("aeiouy")
 
 SURE_DESPITE_NOISE = 0.8
 """The confidence that few words of such a sound need: of sneezes Whisper makes "Catch!" with 0.7,
@@ -75,7 +77,7 @@ def unsure_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
     if least and speed > UNHEARD_OF_WORDS_S:
         least = max(least, SAYS_FAST if speed <= IMPOSSIBLE_WORDS_S else SAYS_THE_IMPOSSIBLE)
     if least and sound.unhinted_confidence is None and is_one_word(sound, settings):
-        least = max(least, SURE_OF_ONE_LETTER if _is_one_letter(sound) else SURE_OF_ONE_WORD)
+        least = max(least, SURE_OF_ONE_LETTER if _is_one_consonant(sound) else SURE_OF_ONE_WORD)
     if least and sound.since_noise_s < AGAIN_S and is_one_word(sound, settings):
         least = max(least, SURE_DESPITE_NOISE)
     if least and not _follows_words(sound):
@@ -105,11 +107,11 @@ def _is_likely_noise(sound: Sound, settings: NoiseSettings) -> bool:
     return likely and (too_fast or len(words_of(sound.text)) <= most) and not is_answer
 
 
-def _is_one_letter(sound: Sound) -> bool:
-    """Whether a letter is all of a whole sound; a single character of Chinese is a word."""
+def _is_one_consonant(sound: Sound) -> bool:
+    """Whether a consonant is all of a whole sound; a single character of Chinese is a word."""
     [word, *more] = words_of(sound.text)
     is_letter = len(word) == 1 and word.upper() != word.lower()
-    return is_letter and not more and sound.words_known
+    return is_letter and word not in _VOWELS and not more and sound.words_known
 
 
 def _follows_words(sound: Sound) -> bool:
