@@ -31,7 +31,7 @@ LOOKED_AT = 7168
 AFTER_S = 0.224
 """When it is asked, after the onset: 7 windows of 0.032 s."""
 
-HIDDEN = 48
+HIDDEN = 144
 STRETCH = 3
 """Spectra in a stretch."""
 

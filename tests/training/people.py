@@ -16,7 +16,7 @@ from bargein.nodes.speech._backchannel import LOOKED_AT
 from bargein.speech import SileroModel
 
 from .assent import EARLIER, HINT_WINDOWS, LATER, PEOPLE, WINDOW
-from .throat_sounds import SPEECH, as_heard, recordings, speaker_of, stretches
+from .throat_sounds import Voice, as_heard, recordings, speaker_of, stretches
 
 TIMES = {"reader": 3, "word": 1}
 """How often each recording is heard, each time in another way."""
@@ -29,12 +29,12 @@ def make_sounds(checkouts: Path, folder: Path) -> None:
     """Keep what is heard around the beginnings of speech in all recordings."""
     model = SileroModel()
     sounds, who = [], []
-    for kind in SPEECH:
+    for kind in TIMES:
         for path, recording in recordings(checkouts, kind):
             rng = random.Random(zlib.crc32(f"assent{kind}{path.name}".encode()))
             for _ in range(TIMES[kind]):
                 heard = as_heard(recording, rng)
-                for onset, end in stretches(heard, model)[:MOST]:
+                for onset, end in stretches(Voice(heard, model))[:MOST]:
                     stop = onset + HINT_WINDOWS * WINDOW
                     piece = heard[stop - LOOKED_AT - EARLIER : stop + LATER * WINDOW]
                     if end >= stop and len(piece) == LOOKED_AT + EARLIER + LATER * WINDOW:
