@@ -77,9 +77,9 @@ ENGLISH = AnswerPhrases(
     negations=("not",),
     yes=(
         "absolutely", "certainly", "correct", "definitely", "exactly", "fine", "go ahead", "i am",
-        "i did", "i do", "i think so", "i would", "im sure", "it is", "mhm", "of course", "ok",
-        "okay", "perfect", "please do", "right", "sounds good", "sure", "uh huh", "y", "yeah",
-        "yep", "yes", "yup",
+        "i did", "i do", "i think so", "i would", "im sure", "it is", "mhm", "not incorrect",
+        "not wrong", "nothing wrong", "of course", "ok", "okay", "perfect", "please do", "right",
+        "sounds good", "sure", "uh huh", "y", "yeah", "yep", "yes", "yup",
     ),
     no=(
         "cannot", "cant", "do not", "dont", "i do not", "i dont", "i dont think so", "im not",

@@ -168,6 +168,7 @@ async def test_a_phrase_around_a_choice_does_not_name_it(autojump_clock, text, c
         ("Not savings, checking", ("Checking account", "Savings account"), "Checking account"),
         ("Not now", ("Now", "Not now"), "Not now"),
         ("Why not now?", ("Now", "Later"), "Now"),
+        ("That's not wrong.", ("Correct", "Wrong"), "Correct"),
         ("I'm not sure, savings", ("Checking account", "Savings account"), "Savings account"),
     ],
 )
