@@ -37,7 +37,7 @@ class VoiceHint(Event):
     """What a voice sounds like, before any word of it is known."""
 
     type: Literal["voice.hint"] = "voice.hint"
-    kind: Literal["speech", "acknowledgement", "noise", "echo"]
+    kind: Literal["speech", "acknowledgement", "noise", "echo", "distant"]
     probability: float = Field(ge=0, le=1)
 
 

@@ -11,6 +11,7 @@ from array import array
 from collections import deque
 from typing import NamedTuple
 
+from ._babble_level import BabbleLevel
 from ._background_level import BackgroundLevel
 from ._distant_voices import MISSED_LEAST_WINDOWS, CallerLevel, FaintestVoice, MissedWords
 from ._listening_settings import ListeningSettings
@@ -75,6 +76,7 @@ class CallerVoice:
         self._faintest = FaintestVoice(self._quietest)
         self.level = CallerLevel(settings.below_caller_db)
         self._background = BackgroundLevel(settings.above_background_db, window_s, self._quietest)
+        self._babble = BabbleLevel(window_s, self._quietest)
         self._missed: MissedWords | None = None  # while the caller has the turn
         self._syllable: deque[int] = deque(maxlen=self._windows(CLOSURE_S))
         self._peaks: deque[int] = deque(maxlen=self._windows(FLOOR_OVER_S))
@@ -103,6 +105,11 @@ class CallerVoice:
         """Whether background nearly as loud as the caller hides the ends of their words."""
         return self._background.is_near(self.level.loud())
 
+    @property
+    def may_be_babble(self) -> bool:
+        """Whether the voice that is heard may be one that was there before the caller spoke."""
+        return self._settings.above_background_db is not None and self._babble.may_be_all
+
     def judge(
         self, window: bytes, probability: float, echo: float, *, in_voice: bool, silent_windows: int
     ) -> JudgedWindow:
@@ -129,6 +136,7 @@ class CallerVoice:
             is_fading = self._faintest.fades(peak)
         is_background = False
         if not is_echo:
+            self._babble.hear(loudest, voiced=probability >= self._settings.speech_above)
             silent_s = 0.0 if in_voice else silent_windows * self._window_s
             is_background = self._background.hear(
                 peak, loudest, self.level.loud(), silent_s,

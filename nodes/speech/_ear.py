@@ -75,6 +75,9 @@ later words are still a turn; but the recording behind them must not grow withou
 MICROPHONE_LOST_S = 1.0
 """How long frames may be missing in mid-speech, in seconds, before the voice counts as stopped."""
 
+DISTANT = 0.9
+"""The probability of the hint that a voice may be babble: until somebody is louder, it is."""
+
 HEARS_S = 1.0
 """How long failed detectors must work again, in seconds, before the ear counts as hearing."""
 
@@ -161,6 +164,7 @@ class Ear:
         self._over_agent = False  # the voice began over the agent and has not interrupted yet
         self._paused = False  # the models were asked, and the caller has not gone on since
         self._owes_words = self._settles = False  # words are pending; and they settle all
+        self._is_distant = False  # told so of this voice
         self._voiced_windows = self._silent_windows = 0  # windows in a row
         self._last_voice_s = self._last_frame_s = 0.0
         self._failed_since_s: float | None = None  # when the detectors started failing
@@ -229,15 +233,16 @@ class Ear:
         judged = self._voice.judge(
             window, probability, echo, in_voice=self._on, silent_windows=self._silent_windows
         )
-        for hint in self._classifiers.hear(
+        hints = self._classifiers.hear(
             judged.is_voice,
             self._settings.onset_windows,
             in_voice=self._on or self._voiced_windows > 0,
             soft=judged.is_soft,
             sudden=judged.is_sudden,
             echo=judged.is_echo,
-        ):
-            self._publish(hint)
+        )
+        if self._on or hints:
+            self._publish_hints(hints)
         if judged.is_echo:
             self._hear_echo(echo, judged.is_voice)
         elif judged.is_voice:
@@ -276,9 +281,18 @@ class Ear:
         if self._paused:
             self._paused = self._owes_words = self._settles = False
             self._publish(SpeechResumed())
+        self._is_distant = False
         self._publish(VoiceStarted())
         self._publish(SpeechBegan())
-        for hint in self._classifiers.voice_began(self._settings.onset_windows):
+        self._publish_hints(self._classifiers.voice_began(self._settings.onset_windows))
+
+    def _publish_hints(self, hints: Sequence[VoiceHint]) -> None:
+        """Publish what a voice sounds like; of babble nothing but that it is further away."""
+        is_distant = self._voice.may_be_babble
+        if self._on and is_distant != self._is_distant:
+            self._is_distant = is_distant
+            self._publish(VoiceHint(kind="distant", probability=DISTANT if is_distant else 0.0))
+        for hint in () if self._is_distant else hints:
             self._publish(hint)
 
     def _ask_early(self) -> None:
@@ -306,7 +320,7 @@ class Ear:
 
     def _hear_echo(self, probability: float, speechlike: bool) -> None:
         # A silence behind the caller's voice is no echo of anything.
-        if speechlike and self._on and not self._silent_windows:
+        if speechlike and self._on and not self._silent_windows and not self._is_distant:
             self._publish(VoiceHint(kind="echo", probability=round(probability, 3)))
         self._hear_silence()
 

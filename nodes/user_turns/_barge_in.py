@@ -6,6 +6,8 @@ The rules in the order in which they are tried; the first one with an answer dec
 2. ``interruption_phrases``: "stop" is an interruption whatever else is said, unless the recogniser
    thinks that nobody spoke.
 3. ``acknowledgements``: a backchannel alone is not an interruption.
+   ``distant``: nor are words of a voice that may be babble, unless the recogniser is sure, or the
+   line falls silent behind them.
 4. ``misheard_words``: a few words from what is surely a hum or an echo are misheard, except for
    numbers, "no", and a word that the recogniser is sure of.
 5. ``hint_words``: if all words of a short sound are in the recogniser's hint, it reads them into a
@@ -36,6 +38,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from ._distant_words import FALLS_SILENT_S, distant_words, is_distant
 from ._echo_similarity import similarity
 from ._hallucinations import (
     FASTEST_WORDS_S,
@@ -253,10 +256,11 @@ def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
         return None
     if sound.text and hint.kind != "acknowledgement":
         return None  # words are not noise
+    decision = "noise" if hint.kind == "distant" else hint.kind
     if _is_unsure_assent(sound):
         return None  # one beginning of a sentence in 50 seems so: its words and length will tell
     values = {"probability": round(hint.probability, 3), "hint_above": settings.hint_above}
-    return Verdict(hint.kind, "hint", values, final=False)
+    return Verdict(decision, "hint", values, final=False)
 
 
 def _duration(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -282,6 +286,8 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     if least_s is None:
         return None
     hint, text = sound.hint, sound.text
+    if is_distant(sound, settings.hint_above):
+        return None  # babble lasts
     if sound.seems("echo", settings.hint_above) and not text:
         return None
     if sound.seems("noise", settings.hint_above) and not _has_words(sound, settings):
@@ -406,6 +412,8 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
         looks.append(max(counts[1] - sound.voiced_s, _warms_for_s(sound, settings)))
     if not sound.is_voiced:
         looks.append(_timeout(sound, settings)[1] - sound.silent_s)
+        if is_distant(sound, settings.hint_above):
+            looks.append(FALLS_SILENT_S - sound.silent_s)
     if _short_hold(sound, settings):
         looks.append(settings.longest_hold_s - sound.held_s)
     return min((look for look in looks if look > CLOSE_S), default=math.inf)
@@ -444,6 +452,7 @@ _WORD_RULES: tuple[Rule, ...] = (
     _echo,
     _phrase,
     _acknowledged,
+    distant_words,
     _misheard,
     heard_by_hint_alone,
     _unsure,

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ._agent_state_view import AgentView
 
-HintKind = Literal["speech", "acknowledgement", "noise", "echo"]
+HintKind = Literal["speech", "acknowledgement", "noise", "echo", "distant"]
 
 CLOSE_S = 1e-9
 """The rounding error of sums of times."""

@@ -66,7 +66,8 @@ class UndecidedSound:
         """Record a hint about the sound."""
         self.hint, self.hinted_s = hint, now_s
         self.voice.notice(now_s)
-        if hint.kind == "speech" and self.let_go in ("acknowledgement", "noise"):
+        is_near = hint.kind == "distant" and not hint.probability
+        if (hint.kind == "speech" or is_near) and self.let_go in ("acknowledgement", "noise"):
             self.let_go = ""  # the earlier hint was wrong, or about another sound
 
     def resume(self, now_s: float, new_after_s: float) -> None:

@@ -384,6 +384,7 @@ async def test_a_voice_that_stopped_before_is_classified_at_the_same_time(autoju
     """The classifier of a short word is asked as long after the onset as that of a long one."""
     sound = Says("acknowledgement", 0.9)
     async with listening(Engines(), sounds=(sound,)) as caller:
+        await send(caller, SILENCE, 0.128)
         await send(caller, VOICE, 0.128)
         await send(caller, SILENCE, 0.64)
         [started], [stopped], [hinted] = (
