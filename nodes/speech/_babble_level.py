@@ -29,6 +29,10 @@ NEARER_DB = 8.0
 to eight voices had such a sound of `NEARER_S`; of 102 callers 10 dB louder than their babble all
 but one had, at the median 0.2 s after they began."""
 
+SURELY_AFTER_S, SURELY_DB = 0.5, 2.0
+"""After so many seconds of babble, a window of a turn that is so much louder again is the caller's,
+however much softer than before they speak; one of 24 became 10 dB softer in mid-sentence."""
+
 NEARER_S = 0.192
 """How long somebody nearer has to be so loud, in seconds: the stresses of babble are shorter."""
 
@@ -52,6 +56,7 @@ class BabbleLevel:
 
         self._quietest, self._most = quietest, windows(REMEMBERED_S)
         self._least, self._least_if_quiet = windows(KNOWN_AFTER_S), windows(QUIET_AFTER_S)
+        self._surely = windows(SURELY_AFTER_S)
         self._nearer_after, self._pauses = windows(NEARER_S), windows(PAUSES_S)
         self._moments: deque[int] = deque()
         self._ordered: list[int] = []
@@ -82,10 +87,14 @@ class BabbleLevel:
         if loudest <= self._ordered[len(self._ordered) // 2]:
             self._quieter_voiced.append(voiced)
 
-    @property
-    def limit(self) -> float | None:
-        """The peak from which on a sound is louder than the babble; None if there is none."""
-        return self._limit if self._is_known and self._is_babble else None
+    def is_below(self, loudest: int) -> bool:
+        """Return whether there is babble that is much weaker than a sound.
+
+        Args:
+            loudest: The highest sample of a window and of those before it that make a syllable.
+        """
+        surely = len(self._ordered) >= self._surely and self._is_babble
+        return surely and loudest >= self._limit * float(10 ** (SURELY_DB / 20))
 
     @property
     def may_be_all(self) -> bool:

@@ -155,6 +155,21 @@ async def test_a_turn_ends_in_babble_that_does_not(autojump_clock):
         assert [words.content for words in caller.events(VoiceWords)] == ["a latte"]
 
 
+async def test_a_caller_who_becomes_softer_in_known_babble_goes_on(autojump_clock):
+    """A caller 10 dB softer than a moment ago is still louder than the babble that was there
+    first; the babble itself ends the voice."""
+    babble = b"\x01\x01" * 512  # 14 dB below `SOFTER`
+    async with listening(Engines(), first=babble) as caller:
+        await send(caller, babble, 1.6)
+        await send(caller, VOICE, 0.96)
+        begun, stopped = len(times(caller, VoiceStarted)), len(times(caller, VoiceStopped))
+        await send(caller, SOFTER, 3.2)
+        assert len(times(caller, VoiceStarted)) == begun
+        assert len(times(caller, VoiceStopped)) == stopped
+        await send(caller, babble, 1.6)
+        assert len(times(caller, VoiceStopped)) == stopped + 1
+
+
 async def test_babble_does_not_go_on_with_a_turn(autojump_clock):
     """A quarter second after the caller's voice in babble, only one that is as loud goes on."""
     async with listening(Engines()) as caller:
