@@ -87,6 +87,15 @@ class BabbleLevel:
         if loudest <= self._ordered[len(self._ordered) // 2]:
             self._quieter_voiced.append(voiced)
 
+    def line_was_quiet(self) -> None:
+        """Forget what was heard: nothing has been on the line since then."""
+        self._moments.clear()
+        self._ordered.clear()
+        self._quieter_voiced.clear()
+        self._louder = self._nearer = 0
+        for _ in range(self._least_if_quiet):
+            self.hear(int(self._quietest / 2), voiced=False)
+
     def is_below(self, loudest: int) -> bool:
         """Return whether there is babble that is much weaker than a sound.
 

@@ -100,6 +100,10 @@ class CallerVoice:
         self._missed = None
         self.level.settled()
 
+    def nothing_was_sent(self) -> None:
+        """Take the line for quiet: some telephone lines and clients send nothing in silence."""
+        self._babble.line_was_quiet()
+
     @property
     def is_masked(self) -> bool:
         """Whether background nearly as loud as the caller hides the ends of their words."""

@@ -73,7 +73,8 @@ RECOGNISER_LOST_S = 30.0
 later words are still a turn; but the recording behind them must not grow without end."""
 
 MICROPHONE_LOST_S = 1.0
-"""How long frames may be missing in mid-speech, in seconds, before the voice counts as stopped."""
+"""How long frames may be missing, in seconds, before a voice counts as stopped, and the line as one
+that sends only what is said."""
 
 DISTANT = 0.9
 """The probability of the hint that a voice may be babble: until somebody is louder, it is."""
@@ -166,7 +167,7 @@ class Ear:
         self._owes_words = self._settles = False  # words are pending; and they settle all
         self._is_distant = False  # told so of this voice
         self._voiced_windows = self._silent_windows = 0  # windows in a row
-        self._last_voice_s = self._last_frame_s = 0.0
+        self._last_voice_s, self._last_frame_s = 0.0, trio.current_time()
         self._failed_since_s: float | None = None  # when the detectors started failing
         self._failed_s = 0.0  # when they failed last
         bridge.on(UserAudio, source="caller").map(self.hear)
@@ -192,6 +193,8 @@ class Ear:
             if len(pcm) % 2:  # it would shift all samples that follow
                 raise ValueError(f"UserAudio gave {len(pcm)} bytes; a sample of PCM16 has two")
             self._waiting += pcm if self._filter is None else self._filter.clean(pcm)
+            if message.at_s >= self._last_frame_s + MICROPHONE_LOST_S:
+                self._voice.nothing_was_sent()
             while len(self._waiting) >= self._window_bytes:
                 window = bytes(self._waiting[: self._window_bytes])
                 del self._waiting[: self._window_bytes]

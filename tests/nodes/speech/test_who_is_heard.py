@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import trio
 
 from bargein.events import (
     UserStartedSpeaking,
@@ -334,6 +335,18 @@ async def test_a_voice_on_a_line_that_was_quiet_is_no_babble(autojump_clock, fir
             await send(caller, voice, 1.6)
             assert len(times(caller, VoiceStarted)) == 1
             assert distances(caller) == []
+
+
+async def test_a_voice_on_a_line_that_sends_no_silence_is_no_babble(autojump_clock):
+    """Some telephone lines and clients send audio only while somebody speaks."""
+    async with listening(Engines(), first=VOICE) as caller:
+        for began in (1, 2, 3):
+            for _ in range(7):
+                await send(caller, VOICE, 0.128)
+                await send(caller, WEAKER, 0.096)
+            assert len(times(caller, VoiceStarted)) == began
+            assert distances(caller) == [0.9]  # of the first voice, which nothing came before
+            await trio.sleep(2.0)
 
 
 async def test_noise_that_is_no_voice_is_no_babble(autojump_clock):
