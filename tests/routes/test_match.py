@@ -34,6 +34,10 @@ class Mine(BaseModel):
     weight: int = 0
 
 
+class Matched(Event):
+    type: Literal["match.found"] = "match.found"
+
+
 @dataclass
 class Sound:
     level: float = 0.0
@@ -189,7 +193,7 @@ def test_a_field_whose_type_is_unknown_here_can_be_filtered():
         (Key(button="1"), {}, "got an event, .*pass its class, Key"),
         (Sound(), {}, "got an event, .*pass its class, Sound"),
         ("mt.kee", {}, "no event has the alias 'mt.kee'; did you mean 'mt.key'"),
-        ("mr.*", {}, r"no event has the alias 'mr\.\*'; did you mean 'mt\.\*'"),
+        ("matsh.*", {}, r"no event has the alias 'matsh\.\*'; did you mean 'match\.\*'"),
         ("zzzzzzzzzz", {}, "no event has the alias 'zzzzzzzzzz'; known: "),
         ([Key, Word, Key], {}, "names Key twice; name it once"),
         (["mt.key", "mt.key"], {}, "names 'mt.key' twice"),

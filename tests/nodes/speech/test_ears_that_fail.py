@@ -192,6 +192,7 @@ async def test_a_classifier_of_sounds_that_fails_costs_its_hint_alone(autojump_c
     with structlog.testing.capture_logs() as logs:
         opened = listening(Engines(), sounds=(broken, works), expect_errors=True)
         async with opened as caller:
+            await send(caller, SILENCE, 0.32)
             for _ in range(2):
                 await send(caller, VOICE, 0.48)
                 await send(caller, SILENCE, 0.64)
