@@ -20,6 +20,7 @@ import trio
 from bargein import LocalSpeech
 from bargein.evaluation import RecordingsError, Row, command
 from bargein.nodes.evaluation import _endpointing, _measure
+from bargein.nodes.evaluation._eval_command import argument_parser, chosen_rows
 from bargein.nodes.evaluation._pictures import draw
 from bargein.nodes.evaluation._recordings import RATE, Folder
 from bargein.nodes.evaluation._replay import replay
@@ -280,6 +281,35 @@ def test_what_happens_at_the_same_moment_happens_in_the_same_order() -> None:
     replays = [replay(Engines(), microphone, says="One, two.") for _ in range(12)]
     assert replays[0].cuts
     assert all(each == replays[0] for each in replays)
+
+
+@pytest.mark.parametrize(
+    "only",
+    [
+        ["--only", "pauses", "--only", "echoes"],
+        ["--only", "pauses", "echoes"],
+        ["--only", "pauses,echoes"],
+        ["--only", "pauses", "echoes,pauses"],
+    ],
+    ids=" ".join,
+)
+def test_some_rows_are_chosen(only: list[str]) -> None:
+    """Words, commas and the option again name several rows, which keep their order."""
+    assert chosen_rows(argument_parser().parse_args(["in", *only])) == ["echoes", "pauses"]
+
+
+def test_a_row_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names the word and the rows there are."""
+    with pytest.raises(SystemExit, match="2"):
+        command(["in", "--only", "pauses,sneezes"])
+    assert "'sneezes' is not a row; the rows are no-words, barge-ins" in capsys.readouterr().err
+
+
+def test_the_number_of_recordings_is_above_0(capsys: pytest.CaptureFixture[str]) -> None:
+    """Zero recordings of a kind would measure nothing, and say that all goals are met."""
+    with pytest.raises(SystemExit, match="2"):
+        command(["in", "--most", "0"])
+    assert "--most: '0' is not above 0" in capsys.readouterr().err
 
 
 @contextmanager

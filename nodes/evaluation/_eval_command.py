@@ -77,8 +77,8 @@ def argument_parser() -> argparse.ArgumentParser:
                         help="how many recordings of each kind to play (%(default)s)")  # fmt: skip
     parser.add_argument("--seed", type=int, default=7,
                         help="the seed that chooses them (%(default)s)")  # fmt: skip
-    parser.add_argument("--only", action="append", choices=NAMES,
-                        help="measure only these rows; repeat it for more")  # fmt: skip
+    parser.add_argument("--only", type=_rows, action="append", nargs="+", metavar="ROW",
+                        help=f"measure only these rows, of {', '.join(NAMES)}")  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("eval-out"), metavar="DIR",
                         help="the folder for the pictures (%(default)s)")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to a file")
@@ -89,6 +89,24 @@ def argument_parser() -> argparse.ArgumentParser:
                         help="keep what Whisper, Smart Turn and Piper answered in a file, so "
                         "that the next run takes half as long")  # fmt: skip
     return parser
+
+
+def chosen_rows(arguments: argparse.Namespace) -> list[str]:
+    """Return the names of the rows to measure, in their order."""
+    only = {name for words in arguments.only or [[NAMES]] for names in words for name in names}
+    return [name for name in NAMES if name in only]
+
+
+def _rows(text: str) -> list[str]:
+    """Parse names of rows, separated by commas."""
+    names = text.split(",")
+    for name in names:
+        if name not in NAMES:
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is not a row; the rows are {', '.join(NAMES)}, and the folder comes "
+                "before --only"
+            )
+    return names
 
 
 def _measure_all(arguments: argparse.Namespace, folder: Folder, stack: ExitStack) -> None:
@@ -115,7 +133,7 @@ def _measure_all(arguments: argparse.Namespace, folder: Folder, stack: ExitStack
     engines = stack.enter_context(open_engines(arguments.answers))
     ground = Ground(engines, folder, Surroundings(folder), note)
     measures = _measures()
-    for name in arguments.only or NAMES:
+    for name in chosen_rows(arguments):
         for row in measures[name](ground):
             _say("\n".join(lines(row, width)))
             rows.append(row)
