@@ -195,6 +195,7 @@ class App:
         if self.speech is None:
             yield
         else:
+            log.info("loading_speech")
             async with self.speech.open():
                 yield
 

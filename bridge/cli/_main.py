@@ -250,8 +250,6 @@ def _run(
         )
     if conversation is not None and not app.callers_name_conversations:
         app.let_callers_name(conversation)
-    if app.speech is not None:
-        _say("Loading ears and voice ...")
     try:
         run(app, on_ready=on_ready, **served)
     except (UnguardedError, EmptyTokenError, BadSecretError) as error:

@@ -321,23 +321,34 @@ def test_the_package_imports_no_nodes():
     assert subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60).returncode == 0
 
 
+MUTE = """
+from contextlib import asynccontextmanager
+from bargein import App
+
+class Speech:
+    @asynccontextmanager
+    async def open(self):
+        raise ImportError('pip install "bargein[local]"')
+        yield
+
+    def attach(self, call):
+        pass
+
+async def answer(call):
+    pass
+
+app = App(answer, speech=Speech())
+"""
+
+
 def test_a_speech_engine_that_is_missing_is_one_line(folder):
     """An app whose speech cannot be opened ends with its message, not with a traceback."""
-    (folder / "mute.py").write_text(
-        "from contextlib import asynccontextmanager\n"
-        "from bargein import App\n"
-        "class Speech:\n"
-        "    @asynccontextmanager\n"
-        "    async def open(self):\n"
-        "        raise ImportError('pip install \"bargein[local]\"')\n"
-        "        yield\n"
-        "    def attach(self, call): pass\n"
-        "async def answer(call): pass\n"
-        "app = App(answer, speech=Speech())\n"
-    )
+    (folder / "mute.py").write_text(MUTE)
     result = bargein("serve", "mute", "--port", "0", cwd=folder)
     assert result.returncode == 1
-    assert result.stderr.strip().splitlines()[-1] == 'error: pip install "bargein[local]"'
+    loading, error = result.stderr.strip().splitlines()
+    assert '"loading_speech"' in loading
+    assert error == 'error: pip install "bargein[local]"'
     assert "Traceback" not in result.stderr
 
 
@@ -364,10 +375,12 @@ def test_what_a_caller_may_watch(folder, arguments, on_and_words):
     assert (watching.on, watching.words) == on_and_words
 
 
-def test_a_public_server_without_a_guard_is_refused(told):
-    """`serve` says what would keep strangers out, and does not start."""
-    code, complaint = told("serve", "agent", "--host", "0.0.0.0", "--port", "0")
+def test_a_public_server_without_a_guard_is_refused(told, folder):
+    """`serve` says what would keep strangers out, before it loads speech, and does not start."""
+    (folder / "mute.py").write_text(MUTE)
+    code, complaint = told("serve", "mute", "--host", "0.0.0.0", "--port", "0")
     assert code == 2
+    assert complaint.startswith("error: strangers can reach 0.0.0.0")
     assert "--insecure" in complaint
 
 
