@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from .argument_checks import check_strings
+
+_CONVERSATION = re.compile(r"(?!\.+\Z)[\w.@:+~-]{1,128}")
+"""Not dots alone: a store of the app's own may keep each conversation in a folder."""
+
+
+def check_conversation(name: str) -> None:
+    """Check the name of a conversation that a caller or a command wants to continue.
+
+    Raises:
+        ValueError: It has other characters than a URL shows as they are.
+    """
+    if not _CONVERSATION.fullmatch(name):
+        raise ValueError(
+            "conversation is 1 to 128 letters, digits or one of _.@:+~-, and not only dots"
+        )
 
 
 @dataclass(frozen=True, slots=True)

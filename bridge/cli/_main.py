@@ -31,7 +31,7 @@ from ..server._proxies import TrustedProxies
 from ..server._serve import ServerOptions
 from ..server._signed_token import BadSecretError
 from ._logs import configure_logs
-from ._option_values import as_port
+from ._option_values import as_conversation, as_port
 from ._plugin_commands import PluginCommand, find_plugins
 from ._serve_options import add_access, add_connections, add_limits
 from ._target import TargetError, load_app
@@ -111,6 +111,7 @@ def _add_talk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     parser.add_argument(
         "--conversation",
+        type=as_conversation,
         metavar="NAME",
         help="continue the conversation with this name, or start it",
     )

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import argparse
 
+from .._call_request import check_conversation
+
+
+def as_conversation(text: str) -> str:
+    """Parse the name of a conversation."""
+    try:
+        check_conversation(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+    return text
+
 
 def as_port(text: str) -> int:
     """Parse a port, 0 to 65535."""

@@ -15,6 +15,7 @@ import trio
 
 from bargein.routes.error_containment import only_error
 
+from ..cli._option_values import as_conversation
 from ..cli._target import load_app
 from ..conversations import SqliteConversations
 from ._audio_transport import MachineVoice
@@ -38,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument(
         "--conversation",
+        type=as_conversation,
         metavar="NAME",
         help="continue the conversation with this name, or start it",
     )

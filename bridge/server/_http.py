@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 import trio
 from websockets.http11 import Response
 
-from .._call_request import CallRequest, Identity
+from .._call_request import CallRequest, Identity, check_conversation
 from ..websocket import HttpRequest, http_response
 from ._access import Access
 from ._call_messages import ErrorMessage, encode
@@ -50,10 +50,6 @@ SECURITY_HEADERS = (
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 """A Host that is safe in a response header: a name or an address, and a port."""
-
-CONVERSATION = re.compile(r"(?!\.+\Z)[\w.@:+~-]{1,128}")
-"""A conversation name of a client: letters, digits and a few signs, as in a URL.  Not dots alone:
-a store of the app's own may keep each conversation in a folder."""
 
 CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
@@ -196,12 +192,11 @@ class Gate:
         query = _query(request)
         if query.get("mode", "audio") not in ("audio", "text"):
             return self.reject(HTTPStatus.BAD_REQUEST, "bad_message", "mode is audio or text")
-        if "conversation" in query and not CONVERSATION.fullmatch(query["conversation"]):
-            return self.reject(
-                HTTPStatus.BAD_REQUEST,
-                "conversation_refused",
-                "conversation is 1 to 128 letters, digits or one of _.@:+~-, and not only dots",
-            )
+        try:
+            if "conversation" in query:
+                check_conversation(query["conversation"])
+        except ValueError as error:
+            return self.reject(HTTPStatus.BAD_REQUEST, "conversation_refused", str(error))
         # A resumed call has its room already.
         why_not = self._room() if "resume" not in query or self._room() == "draining" else None
         if why_not is not None:

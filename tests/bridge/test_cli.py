@@ -146,6 +146,15 @@ def test_an_address_of_another_machine_is_told(folder):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize("command", ["chat", "talk"])
+@pytest.mark.parametrize("name", ["my notes", "", "..", "a/b", "x" * 129])
+def test_a_name_of_a_conversation_that_the_server_refuses_is_refused(told, command, name):
+    """Neither command starts a conversation that a caller of the server could not continue."""
+    code, complaint = told(command, "agent", "--conversation", name)
+    assert code == 2
+    assert f"argument --conversation: {name!r}: conversation is 1 to 128 letters" in complaint
+
+
 def test_talk_in_a_conversation_needs_a_store(told):
     """A conversation that nobody keeps cannot be gone on with."""
     code, complaint = told("talk", "agent", "--no-open", "--port", "0", "--conversation", "ada")

@@ -93,8 +93,8 @@ def test_threads(run_chat, tmp_path):
     assert (tmp_path / "mine.db").exists()
     named = run_chat("x\n", "--conversations", "mine.db").stderr.splitlines()[-2]
     assert named.startswith("  --conversation ")
-    spaced = run_chat("x\n", "--conversations", "mine.db", "--conversation", "my notes").stderr
-    assert "  --conversation 'my notes' continues it" in spaced
+    own = run_chat("x\n", "--conversations", "mine.db", "--conversation", "my~notes").stderr
+    assert "  --conversation 'my~notes' continues it" in own
 
 
 def test_where_logs_go(run_chat, tmp_path):
