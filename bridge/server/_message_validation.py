@@ -102,10 +102,14 @@ def _parse(text: str, models: Mapping[str, type[Wire]]) -> Wire:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "message"
+        wrong = first["input"]
+        # The name of a verb or a key is none of what people said; a sentence in its place may be.
+        is_name = first["type"] == "literal_error" and isinstance(wrong, str) and len(wrong) <= 40
+        shown = f", not {wrong!r}" if is_name and wrong.isidentifier() else ""
         raise ProtocolViolationError(
-            "bad_message", f"{tag}: {where}: {first['msg']}", request
+            "bad_message", f"{tag}: {where}: {first['msg']}{shown}", request
         ) from error
 
 
