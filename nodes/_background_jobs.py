@@ -169,16 +169,4 @@ class Jobs:
     def _settled(self, running: RunningTool, result: ToolResult) -> None:
         job = self._jobs.get(running.id)
         log.info("job_ended", job=running.id, tool=running.name, outcome=result.outcome)
-        bring(self._call, running, result, is_reported=job is not None and bool(job.capped))
-
-
-def bring(
-    call: CallWithJobs, running: RunningTool, result: ToolResult, *, is_reported: bool = False
-) -> None:
-    """Deliver the result of a job at the next boundary of the conversation.
-
-    The agent that has the floor then reports it. The result of a job that somebody stopped is only
-    recorded in the history.
-    """
-    stopped = running.is_cut and result.outcome != "timed_out"
-    call.delivery.bring(result, is_reported=is_reported or not stopped)
+        running.deliver(result, is_reported=job is not None and bool(job.capped))

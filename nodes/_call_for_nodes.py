@@ -9,7 +9,6 @@ if TYPE_CHECKING:
 
     from bargein.bridge import History, Turn
     from bargein.bridge.control import WorkRoom
-    from bargein.bridge.events import ToolResult
     from bargein.routes import Router, Run
 
 
@@ -65,14 +64,6 @@ class AnsweredCall(RememberedCall, Protocol):
         ...
 
 
-class JobResults(Protocol):
-    """Delivers the results of background jobs."""
-
-    def bring(self, result: ToolResult, *, is_reported: bool) -> None:
-        """Deliver a result at the next boundary of the conversation."""
-        ...
-
-
 class CallWithJobs(Protocol):
     """The part of a ``Call`` that background jobs need."""
 
@@ -89,9 +80,4 @@ class CallWithJobs(Protocol):
     @property
     def work(self) -> WorkRoom:
         """The tools and turns that run in the background."""
-        ...
-
-    @property
-    def delivery(self) -> JobResults:
-        """Delivers the results of jobs."""
         ...

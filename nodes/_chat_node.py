@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge import Message, UserEntry
@@ -18,7 +17,7 @@ from bargein.bridge.events import (
 )
 from bargein.bridge.history import last_messages
 
-from ._background_jobs import Job, Jobs, bring
+from ._background_jobs import Job, Jobs
 from ._conversation_context import ConversationContext
 from ._reasoning_node import ReasoningNode
 from ._speculation import SpeculativeModel
@@ -194,9 +193,7 @@ class ChatNode(ReasoningNode):
                 "call.bridge(node), or use it inside a tool; to add code around its answers, "
                 "subclass ChatNode"
             ) from None
-        runner = ToolRunner(outer.call, self._tools, source=outer.name)
-        runner.on_settled = partial(bring, outer.call)
-        return runner
+        return ToolRunner(outer.call, self._tools, source=outer.name)
 
 
 def _as_tools(given: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:

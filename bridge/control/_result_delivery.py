@@ -33,16 +33,6 @@ class Delivery:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def queue(self, event: JobFinished, source: str) -> None:
-        """Publish a result at the next boundary.
-
-        Args:
-            event: The result.
-            source: The agent whose routes report it, unless another has the floor by then.
-        """
-        self._waiting.append((event, source))
-        self._context.touch_state()
-
     def bring(self, result: ToolResult, *, is_reported: bool) -> None:
         """Deliver the result of a job at the next boundary.
 
@@ -60,7 +50,8 @@ class Delivery:
             for_operator=result.for_operator,
         )
         holder = self._context.floor.holder
-        self.queue(finished, (is_reported and holder) or "call")
+        self._waiting.append((finished, (is_reported and holder) or "call"))
+        self._context.touch_state()
 
     def deliver_next(self) -> None:
         """Deliver the next result if this is a boundary; called after each update of the state."""

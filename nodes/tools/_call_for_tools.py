@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from bargein.bridge import History, Question
     from bargein.bridge.control import TurnPhase, Verb, WorkRoom
+    from bargein.bridge.events import ToolResult
     from bargein.routes import Router, Run
 
 
@@ -76,6 +77,14 @@ class PermissionsOfTools(Protocol):
         ...
 
 
+class JobResults(Protocol):
+    """Delivers the results of background jobs."""
+
+    def bring(self, result: ToolResult, *, is_reported: bool) -> None:
+        """Deliver a result at the next boundary of the conversation."""
+        ...
+
+
 class CallOfTools(Protocol):
     """The part of a ``Call`` that tools need."""
 
@@ -102,6 +111,11 @@ class CallOfTools(Protocol):
     @property
     def work(self) -> WorkRoom:
         """The running tools."""
+        ...
+
+    @property
+    def delivery(self) -> JobResults:
+        """Delivers the results of background jobs."""
         ...
 
     @property

@@ -17,7 +17,7 @@ import trio
 
 from bargein.bridge.control import CapReachedError, PolicyKind, StillRunning, ToolOutcome, Verb
 from bargein.bridge.error_text import detail
-from bargein.bridge.events import JobFinished, ToolCall, ToolResult
+from bargein.bridge.events import ToolCall, ToolResult
 from bargein.routes import Interrupted, Run
 from bargein.routes.error_containment import CONTAINED, text_of
 
@@ -56,7 +56,7 @@ class RunningTool:
         for_operator: Whether an operator decides its permission; callers never learn of it.
         final: Its final result; ``None`` until then.
         on_settled: Called once with the final result of a tool that moved to the background;
-            ``None`` publishes ``JobFinished``.
+            ``None`` delivers it.
     """
 
     def __init__(
@@ -364,7 +364,8 @@ class RunningTool:
         self._call.work.remove(self, quietly=not self._has_moved)
         self.done.set()
         if self._has_moved:
-            self._call.router.notify(self.on_settled or _publish_finished, self, self.final)
+            on_settled = self.on_settled or RunningTool.deliver
+            self._call.router.notify(on_settled, self, self.final)
         else:
             self._publish_result(self.final)
 
@@ -402,21 +403,16 @@ class RunningTool:
         error = None if self._body is None else self._body.error
         return "" if error is None else detail(error, with_text=False)
 
-    def publish_finished(self, result: ToolResult) -> None:
-        """Publish that the job is finished, if nobody else does."""
-        finished = JobFinished(
-            id=result.id,
-            name=result.name,
-            content=result.content,
-            error=result.error,
-            outcome=result.outcome,
-            for_operator=result.for_operator,
-        )
-        self._call.router.publish_detached(finished, self._source)
+    def deliver(self, result: ToolResult, *, is_reported: bool = False) -> None:
+        """Deliver the result of a background job at the next boundary of the conversation.
+
+        Args:
+            result: The result.
+            is_reported: Whether the agent that has the floor reports it even if somebody stopped
+                the job; else that result is only recorded in the history.
+        """
+        stopped = self.is_cut and result.outcome != "timed_out"
+        self._call.delivery.bring(result, is_reported=is_reported or not stopped)
 
     def __repr__(self) -> str:
         return f"<RunningTool {self.name!r} {self.id!r} {self.outcome or 'running'}>"
-
-
-def _publish_finished(running: RunningTool, result: ToolResult) -> None:
-    running.publish_finished(result)
