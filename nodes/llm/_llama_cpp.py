@@ -97,6 +97,7 @@ class LocalChat:
                 blocked in native code is always noticed within a second.
 
         Raises:
+            ChatModelExtraError: The package xllamacpp is not installed (extra ``local``).
             TypeError: A number is not one of its kind.
             ValueError: A number is not positive, or a time is infinite.
         """
@@ -111,6 +112,8 @@ class LocalChat:
         check_count("LocalChat(cache_mib=)", cache_mib, least=0)
         check_seconds("LocalChat(start_timeout_s=)", start_timeout_s, above=0)
         check_seconds("LocalChat(silence_timeout_s=)", silence_timeout_s, optional=True, above=0)
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise ChatModelExtraError(type(self).__name__, "xllamacpp", "local")
         self.model = Path(path).stem if path is not None else _DEFAULT_MODEL
         self._path = path
         self._warm = tuple(warm)
@@ -135,7 +138,6 @@ class LocalChat:
 
         Raises:
             ChatModelError: It cannot be loaded.
-            ChatModelExtraError: The package xllamacpp is missing (extra ``local``).
             bargein.weights.WeightsError: The model store does not have it.
         """
         async with self._pool.borrow():
@@ -206,8 +208,6 @@ class LocalChat:
 
     @asynccontextmanager
     async def _open_pool(self) -> AsyncIterator[Pool]:
-        if importlib.util.find_spec("xllamacpp") is None:
-            raise ChatModelExtraError(type(self).__name__, "xllamacpp", "local")
         path = str(self._file())
         warm = {**self._body(self._warm, ()), "max_tokens": 1} if self._warm else None
         with tempfile.TemporaryDirectory(prefix="bargein-", ignore_cleanup_errors=True) as folder:

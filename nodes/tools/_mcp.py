@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
     from ._tool_context import ToolContext
 
+_PACKAGES = ("mcp", "jsonschema")
+"""What connecting needs."""
 START_S = 30.0
 """Launchers such as npx and uvx download the server first; starting it takes a second or two."""
 _log = structlog.get_logger()
@@ -156,12 +159,15 @@ class McpServer:
             start_s: Seconds until the server must be ready, above 0.
 
         Raises:
+            McpExtraError: The package of the extra ``mcp`` is not installed.
             ToolDefinitionError: Both or neither of command and URL are given, or a setting belongs
                 to the other one.
         """
         _check_source(command, url, program_only=bool(env or cwd), url_only=headers is not None)
         if not start_s > 0:
             raise ToolDefinitionError(f"McpServer(start_s=) is seconds above 0, not {start_s!r}")
+        if not all(map(find_spec, _PACKAGES)):
+            raise McpExtraError
         self.command = tuple(command) if command is not None else None
         self.url = url
         self.name = name or (command[0] if command else urlsplit(url or "").netloc)
@@ -188,13 +194,13 @@ class McpServer:
         the program's input, then sends SIGTERM, then SIGKILL to its whole session.
 
         Raises:
-            McpExtraError: The package of the extra ``mcp`` is not installed.
             McpServerError: The server does not start, cannot be reached, or does not list its tools
                 in time.
             ToolDefinitionError: A policy, a limit or a permission is given for a tool that the
                 server does not have.
         """
-        await trio.to_thread.run_sync(_import_sdk)  # takes a second or two
+        for package in _PACKAGES:
+            await trio.to_thread.run_sync(import_module, package)  # takes a second or two
         async with open_service_nursery("MCP server closed") as nursery:
             session = McpSession(self.name, self._connect, nursery, start_s=self._start_s)
             try:
@@ -292,16 +298,3 @@ def _free_name(wanted: str, taken: Container[str]) -> str:
         end = f"_{number}"
         name = _NOT_IN_A_NAME.sub("_", wanted)[: _NAME_LENGTH - len(end)] + end
     return name
-
-
-def _import_sdk() -> None:
-    """Import the packages needed to connect.
-
-    Raises:
-        McpExtraError: One of them is not installed.
-    """
-    try:
-        import_module("mcp")
-        import_module("jsonschema")
-    except ImportError as error:
-        raise McpExtraError from error

@@ -300,11 +300,11 @@ async def test_loading_that_takes_too_long(path) -> None:
             pytest.fail("opened in no time")
 
 
-async def test_extra_is_missing(path, monkeypatch) -> None:
-    """Without xllamacpp the error names the extra that brings it."""
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+def test_the_extra_is_missing(path, monkeypatch) -> None:
+    """Without xllamacpp, the error comes where the model is configured, and names the extra."""
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(ChatModelExtraError, match=r'pip install "bargein\[local\]"') as caught:
-        await LocalChat(path).prewarm()
+        LocalChat(path)
     assert isinstance(caught.value, ImportError)
 
 

@@ -489,12 +489,12 @@ def test_what_cannot_be_meant(arguments: dict[str, Any], told: str) -> None:
         McpServer(**arguments)
 
 
-async def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the extra, the error names it."""
-    monkeypatch.setitem(sys.modules, "mcp", None)
+@pytest.mark.parametrize("package", ["mcp", "jsonschema"])
+def test_a_missing_package(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    """Without the extra, the error comes where the server is configured, and names the extra."""
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(McpExtraError, match=r'pip install "bargein\[mcp\]"') as caught:
-        async with McpServer(MINI_SERVER).open():
-            pytest.fail("it is open")
+        McpServer(MINI_SERVER)
     assert caught.value.extra == "mcp"
 
 
