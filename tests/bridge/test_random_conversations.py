@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 import trio
 import trio.testing
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bargein import App, Call, Message
@@ -314,9 +314,7 @@ async def converse(
 
 @settings(
     max_examples=60,
-    deadline=None,
     database=None,
-    suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,
 )
 @given(

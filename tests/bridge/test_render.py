@@ -501,7 +501,7 @@ ENTRIES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(ENTRIES, max_size=12), st.integers(0, 4))
 def test_whatever_happened_is_told_in_valid_messages(entries, turn):
     """Any history gives messages that both kinds of API take, and no tag but ours."""

@@ -121,7 +121,7 @@ ENTRIES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(ENTRIES, max_size=10))
 def test_repairing_twice_is_repairing_once(entries):
     """Whatever was written becomes a history that holds all rules and is told in valid messages."""

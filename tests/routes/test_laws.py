@@ -384,7 +384,6 @@ async def play(written_as: list[Chain], echoes: bool, script: list[tuple[float, 
 
 @settings(
     max_examples=300,
-    deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -465,9 +465,7 @@ STEPS = st.lists(
 )
 
 
-@settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)  # it gives a class
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # it gives a class
 @given(steps=STEPS)
 def test_the_window_is_what_was_said(emulator, steps):
     """Whatever happens, the window ends with the frame, and above it is all that was said."""

@@ -255,7 +255,7 @@ class Conversation:
         assert all(isinstance(event.content, str) for event in caller.events(AgentResponse))
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(plan=plans, script=st.lists(actions, min_size=1, max_size=8), audio=st.booleans())
 def test_the_contract_holds_in_any_conversation(plan, script, audio):
     """Alive, one record and one end a turn, valid pairs, no words lost, no effect twice."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 import trio.testing
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bargein.bridge.client._loudspeaker import Loudspeaker, Report
@@ -207,13 +207,7 @@ acts_ = st.lists(
     max_size=14,
 )
 lengths_ = st.lists(st.sampled_from([5, 60, 200, 330, 450, 900]), min_size=1, max_size=9)
-often = settings(
-    max_examples=40,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+often = settings(max_examples=40, database=None, derandomize=True)
 
 
 def run(script: Script, acts: list[Any], delay_s: float | None) -> tuple[Phone, Utterance]:
