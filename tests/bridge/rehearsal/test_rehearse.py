@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+import threading
 import wave
 from array import array
 from collections.abc import Callable, Sequence
@@ -19,10 +20,12 @@ from PIL import Image
 from bargein import App
 from bargein.rehearsal import (
     Line,
+    Recording,
     Rehearsal,
     RehearsalExtraError,
     agent_falls_silent,
     agent_has_spoken,
+    record,
     rehearse,
 )
 
@@ -61,7 +64,14 @@ class Done(NamedTuple):
 
 
 @pytest.fixture(scope="module")
+def recording_threads() -> set[threading.Thread]:
+    """The threads that made the recordings of the rehearsals."""
+    return set()
+
+
+@pytest.fixture(scope="module")
 def calls(
+    recording_threads: set[threading.Thread],
     make_app: Callable[..., App],
     speak: Callable[[str], Any],
     tmp_path_factory: pytest.TempPathFactory,
@@ -86,6 +96,10 @@ def calls(
         result = await rehearse(app, script, voice=speak, terminal=told, **options)
         done[name] = Done(result, told.getvalue(), transcribed)
 
+    def recorded(**parts: Any) -> Recording:
+        recording_threads.add(threading.current_thread())
+        return record(**parts)
+
     def confirmed(result: Rehearsal) -> tuple[bool, str]:
         return "cappuccino" in result.history[-3]["heard"], result.history[-3]["heard"]
 
@@ -102,8 +116,17 @@ def calls(
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("COLUMNS", "50")
         environment.delenv("NO_COLOR", raising=False)
+        environment.setattr("bargein.bridge.rehearsal._recorded_call.record", recorded)
         trio.run(main)
     return done
+
+
+def test_recordings_are_made_in_threads(
+    calls: dict[str, Done], recording_threads: set[threading.Thread]
+) -> None:
+    """Resampling a long call does not block the server, which has the same event loop."""
+    assert recording_threads
+    assert threading.main_thread() not in recording_threads
 
 
 def failed(result: Rehearsal) -> list[str]:
