@@ -1,7 +1,8 @@
 """Load 10: the cost of talking calls over real sockets, with their client on another core.
 
 The baseline is the sum of the same calls without a socket and of a bare loop on the same Sans-I/O
-protocol that receives and sends the same bytes.
+protocol that receives and sends the same bytes.  It takes six minutes and a half: 18 rounds in real
+time.
 """
 
 from __future__ import annotations
