@@ -66,7 +66,7 @@ MUTATIONS = {
         "bargein.nodes.processes._pool",
         "elif self._settings.has_effects:\n            await",
         "elif False:\n            await",
-        "tests/nodes/tools/processes/test_worker.py::TestInterrupts::"
+        "tests/nodes/tools/processes/test_worker_interrupts.py::TestInterrupts::"
         "test_the_caller_waits_until_the_function_has_ended",
     ),
     "written_later": Mutation(

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+import trio
+
+from bargein.processes import PythonWorker
+
+from .child import PATIENT, f
 
 FUNCTIONS = '''
 import ctypes, os, signal, subprocess, sys, threading, time
@@ -149,3 +155,30 @@ def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir()
     (folder / "child_functions.py").write_text(FUNCTIONS)
     monkeypatch.syspath_prepend(folder)
+
+
+@pytest.fixture
+async def worker():
+    """An open worker that a polite function has all the time with."""
+    with trio.fail_after(60):
+        async with PythonWorker(ladder=PATIENT).open() as worker:
+            yield worker
+            process = worker.pid
+    if process is not None:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+@pytest.fixture
+def cut(wait_until):
+    """Call a function, and cancel the call once the function has made its file."""
+
+    async def call_and_cut(worker: PythonWorker, name: str, up: Path, **kwargs: object) -> None:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(worker.call, f(name), {"path": str(up), **kwargs})
+                await wait_until(up.exists)
+                scope.cancel()
+        assert scope.cancelled_caught
+
+    return call_and_cut
