@@ -371,7 +371,8 @@ def _check_answer(answer: object) -> None:
     try:
         signature_of(answer).bind(None)
     except TypeError as error:
-        raise TypeError(f"{answer!r} must take one argument, the call: {error}") from None
+        name = _qualified(answer)
+        raise TypeError(f"{name}() must take one argument, the call: {error}") from None
 
 
 async def run_answer(answer: Answer, call: Call) -> None:
