@@ -113,5 +113,9 @@ class ChainStages(Generic[T_co]):
         return self._add_stage(a_timeout(limit_s))
 
     def broadcast(self) -> Route[T_co]:
-        """Publish each value as an event to the routes and sinks of the call, and pass it on."""
+        """Publish each value as an event to the routes and sinks of the call, and pass it on.
+
+        Raises:
+            RouteDefinitionError: The stage before it publishes the same values.
+        """
         return self._add_stage(Broadcast())

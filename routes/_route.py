@@ -69,6 +69,11 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
         return self._instead(replace(self, rules=(*self.rules, rule)))
 
     def _add_stage(self, stage: Stage) -> Route[Any]:
+        if stage == Broadcast() and self.stages[-1:] == (stage,):
+            raise RouteDefinitionError(
+                ".broadcast() stands twice: each value would be published, and said, twice; "
+                f"{self} publishes its values already"
+            )
         return self._instead(replace(self, stages=(*self.stages, stage)))
 
     def _instead(self, route: Self) -> Self:

@@ -90,6 +90,15 @@ async def test_mistakes_are_told_when_written(options, message):
             router.on(Went, **options)
 
 
+async def test_no_value_is_published_twice():
+    """A chain that publishes its values, such as that of ``converse()``, is not made to again."""
+    async with open_router() as router:
+        route = router.on(Went).map(one).broadcast()
+        with pytest.raises(RouteDefinitionError, match=r"\.map\(one\)\.broadcast\(\) pub"):
+            route.broadcast()
+        route.filter(bool).broadcast()
+
+
 async def test_the_chain_as_last_written_is_the_one_that_runs():
     """Each step replaces the chain it was made from, so nothing runs twice."""
     calls = []
