@@ -362,7 +362,8 @@ def _check_answer(answer: object) -> None:
         TypeError: It cannot.
     """
     if not callable(answer) or isinstance(answer, type):
-        raise TypeError(f"App() needs an async function that takes the call, not {answer!r}")
+        fix = ", and calls call.converse(node) in it" if hasattr(answer, "generate") else ""
+        raise TypeError(f"App() needs an async function that takes the call{fix}, not {answer!r}")
     if inspect.isasyncgenfunction(answer) or inspect.isgeneratorfunction(answer):
         raise TypeError(
             f"App() needs an async function, but {_qualified(answer)}() yields; a node yields the "

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, TypeVar
 
 import trio
@@ -132,7 +133,14 @@ class Caller:
 
         Args:
             kind: An event class; its subclasses count.
+
+        Raises:
+            TypeError: It is no class.
         """
+        if not isinstance(kind, type | tuple | UnionType):
+            raise TypeError(
+                f"events() and receives() take an event class, such as AgentResponse, not {kind!r}"
+            )
         return [item.event for item in self.received if isinstance(item.event, kind)]
 
     @property
@@ -227,6 +235,7 @@ class Caller:
 
         Raises:
             AssertionError: No such event arrives in time.
+            TypeError: `kind` is no class.
         """
         seen = len(self.events(kind))
         await self.until(lambda caller: len(caller.events(kind)) > seen, within_s=within_s)

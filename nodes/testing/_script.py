@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from bargein.bridge.argument_checks import check_instance
 from bargein.routes import BargeinError
 
 from ..llm import AnswerProgress, ToolCallRequest, Usage
@@ -61,7 +62,11 @@ def words(text: str, every_s: float) -> list[Piece]:
     Args:
         text: The reply; its pieces joined are this text.
         every_s: Seconds before each word, including the first.
+
+    Raises:
+        TypeError: `text` is no string.
     """
+    check_instance("words(text=)", text, str, required=True)
     found = re.findall(r"\s*\S+\s*", text)
     return [piece for word in found for piece in (every_s, word)]
 

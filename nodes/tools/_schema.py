@@ -155,10 +155,11 @@ def _check_parameter(
             f"{what}() takes {str(parameter)!r}; each parameter of a tool needs a name"
         )
     if name not in hints:
-        raise ToolDefinitionError(
-            f"annotate {name!r} of {what}(), such as `{name}: str`: its type tells the model "
-            "what to give"
-        )
+        if name == "context":
+            why = "`context: ToolContext` gets the context of the call"
+        else:
+            why = f"such as `{name}: str`: its type tells the model what to give"
+        raise ToolDefinitionError(f"annotate {name!r} of {what}(), {why}")
     if isinstance(parameter.default, FieldInfo):
         raise ToolDefinitionError(
             f"write {name!r} of {what}() as `{name}: Annotated[<type>, Field(...)] = <default>`"
@@ -273,6 +274,10 @@ def as_text(value: object) -> str:
     try:
         return to_json(value, bytes_mode="base64").decode()
     except PydanticSerializationError as error:
+        if inspect.isawaitable(value):
+            raise TypeError(
+                f"a tool returned {value!r:.80}, which nobody has awaited: return await ..."
+            ) from None
         raise TypeError(
             f"a tool returned {type(value).__name__}, which JSON cannot hold ({error}); return "
             "text, numbers, lists, dicts or pydantic models"

@@ -292,9 +292,13 @@ def current_tool() -> ToolContext:
     Raises:
         RuntimeError: No tool is running here.
     """
+    return _current_tool("current_tool()")
+
+
+def _current_tool(needs: str) -> ToolContext:
     context = _current.get()
     if context is None:
-        raise RuntimeError("no tool is running here; current_tool() is for the body of a tool")
+        raise RuntimeError(f"no tool is running here; {needs} is for the body of a tool")
     return context
 
 
@@ -307,4 +311,4 @@ def commit(deadline_s: float = COMMIT_S) -> CommitSection:
     Raises:
         RuntimeError: No tool is running here.
     """
-    return current_tool().commit(deadline_s)
+    return _current_tool("commit()").commit(deadline_s)

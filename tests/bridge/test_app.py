@@ -11,7 +11,7 @@ import pytest
 import structlog
 import trio
 
-from bargein import App, Call, Message
+from bargein import App, Call, ChatNode, Message
 from bargein.conversations import ConversationBusyError, SqliteConversations
 from bargein.events import (
     AgentError,
@@ -25,7 +25,7 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.testing import open_call
+from bargein.testing import ScriptedModel, open_call
 
 
 class Silence:
@@ -56,6 +56,12 @@ def test_what_cannot_be_called_is_refused(wrong):
     """App() says what it needs instead of failing in the first call."""
     with pytest.raises(TypeError, match="needs an async function that takes the call"):
         App(wrong)
+
+
+def test_a_node_is_no_answer():
+    """Who gives the node itself learns where it belongs."""
+    with pytest.raises(TypeError, match=r"takes the call, and calls call\.converse\(node\) in it"):
+        App(ChatNode(ScriptedModel()))
 
 
 @pytest.mark.parametrize("wrong", [lambda: None, lambda a, b: None])

@@ -97,6 +97,16 @@ async def test_receives_gives_the_next_event_of_a_class(autojump_clock):
         assert caller.events(object)[0] == caller.received[0].event
         with pytest.raises(AssertionError, match="not reached within 3 s"):
             await caller.receives(DTMFInput, within_s=3)
+        assert caller.events(DTMFInput | UserStartedSpeaking) == caller.events(DTMFInput)
+
+
+async def test_events_are_asked_for_by_their_class(autojump_clock):
+    """An alias or an event in the place of a class is named in the error."""
+    async with open_call(echo) as caller:
+        with pytest.raises(TypeError, match=r"take an event class, .*, not 'user\.dtmf'"):
+            caller.events("user.dtmf")
+        with pytest.raises(TypeError, match=r"take an event class, .*, not DTMFInput"):
+            await caller.receives(DTMFInput(button="1"))
 
 
 async def test_quiet_waits_for_thought_and_speech(autojump_clock):

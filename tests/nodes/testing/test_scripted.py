@@ -81,6 +81,8 @@ async def test_numbers_are_seconds(autojump_clock):
     assert trio.current_time() == 2.5
     assert await ask(model) == [*map(TextDelta, ["We ", "are ", "open."]), Usage()]
     assert trio.current_time() == 3.25
+    with pytest.raises(TypeError, match=r"words\(text=\) is a string, not \['We'\]"):
+        words(["We"], 0.25)
 
 
 async def test_pieces_of_the_protocol_pass_as_they_are(autojump_clock):

@@ -57,9 +57,9 @@ async def test_helpers_find_the_tool_they_work_for(autojump_clock, open_bench):
 
 def test_outside_of_any_tool():
     """Outside a tool, current_tool() and commit() raise."""
-    with pytest.raises(RuntimeError, match="no tool is running here"):
+    with pytest.raises(RuntimeError, match=r"no tool is running here; current_tool\(\) is for"):
         current_tool()
-    with pytest.raises(RuntimeError, match="no tool is running here"):
+    with pytest.raises(RuntimeError, match=r"no tool is running here; commit\(\) is for"):
         commit()
 
 

@@ -5,6 +5,7 @@ from datetime import date
 from typing import Annotated, Literal
 
 import pytest
+import trio
 from pydantic import BaseModel, Field
 
 from bargein.tools import BadArgumentsError, ToolContext, ToolDefinitionError, tool
@@ -227,6 +228,10 @@ def anything(**cups: int):
     pass
 
 
+def without_type(context):
+    pass
+
+
 def position(cups: int, /):
     pass
 
@@ -259,6 +264,7 @@ def wrongly_documented(cups: int):
     ("fn", "message"),
     [
         (bare, "annotate 'cups' of bare"),
+        (without_type, r"annotate 'context' of without_type\(\), `context: ToolContext` gets"),
         (many, "each parameter of a tool needs a name"),
         (anything, "each parameter of a tool needs a name"),
         (position, "each parameter of a tool needs a name"),
@@ -334,3 +340,16 @@ async def test_a_result_that_json_cannot_hold():
     """The error says which class, and what to return instead."""
     with pytest.raises(TypeError, match="returned Opaque, which JSON cannot hold"):
         await result_of(Opaque())
+
+
+async def test_a_result_that_nobody_awaited():
+    """A forgotten ``await`` is told as such, and not as what JSON cannot hold."""
+
+    async def look_up() -> str:
+        await trio.sleep(1)
+        return "found"
+
+    forgotten = look_up()
+    with pytest.raises(TypeError, match=r"returned <coroutine object .*look_up.* return await"):
+        await result_of(forgotten)
+    forgotten.close()
