@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from bargein.ears import DeepgramFlux
 from bargein.events import WordTiming
 from bargein.fakes import FakeCartesiaVoice, FakeDeepgramFlux, FakeOpenAIChat, Fault
 from bargein.llm import ChatModelError, OpenAIChat, TextDelta, Usage
@@ -60,6 +61,37 @@ def test_a_provider_holds_no_memory(name):
     report = checks()[name](only=SLOW, times=50)
     assert report.skipped == (("deaf",) if "Chat" in name else ())
     assert {*report.passed, *report.skipped} == {"works", *SLOW}
+
+
+class Growing:
+    """An ear in a process in which something else grows once, in the middle of a check."""
+
+    sample_rate_hz = 16_000
+
+    def __init__(self, ear: Any) -> None:
+        self._ear = ear
+        self._uses = 0
+
+    def open_stream(self) -> Any:
+        """Open a stream; the 125th use is behind those that warm up."""
+        self._uses += 1
+        if self._uses == 125:
+            HOARD.append(bytearray(1_000_000))
+        return self._ear.open_stream()
+
+
+@pytest.mark.proof
+def test_what_grows_once_is_no_leak():
+    """A table of the process that doubles during the check fails no provider."""
+
+    @asynccontextmanager
+    async def open_growing(fault: Fault | None) -> AsyncIterator[Growing]:
+        async with open_ear(DeepgramFlux, FakeDeepgramFlux, fault) as ear:
+            yield Growing(ear)
+
+    before = len(HOARD)
+    assert check_ear(open_growing, only=["leak"], times=10).passed == ("works", "leak")
+    assert len(HOARD) == before + 1
 
 
 # --- checks that fail -----------------------------------------------------------------------------
