@@ -4,8 +4,8 @@ This module has what a first agent needs.  The rest lives in submodules: ``barge
 ``testing``, ``client``, ``protocol``, ``server``, ``cli``, ``rehearsal``, ``evaluation``,
 ``conversations``, ``websocket``, ``control``, ``llm``, ``realtime``, ``tools``, ``speech``,
 ``processes``, ``ears``, ``voices``, ``vendors``, ``fallback``, ``fakes``, ``user_turns``,
-``weights`` and ``routes``.  Names load on first use, so importing ``bargein`` is cheap and needs no
-extra.
+``weights`` and ``routes``.  Names and submodules load on first use, so importing ``bargein`` is
+cheap and needs no extra.
 """
 
 from importlib import import_module
@@ -124,13 +124,19 @@ _HOMES = (".bridge", ".nodes", ".nodes.tools", ".nodes.llm", ".nodes.speech", ".
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__:
+    if name in __all__ and name != "events":
         for home in _HOMES:
             module = import_module(home, __name__)
             if name in module.__all__:
                 value: object = getattr(module, name)
                 globals()[name] = value
                 return value
+    if not name.startswith("_"):
+        try:
+            return import_module(f".{name}", __name__)
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

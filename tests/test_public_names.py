@@ -85,6 +85,15 @@ def test_importing_bargein_loads_nothing():
     assert ran.stdout.strip() == "set()"
 
 
+def test_submodules_load_on_first_use():
+    """``import bargein`` is enough for ``bargein.events`` and for the modules of the docstring."""
+    code = "import bargein; bargein.events.AgentResponse, bargein.tools.tool, bargein.llm.Usage"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    named = re.findall(r"``(?:bargein\.)?([a-z_]+)``", bargein.__doc__ or "")
+    modules = {path.stem for path in FACADES.glob("[a-z]*.py")} | {"routes"}
+    assert set(named) - {"bargein"} == modules
+
+
 def test_a_name_that_is_not_there_is_an_error():
     """What ``bargein`` has not is no attribute of it, and ``dir()`` shows what it has."""
     with pytest.raises(AttributeError, match="no attribute 'Appp'"):
