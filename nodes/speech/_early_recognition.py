@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -27,6 +28,10 @@ GOES_ON_S = 0.128
 LOOKS_APART_S = 0.2
 """The least time between looks when a voice has stopped, in seconds: each takes 0.1 s of work."""
 
+LOOK_TAKES_S = 0.1
+"""How soon after a look at a continuing voice its stop may be looked at, in seconds: what that look
+misses is what tells a throat that is cleared from a word."""
+
 
 @dataclass(slots=True)
 class Recording:
@@ -38,8 +43,11 @@ class Recording:
     windows: int = 0
     """How many windows there are since the voice began."""
     parts: list[bytes] = field(default_factory=list)
+    _lasting_at: int | None = None
+    """How many windows there were when the recogniser last heard it as a continuing voice; None if
+    it has not."""
     _recognised_at: int | None = None
-    """How many windows there were when the recogniser last heard it; None if it has not."""
+    """The same as a voice that seemed to stop."""
     _recognised_before: int | None = None
     """The same at the beginning of a gap that may be none."""
     _in_gap: bool = False
@@ -71,7 +79,7 @@ class Recording:
         lasted_s = self.windows * self.window_s
         if lasted_s < self._next_s or voiced * self.window_s < GOES_ON_S:
             return False
-        self._next_s, self._recognised_at = lasted_s + LOOKS_EVERY_S, self.windows
+        self._next_s, self._lasting_at = lasted_s + LOOKS_EVERY_S, self.windows
         self._in_gap, self._gap_words = False, None  # this look replaces that
         return True
 
@@ -85,12 +93,15 @@ class Recording:
 
     def is_due_in_gap(self) -> bool:
         """Return whether to hear a voice that seems to stop; if true, it counts as heard."""
-        looked = self._recognised_at
-        recent = looked is not None and (self.windows - looked) * self.window_s < LOOKS_APART_S
-        if self._in_gap or recent:
+        is_soon = self._since_s(self._recognised_at) < LOOKS_APART_S
+        if self._in_gap or is_soon or self._since_s(self._lasting_at) < LOOK_TAKES_S:
             return False
-        self._recognised_before, self._recognised_at, self._in_gap = looked, self.windows, True
+        self._recognised_before, self._recognised_at = self._recognised_at, self.windows
+        self._in_gap = True
         return True
+
+    def _since_s(self, look: int | None) -> float:
+        return math.inf if look is None else (self.windows - look) * self.window_s
 
     def gap_closes(self) -> bool:
         """Return whether the voice was heard as one that stops, and goes on; it is due again."""

@@ -427,6 +427,17 @@ async def test_a_voice_that_stops_is_understood_at_once(autojump_clock):
         assert told_s == pytest.approx(0.05, abs=FRAME_S / 2)
 
 
+async def test_a_voice_that_stops_soon_after_it_was_heard_is_heard_again(autojump_clock):
+    """What the look after half a second has missed shows at the stop, not in the pause behind."""
+    async with listening_to_an_agent(Engines(takes_s=0.05)) as caller:
+        await send(caller, VOICE, 0.608)
+        await send(caller, SILENCE, 0.096)
+        assert [e.tentative for e in caller.events(VoiceWords)] == [False, True]
+        await send(caller, SILENCE, 0.64)
+        found = [(e.final, e.tentative) for e in caller.events(VoiceWords)]
+        assert found == [(False, False), (False, True), (True, False)]
+
+
 async def test_a_gap_that_is_none_is_forgotten(autojump_clock):
     """A voice that is weak for one window has not stopped, and is heard again when it stops."""
     engines = Engines(takes_s=0.05)
