@@ -51,7 +51,7 @@ from ._hallucinations import (
 )
 from ._noises import (
     SURE_OF_WORDS,
-    breaks_off,
+    begins_a_word,
     is_cut,
     is_heard_in_part,
     may_go_on,
@@ -139,7 +139,7 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
         if verdict is not None and verdict.rule == "misheard_words" and _is_unsure_assent(sound):
             return None  # the "I" of "I should" sounds so, and a closure follows
         unsure = verdict is not None and verdict.rule == "min_confidence"
-        unsure = unsure or breaks_off(sound, settings)
+        unsure = unsure or begins_a_word(sound, settings)
         if unsure and (sound.confidence or 0.0) >= settings.min_confidence:
             return None  # with the silence after it the recogniser may be surer
         if verdict is not None:

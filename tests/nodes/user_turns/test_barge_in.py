@@ -457,6 +457,18 @@ def test_a_sure_word_that_breaks_off_may_go_on(text):
     assert judged(text=text, silent_s=0.3, hint=sneeze, **known).decision == "noise"
 
 
+@pytest.mark.parametrize("text", ["But...", "I..."])
+def test_a_long_sound_is_no_word_that_breaks_off(text):
+    """Who breaks a word off does so early: what lasts longer is a sneeze or a sigh for now."""
+    known = {"text": text, "confidence": 0.9, "is_voiced": False, "hint": Hint("speech", 0.95)}
+    gap = {"words_tentative": True, "silent_s": 0.05}
+    begins, sneeze = (judged(voiced_s=voiced_s, **known, **gap) for voiced_s in (0.39, 0.4))
+    assert (begins.decision, sneeze.decision) == ("undecided", "silence")
+    assert (sneeze.rule, sneeze.final) == ("noises", False)
+    whole = judged(voiced_s=0.4, words_known=True, silent_s=0.26, **known)
+    assert whole.decision == "undecided", "somebody may draw it out, and go on"
+
+
 def test_a_single_word_needs_more_confidence():
     """Of a throat that is cleared Whisper makes "You"; numbers and "no" count from 0.5 on."""
     verdict = over("You.", confidence=0.6, voiced_s=0.4)
