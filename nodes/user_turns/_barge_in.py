@@ -140,12 +140,22 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
             return None  # the "I" of "I should" sounds so, and a closure follows
         unsure = verdict is not None and verdict.rule == "min_confidence"
         unsure = unsure or begins_a_word(sound, settings)
-        if unsure and (sound.confidence or 0.0) >= settings.min_confidence:
+        if unsure and (sound.confidence or 0.0) >= _least_in_a_gap(sound, settings):
             return None  # with the silence after it the recogniser may be surer
         if verdict is not None:
             later_s = _next_look_s(sound, settings)
             return replace(verdict, decision="silence", final=False, ask_in_s=later_s)
     return None
+
+
+def _least_in_a_gap(sound: Sound, settings: TurnSettings) -> float:
+    """Return the confidence from which on unsure words in a gap may be those of a sentence.
+
+    One that lasts needs less, unless its words are written as a noise, like those of throats.
+    """
+    if not sound.lasts(SENTENCE_S) or settings.phrases.is_noise(sound.text):
+        return settings.min_confidence
+    return min(NOBODY_SPOKE, settings.min_confidence)
 
 
 def _echo(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -439,6 +449,11 @@ seconds."""
 LONG_ASSENT_S = 0.5
 """From this length on the sound itself has to be surely assent if words of assent are to count
 before its end, in seconds."""
+
+SENTENCE_S = 0.5
+"""From this length on, unsure words in a gap may be those of a sentence, in seconds: in a room
+Whisper heard "In earnest" twice with 0.4.  Of 6 throats that were so long before a gap it wrote all
+as noises, such as "Ee-e-e"."""
 
 SCRAP_S = 0.4
 """A hint from `hint_above` on outweighs a single word in a shorter sound, in seconds: recognisers

@@ -457,6 +457,24 @@ def test_a_sure_word_that_breaks_off_may_go_on(text):
     assert judged(text=text, silent_s=0.3, hint=sneeze, **known).decision == "noise"
 
 
+@pytest.mark.parametrize(
+    ("text", "voiced_s", "confidence", "decision"),
+    [
+        ("In earnest", 0.5, 0.4, "undecided"),
+        ("In earnest", 0.49, 0.4, "silence"),
+        ("In earnest", 0.5, 0.39, "silence"),
+        ("EH EH", 0.5, 0.4, "silence"),
+    ],
+)
+def test_unsure_words_in_a_gap_of_a_sentence(text, voiced_s, confidence, decision):
+    """A voice that lasts and may have said something is held for, a throat that is cleared not."""
+    known = {"words_tentative": True, "is_voiced": False, "silent_s": 0.05}
+    verdict = judged(
+        text=text, voiced_s=voiced_s, confidence=confidence, settings=TurnSettings(), **known
+    )
+    assert verdict.decision == decision
+
+
 @pytest.mark.parametrize("text", ["But...", "I..."])
 def test_a_long_sound_is_no_word_that_breaks_off(text):
     """Who breaks a word off does so early: what lasts longer is a sneeze or a sigh for now."""
