@@ -142,9 +142,10 @@ def _find(module: ModuleType, where: str, name: str) -> App:
             return App(found)
         except TypeError as error:
             raise TargetError(f"{name!r} in {where!r} cannot answer calls: {error}") from error
+    kind = "a class" if isinstance(found, type) else f"of class {type(found).__name__!r}"
     raise TargetError(
-        f"{name!r} in {where!r} is of class {type(found).__name__!r}, neither an App nor an "
-        f"async function that answers calls; {_hint(module, where)}"
+        f"{name!r} in {where!r} is {kind}, neither an App nor an async function that answers "
+        f"calls; {_hint(module, where)}"
     )
 
 

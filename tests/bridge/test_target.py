@@ -29,7 +29,8 @@ def folder(tmp_path: Path, modules_of_users: None, monkeypatch: pytest.MonkeyPat
         "sub/deep.py": "import helper\n" + GOOD,
         "pack/__init__.py": "",
         "pack/inner.py": GOOD,
-        "plain.py": "async def answer(call): pass\nasync def two(a, b): pass\nnumber = 3\n",
+        "plain.py": "async def answer(call): pass\nasync def two(a, b): pass\n"
+        "number = 3\nclass Kind: pass\n",
         "factory.py": "def app(): pass\n",
         "broken.py": "def f():\n    return 1 / 0\nf()\n",
         "syntax.py": "def f(:\n",
@@ -80,6 +81,7 @@ def test_an_async_function_becomes_an_app():
         ("gone.nothing:app", r"'gone\.nothing' \('gone' is missing\)"),
         ("agent:nope", "'agent' has no 'nope'; it has agent:app, agent:barista"),
         ("plain:app", r"'plain' has no 'app'; add: app = App\(answer\)"),
+        ("plain:Kind", "'Kind' in 'plain' is a class, neither an App"),
         ("plain:number", "'number' in 'plain' is of class 'int'.*async function"),
         ("plain:two", "'two' in 'plain' cannot answer calls: .* must take one argument"),
         ("factory", "'app' in 'factory' is of class 'function'"),
