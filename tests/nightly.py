@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the jobs, and return 1 if any run failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.nightly", description=__doc__)
     names = [job.name for job in JOBS]
-    parser.add_argument("--only", action="append", choices=names, help="this job; may be repeated")
+    parser.add_argument("--only", action="extend", nargs="+", choices=names, help="these jobs")
     parser.add_argument("--times", type=int, help="so many runs of each, instead of its own number")
     parser.add_argument("--out", type=Path, default=ROOT / "nightly-out", help="where files go")
     options = parser.parse_args(argv)

@@ -153,7 +153,7 @@ def checks() -> dict[str, Callable[..., CheckReport]]:
 def main() -> int:
     """Run all checks in full, and return 1 if one failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.providers", description=__doc__)
-    parser.add_argument("--only", action="append", choices=[*checks()], help="may be repeated")
+    parser.add_argument("--only", action="extend", nargs="+", choices=[*checks()])
     parser.add_argument("--seed", help="ignored: everything is tried")
     options = parser.parse_args()
     failed = 0

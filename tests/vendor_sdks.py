@@ -443,7 +443,7 @@ async def prove(proof: Proof, python: Path) -> str:
 def main() -> int:
     """Prove all fakes, and return 1 if an SDK does not understand one."""
     parser = argparse.ArgumentParser(prog="python -m tests.vendor_sdks", description=__doc__)
-    parser.add_argument("--only", action="append", choices=[*PROOFS], help="may be repeated")
+    parser.add_argument("--only", action="extend", nargs="+", choices=[*PROOFS])
     parser.add_argument("--python", type=Path, help="has all packages: nothing is installed")
     parser.add_argument("--seed", help="ignored")
     options = parser.parse_args()

@@ -171,7 +171,12 @@ def _value(action: argparse.Action) -> str:
     if action.choices:
         return "{" + ",".join(map(str, action.choices)) + "}"
     name = str(action.metavar or action.dest.upper())
-    return f"[{name} ...]" if action.nargs == "*" else name
+    match action.nargs:
+        case "*":
+            return f"[{name} ...]"
+        case "+":
+            return f"{name} ..."
+    return name
 
 
 def _help(action: argparse.Action) -> str:

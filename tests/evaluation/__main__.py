@@ -46,8 +46,8 @@ CASES: dict[str, Case] = {
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.evaluation", description=__doc__)
-    parser.add_argument("--only", action="append", choices=CASES, metavar="CASE",
-                        help=f"of {', '.join(CASES)}; may be given several times")  # fmt: skip
+    parser.add_argument("--only", action="extend", nargs="+", choices=CASES, metavar="CASE",
+                        help=f"of {', '.join(CASES)}")  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("eval-out"), metavar="DIR",
                         help="where the pictures and recordings go (%(default)s)")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the table there too")
