@@ -148,6 +148,8 @@ class CallerVoice:
             )  # fmt: skip
             if is_background and self.level.loud() is not None:
                 is_background = not self._babble.is_below(loudest)
+            if is_background and self._missed is None:
+                is_background = not self._babble.goes_on(loudest)
         if is_background or is_faint or is_weak:
             probability = 0.0
         is_voice = probability >= self._settings.speech_above

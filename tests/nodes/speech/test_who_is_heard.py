@@ -175,7 +175,9 @@ async def test_babble_does_not_go_on_with_a_turn(autojump_clock):
     """A quarter second after the caller's voice in babble, only one that is as loud goes on."""
     async with listening(Engines()) as caller:
         await send(caller, SOFTER, 1.6)
-        await send(caller, VOICE, 0.96)
+        await send(caller, VOICE, 0.32)
+        caller.publish(UserStartedSpeaking())
+        await send(caller, VOICE, 0.64)
         await send(caller, SOFTER, 0.48)
         assert len(times(caller, VoiceStarted)) == 1
         await send(caller, BURST, 0.32)
@@ -303,17 +305,59 @@ def distances(caller):
     return [h.probability for h in caller.events(VoiceHint) if h.kind == "distant"]
 
 
-async def test_a_voice_from_the_first_moment_of_a_call_may_be_babble(autojump_clock):
+async def babbles(caller, times=8):
+    """Have a voice that rises and falls heard for so many times 0.16 s."""
+    for _ in range(times):
+        await send(caller, SOFTER, 0.096)
+        await send(caller, WEAKER, 0.064)
+
+
+@pytest.mark.parametrize(("louder_db", "not_yet_s", "by_s"), [(7, 0.32, 0.8), (10, 0.128, 0.32)])
+async def test_a_voice_from_the_first_moment_of_a_call_may_be_babble(
+    autojump_clock, louder_db, not_yet_s, by_s
+):
     """Before the caller has spoken, nothing but their level tells them from babble that was there
-    first; the ear says so until somebody is 8 dB louder for a moment."""
+    first; the ear says so until somebody is louder, and sooner if they are much louder."""
+    louder = (round(0x501 * 10 ** (louder_db / 20)) | 1).to_bytes(2, "little") * 512
     async with listening(Engines(), first=SOFTER) as caller:
-        for _ in range(3):
-            await send(caller, SOFTER, 0.096)
-            await send(caller, WEAKER, 0.064)
-        await send(caller, VOICE, 0.16)
+        await babbles(caller)
+        await send(caller, louder, not_yet_s)
         assert {*distances(caller)} == {0.9}
-        await send(caller, VOICE, 0.064)
+        await send(caller, louder, by_s - not_yet_s)
         assert distances(caller)[-1] == 0.0
+
+
+async def test_a_knock_in_babble_is_nobody_nearer(autojump_clock):
+    """However loud it is, it is too short for a voice."""
+    knock = b"\x01\x70" * 512
+    async with listening(Engines(), first=SOFTER) as caller:
+        await babbles(caller)
+        await send(caller, knock, 0.032)
+        await babbles(caller)
+        assert {*distances(caller)} == {0.9}
+
+
+async def test_a_lull_at_the_beginning_of_a_call_is_not_all_of_its_babble(autojump_clock):
+    """What is 7 dB louder than the first moments of babble is more of it."""
+    louder = (round(0x501 * 10 ** (7 / 20)) | 1).to_bytes(2, "little") * 512
+    async with listening(Engines(), first=SOFTER) as caller:
+        await babbles(caller, times=2)
+        await send(caller, louder, 0.64)
+        assert {*distances(caller)} == {0.9}
+
+
+@pytest.mark.parametrize(("above_db", "voices"), [(4, 1), (0, 2)])
+async def test_a_caller_in_babble_has_softer_syllables(autojump_clock, above_db, voices):
+    """Behind a voice that stands out, what is a little louder than the babble is still theirs, and
+    the babble alone is not."""
+    syllable = (round(0x501 * 10 ** (above_db / 20)) | 1).to_bytes(2, "little") * 512
+    async with listening(Engines(), first=SOFTER) as caller:
+        await babbles(caller)
+        begun = len(times(caller, VoiceStarted))
+        await send(caller, VOICE, 0.48)
+        await send(caller, syllable, 0.32)
+        await send(caller, VOICE, 0.32)
+        assert len(times(caller, VoiceStarted)) == begun + voices
 
 
 async def test_of_babble_no_other_hint_is_published(autojump_clock):
