@@ -140,7 +140,7 @@ class CallerVoice:
             is_fading = self._faintest.fades(peak)
         is_background = False
         if not is_echo:
-            self._babble.hear(loudest, voiced=probability >= self._settings.speech_above)
+            self._babble.hear(peak, loudest, voiced=probability >= self._settings.speech_above)
             silent_s = 0.0 if in_voice else silent_windows * self._window_s
             is_background = self._background.hear(
                 peak, loudest, self.level.loud(), silent_s,

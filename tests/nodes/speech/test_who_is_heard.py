@@ -381,13 +381,39 @@ async def test_a_voice_on_a_line_that_was_quiet_is_no_babble(autojump_clock, fir
             assert distances(caller) == []
 
 
+async def speaks(caller, times):
+    """Have a voice and its closures heard for so many times 0.22 s."""
+    for _ in range(times):
+        await send(caller, VOICE, 0.128)
+        await send(caller, WEAKER, 0.096)
+
+
+@pytest.mark.parametrize(
+    ("pause", "after", "distant"),
+    [(b"\x4c\x00", 2, 0.0), (b"\x72\x00", 2, 0.9), (b"\x4c\x00", 6, 0.9)],
+)
+async def test_a_pause_shows_that_nobody_is_behind_a_voice(autojump_clock, pause, after, distant):
+    """A caller who already speaks when the call begins, and whose voice falls by 35 dB for a
+    moment of the first second, is the only one; by 31 dB, or later, babble of a few voices may."""
+    async with listening(Engines(), first=VOICE) as caller:
+        await speaks(caller, after)
+        await send(caller, pause * 512, 0.032)
+        await speaks(caller, 2)
+        assert distances(caller)[-1] == distant
+
+
+async def test_a_silence_before_any_sound_is_no_pause(autojump_clock):
+    """Some lines open with a few samples of silence, and with babble behind it."""
+    async with listening(Engines(), first=SILENCE) as caller:
+        await speaks(caller, 4)
+        assert {*distances(caller)} == {0.9}
+
+
 async def test_a_voice_on_a_line_that_sends_no_silence_is_no_babble(autojump_clock):
     """Some telephone lines and clients send audio only while somebody speaks."""
     async with listening(Engines(), first=VOICE) as caller:
         for began in (1, 2, 3):
-            for _ in range(7):
-                await send(caller, VOICE, 0.128)
-                await send(caller, WEAKER, 0.096)
+            await speaks(caller, 7)
             assert len(times(caller, VoiceStarted)) == began
             assert distances(caller) == [0.9]  # of the first voice, which nothing came before
             await trio.sleep(2.0)
@@ -405,9 +431,7 @@ async def test_noise_that_is_no_voice_is_no_babble(autojump_clock):
 async def test_who_already_speaks_when_the_call_begins_is_heard(autojump_clock):
     """The syllables of a single voice are not even."""
     async with listening(Engines(), first=VOICE) as caller:
-        for _ in range(7):
-            await send(caller, VOICE, 0.128)
-            await send(caller, WEAKER, 0.096)
+        await speaks(caller, 7)
         assert len(times(caller, VoiceStarted)) == 1
         assert not times(caller, VoiceStopped)
 
