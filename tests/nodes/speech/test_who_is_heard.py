@@ -390,11 +390,11 @@ async def speaks(caller, times):
 
 @pytest.mark.parametrize(
     ("pause", "after", "distant"),
-    [(b"\x4c\x00", 2, 0.0), (b"\x72\x00", 2, 0.9), (b"\x4c\x00", 6, 0.9)],
+    [(b"\x20\x00", 2, 0.0), (b"\x48\x00", 2, 0.9), (b"\x20\x00", 6, 0.9)],
 )
 async def test_a_pause_shows_that_nobody_is_behind_a_voice(autojump_clock, pause, after, distant):
-    """A caller who already speaks when the call begins, and whose voice falls by 35 dB for a
-    moment of the first second, is the only one; by 31 dB, or later, babble of a few voices may."""
+    """A caller who already speaks when the call begins, and whose voice falls by 42 dB for a
+    moment of the first second, is the only one; by 35 dB, or later, babble of a few voices may."""
     async with listening(Engines(), first=VOICE) as caller:
         await speaks(caller, after)
         await send(caller, pause * 512, 0.032)
