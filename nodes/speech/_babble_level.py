@@ -39,7 +39,7 @@ AT_FIRST_S = 1.0
 
 NEARER_DB_S = 0.95
 """Somebody is nearer from this sum on of what louder windows are louder by, and others softer, in
-dB times seconds.  In 10 s, 19 of 140 babbles of three to five voices reached it, and none of 40 of
+dB times seconds.  In 10 s, 19 of 130 babbles of three to five voices reached it, and none of 40 of
 eight; of 540 people 6 to 10 dB louder than their babble all but 16 did within their sentence, at
 the median 0.2 s after they began."""
 
