@@ -21,15 +21,22 @@ class Stuck:
         self.count = 0
         self.hung = threading.Event()
         self.release = threading.Event()
+        self.ends: list[threading.Event] = []
         self._run = onnxruntime.InferenceSession.run
         monkeypatch.setattr(onnxruntime.InferenceSession, "run", lambda *a: self.run(*a))
 
     def run(self, *arguments: object) -> object:
-        if self.count:
-            self.count -= 1
+        if not self.count:
+            return self._run(*arguments)
+        self.count -= 1
+        end = threading.Event()
+        self.ends.append(end)
+        try:
             self.hung.set()
             self.release.wait()
-        return self._run(*arguments)
+            return self._run(*arguments)
+        finally:
+            end.set()
 
 
 @pytest.fixture
@@ -38,6 +45,8 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
     runtime = Stuck(monkeypatch)
     yield runtime
     runtime.release.set()
+    for end in runtime.ends:  # the process must not exit while the runtime computes
+        assert end.wait(60)
 
 
 async def test_one_at_a_time_and_errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
