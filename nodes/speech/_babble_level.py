@@ -63,7 +63,11 @@ PAUSES_S = 1.0
 
 
 class BabbleLevel:
-    """The level of the voices in one call that are further away than the caller."""
+    """The level of the voices in one call that are further away than the caller.
+
+    Attributes:
+        is_babble: Whether there are such voices, whoever speaks now.
+    """
 
     def __init__(self, window_s: float, quietest: float) -> None:
         """Start with a line of which nothing is known.
@@ -84,6 +88,8 @@ class BabbleLevel:
         self._beginning: list[int] | None = []  # the first second's peaks, ordered
         self._moments: deque[int] = deque()
         self._ordered: list[int] = []
+        self._level, self._is_known = 0, False  # the median of those moments, and if it counts
+        self.is_babble = False
         self._quieter_voiced: deque[bool] = deque(maxlen=windows(QUIETER_MOMENTS_S))
         self._louder_db_s = 0.0
         # Louder windows: the babble's, unless somebody turns out to be nearer.
@@ -144,8 +150,13 @@ class BabbleLevel:
         insort(self._ordered, loudest)
         if len(self._ordered) > self._most:
             del self._ordered[bisect_left(self._ordered, self._moments.popleft())]
+        heard = len(self._ordered)
+        self._level = self._ordered[heard // 2]
+        is_quiet = heard >= self._least_if_quiet and self._level < self._quietest
+        self._is_known = is_quiet or heard >= self._least
         if loudest <= self._level:
             self._quieter_voiced.append(voiced)
+            self.is_babble = sum(self._quieter_voiced) >= VOICED * len(self._quieter_voiced)
 
     def line_was_quiet(self) -> None:
         """Forget what was heard: nothing has been on the line since then."""
@@ -168,7 +179,7 @@ class BabbleLevel:
         Args:
             loudest: The highest sample of a window and of those before it that make a syllable.
         """
-        surely = len(self._ordered) >= self._surely and self._is_babble
+        surely = len(self._ordered) >= self._surely and self.is_babble
         return surely and loudest >= self._level * float(10 ** (SURELY_DB / 20))
 
     def goes_on(self, loudest: int) -> bool:
@@ -177,25 +188,10 @@ class BabbleLevel:
         Args:
             loudest: The highest sample of a window and of those before it that make a syllable.
         """
-        was_near = self._is_babble and self._nearer > 0 and self._louder_db_s > 0.0
+        was_near = self.is_babble and self._nearer > 0 and self._louder_db_s > 0.0
         return was_near and loudest >= self._level * float(10 ** (SOFTER_DB / 20))
 
     @property
     def may_be_all(self) -> bool:
         """Whether what is heard may be babble alone."""
-        return self._is_babble and not self._nearer
-
-    @property
-    def _is_known(self) -> bool:
-        heard = len(self._ordered)
-        is_quiet = heard >= self._least_if_quiet and self._level < self._quietest
-        return is_quiet or heard >= self._least
-
-    @property
-    def _is_babble(self) -> bool:
-        voiced = sum(self._quieter_voiced)
-        return voiced > 0 and voiced >= VOICED * len(self._quieter_voiced)
-
-    @property
-    def _level(self) -> int:
-        return self._ordered[len(self._ordered) // 2]
+        return self.is_babble and not self._nearer

@@ -121,7 +121,7 @@ class BackgroundLevel:
             silent_s: How long the voice has been silent, in seconds; 0 while it continues.
             voiced: Whether the detector takes the window for voice.
         """
-        passed = _passes(self._newest_voiced)
+        passed = loud is not None and _passes(self._newest_voiced)
         self._newest_voiced.append(voiced)
         if len(self._recent) < self._least:
             insort(self._beginning, peak)

@@ -138,15 +138,15 @@ class CallerVoice:
         if in_voice:
             is_faint = self._faintest.is_below(peak, loudest, probability)
             is_fading = self._faintest.fades(peak)
-        is_background = False
+        is_background, loud = False, self.level.loud()
         if not is_echo:
             self._babble.hear(peak, loudest, voiced=probability >= self._settings.speech_above)
             silent_s = 0.0 if in_voice else silent_windows * self._window_s
             is_background = self._background.hear(
-                peak, loudest, self.level.loud(), silent_s,
+                peak, loudest, loud, silent_s,
                 voiced=probability >= self._settings.speech_above,
             )  # fmt: skip
-            if is_background and self.level.loud() is not None:
+            if is_background and loud is not None:
                 is_background = not self._babble.is_below(loudest)
             if is_background and self._missed is None:
                 is_background = not self._babble.goes_on(loudest)
@@ -154,7 +154,8 @@ class CallerVoice:
             probability = 0.0
         is_voice = probability >= self._settings.speech_above
         if self._missed is not None and not is_echo:
-            loud = self.level.loud(MISSED_LEAST_WINDOWS)
+            if loud is None:
+                loud = self.level.loud(MISSED_LEAST_WINDOWS)
             word = 0 if is_background else peak  # babble is as loud as some words
             is_voice = self._missed.hear(word, is_voice, loud, self._background.quietest)
         is_new = not in_voice and not is_echo
