@@ -114,6 +114,11 @@ class CallerVoice:
         """Whether the voice that is heard may be one that was there before the caller spoke."""
         return self._settings.above_background_db is not None and self._babble.may_be_all
 
+    @property
+    def is_in_babble(self) -> bool:
+        """Whether voices that were there before the caller spoke mix with theirs."""
+        return self._settings.above_background_db is not None and self._babble.is_babble
+
     def judge(
         self, window: bytes, probability: float, echo: float, *, in_voice: bool, silent_windows: int
     ) -> JudgedWindow:

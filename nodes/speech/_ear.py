@@ -290,13 +290,17 @@ class Ear:
         self._publish_hints(self._classifiers.voice_began(self._settings.onset_windows))
 
     def _publish_hints(self, hints: Sequence[VoiceHint]) -> None:
-        """Publish what a voice sounds like; of babble nothing but that it is further away."""
+        """Publish what a voice sounds like; of babble nothing but that it is further away.
+
+        Voices behind a beginning make it a hum: 3 of 40 callers in babble seemed to assent.
+        """
         is_distant = self._voice.may_be_babble
         if self._on and is_distant != self._is_distant:
             self._is_distant = is_distant
             self._publish(VoiceHint(kind="distant", probability=DISTANT if is_distant else 0.0))
         for hint in () if self._is_distant else hints:
-            self._publish(hint)
+            if hint.kind != "acknowledgement" or not self._voice.is_in_babble:
+                self._publish(hint)
 
     def _ask_early(self) -> None:
         """Have the recogniser hear a voice over the agent before it is over."""

@@ -370,6 +370,16 @@ async def test_of_babble_no_other_hint_is_published(autojump_clock):
         assert {hint.kind for hint in caller.events(VoiceHint)} == {"distant"}
 
 
+@pytest.mark.parametrize(("kind", "hints"), [("acknowledgement", set()), ("noise", {"noise"})])
+async def test_a_caller_in_babble_does_not_seem_to_assent(autojump_clock, kind, hints):
+    """Voices behind a beginning make it a hum, which is no sign of assent; a cough stays one."""
+    async with listening(Engines(), sounds=(Says(kind, 0.9),), first=SOFTER) as caller:
+        await babbles(caller)
+        await send(caller, VOICE, 0.64)
+        assert {hint.kind for hint in caller.events(VoiceHint)} == {"distant", *hints}
+        assert distances(caller)[-1] == 0.0
+
+
 @pytest.mark.parametrize("first_s", [0.096, 0.32, 3.2])
 async def test_a_voice_on_a_line_that_was_quiet_is_no_babble(autojump_clock, first_s):
     """A caller who speaks soon after a quiet line opened is the caller, however softly."""
