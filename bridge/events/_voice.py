@@ -23,6 +23,9 @@ class VoiceStarted(Event):
     """A voice started: a turn, a backchannel, a cough or an echo; it is not known yet which."""
 
     type: Literal["voice.started"] = "voice.started"
+    distant: float = Field(default=0.0, ge=0, le=1)
+    """The probability that it is further away than the caller, such as babble, 0 to 1; the agent is
+    not held for such a voice.  A `VoiceHint` says what becomes known later."""
 
 
 class VoiceStopped(Event):

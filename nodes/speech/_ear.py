@@ -77,7 +77,7 @@ MICROPHONE_LOST_S = 1.0
 that sends only what is said."""
 
 DISTANT = 0.9
-"""The probability of the hint that a voice may be babble: until somebody is louder, it is."""
+"""The probability that a voice that may be babble is: until somebody is louder, it is."""
 
 HEARS_S = 1.0
 """How long failed detectors must work again, in seconds, before the ear counts as hearing."""
@@ -165,7 +165,7 @@ class Ear:
         self._over_agent = False  # the voice began over the agent and has not interrupted yet
         self._paused = False  # the models were asked, and the caller has not gone on since
         self._owes_words = self._settles = False  # words are pending; and they settle all
-        self._is_distant = False  # told so of this voice
+        self._is_distant = False  # published so of this voice
         self._voiced_windows = self._silent_windows = 0  # windows in a row
         self._last_voice_s, self._last_frame_s = 0.0, trio.current_time()
         self._failed_since_s: float | None = None  # when the detectors started failing
@@ -284,13 +284,13 @@ class Ear:
         if self._paused:
             self._paused = self._owes_words = self._settles = False
             self._publish(SpeechResumed())
-        self._is_distant = False
-        self._publish(VoiceStarted())
+        self._is_distant = self._voice.may_be_babble
+        self._publish(VoiceStarted(distant=DISTANT if self._is_distant else 0.0))
         self._publish(SpeechBegan())
         self._publish_hints(self._classifiers.voice_began(self._settings.onset_windows))
 
     def _publish_hints(self, hints: Sequence[VoiceHint]) -> None:
-        """Publish what a voice sounds like; of babble nothing but that it is further away.
+        """Publish what a voice sounds like; of babble only that it is nearer after all.
 
         Voices behind a beginning make it a hum: 3 of 40 callers in babble seemed to assent.
         """

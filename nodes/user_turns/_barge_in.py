@@ -6,8 +6,8 @@ The rules in the order in which they are tried; the first one with an answer dec
 2. ``interruption_phrases``: "stop" is an interruption whatever else is said, unless the recogniser
    thinks that nobody spoke.
 3. ``acknowledgements``: a backchannel alone is not an interruption.
-   ``distant``: nor are words of a voice that may be babble, unless the recogniser is sure, or the
-   line falls silent behind them.
+   ``distant``: nor is a voice that may be babble, unless the recogniser is sure of its words, or
+   the line falls silent behind them.
 4. ``misheard_words``: a few words from what is surely a hum or an echo are misheard, except for
    numbers, "no", and a word that the recogniser is sure of.
 5. ``hint_words``: if all words of a short sound are in the recogniser's hint, it reads them into a
@@ -266,11 +266,12 @@ def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
         return None
     if sound.text and hint.kind != "acknowledgement":
         return None  # words are not noise
-    decision = "noise" if hint.kind == "distant" else hint.kind
     if _is_unsure_assent(sound):
         return None  # one beginning of a sentence in 50 seems so: its words and length will tell
     values = {"probability": round(hint.probability, 3), "hint_above": settings.hint_above}
-    return Verdict(decision, "hint", values, final=False)
+    if hint.kind == "distant":
+        return Verdict("noise", "distant", values, final=False)
+    return Verdict(hint.kind, "hint", values, final=False)
 
 
 def _duration(sound: Sound, settings: TurnSettings) -> Verdict | None:

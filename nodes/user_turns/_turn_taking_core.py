@@ -124,6 +124,8 @@ class TurnCore:
         match fact:
             case VoiceStarted():
                 self._voice_started()
+                if fact.distant:
+                    self._hint(Hint("distant", fact.distant))
             case VoiceStopped():
                 self._voice_stopped()
             case TalkKey(down=down):
@@ -137,7 +139,7 @@ class TurnCore:
             case VoiceWords():
                 self._words(fact)
             case VoiceHint():
-                self._hint(fact)
+                self._hint(Hint(fact.kind, fact.probability))
             case TurnScored():
                 if self._part is not None:
                     self._part.rate(fact.complete, is_over=fact.over)
@@ -223,10 +225,10 @@ class TurnCore:
             state.note_stray_stop()
             part.voice.stop_without_start(state.now_s)
 
-    def _hint(self, hint: VoiceHint) -> None:
+    def _hint(self, hint: Hint) -> None:
         undecided = self._state.undecided
         if undecided is not None:
-            undecided.add_hint(Hint(hint.kind, hint.probability), self._state.now_s)
+            undecided.add_hint(hint, self._state.now_s)
 
     # --- words ---------------------------------------------------------------------------------
 

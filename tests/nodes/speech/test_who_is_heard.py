@@ -301,8 +301,14 @@ async def test_babble_from_the_first_moment_of_a_call_is_no_caller(autojump_cloc
 
 
 def distances(caller):
-    """Return what the ear published of whether a voice is further away than the caller."""
-    return [h.probability for h in caller.events(VoiceHint) if h.kind == "distant"]
+    """Return what the ear published of whether voices are further away than the caller."""
+    published = [item.event for item in caller.received]
+    known = [event for event in published if isinstance(event, (VoiceStarted, VoiceHint))]
+    return [
+        event.distant if isinstance(event, VoiceStarted) else event.probability
+        for event in known
+        if isinstance(event, VoiceStarted) or event.kind == "distant"
+    ]
 
 
 async def babbles(caller, times=8):
@@ -367,7 +373,8 @@ async def test_of_babble_no_other_hint_is_published(autojump_clock):
         for _ in range(3):
             await send(caller, SOFTER, 0.096)
             await send(caller, WEAKER, 0.064)
-        assert {hint.kind for hint in caller.events(VoiceHint)} == {"distant"}
+        assert {*distances(caller)} == {0.9}
+        assert caller.events(VoiceHint) == []
 
 
 @pytest.mark.parametrize(("kind", "hints"), [("acknowledgement", set()), ("noise", {"noise"})])
@@ -387,8 +394,7 @@ async def test_a_voice_on_a_line_that_was_quiet_is_no_babble(autojump_clock, fir
         async with listening(Engines()) as caller:
             await send(caller, SILENCE, first_s)
             await send(caller, voice, 1.6)
-            assert len(times(caller, VoiceStarted)) == 1
-            assert distances(caller) == []
+            assert distances(caller) == [0.0]
 
 
 async def speaks(caller, times):
@@ -424,8 +430,8 @@ async def test_a_voice_on_a_line_that_sends_no_silence_is_no_babble(autojump_clo
     async with listening(Engines(), first=VOICE) as caller:
         for began in (1, 2, 3):
             await speaks(caller, 7)
-            assert len(times(caller, VoiceStarted)) == began
-            assert distances(caller) == [0.9]  # of the first voice, which nothing came before
+            # Nothing came before the first voice.
+            assert distances(caller) == [0.9] + [0.0] * (began - 1)
             await trio.sleep(2.0)
 
 
@@ -435,7 +441,7 @@ async def test_noise_that_is_no_voice_is_no_babble(autojump_clock):
     async with listening(Engines(), first=noise) as caller:
         await send(caller, noise, 1.6)
         await send(caller, VOICE, 0.64)
-        assert distances(caller) == []
+        assert distances(caller) == [0.0]
 
 
 async def test_who_already_speaks_when_the_call_begins_is_heard(autojump_clock):

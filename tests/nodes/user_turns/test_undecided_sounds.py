@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -168,14 +169,15 @@ def test_a_longer_sound_that_seems_no_speech_is_not_waited_for(bench, speaking, 
     assert b.at(Release) <= 0.6
 
 
-BABBLE = VoiceHint(kind="distant", probability=0.9)
+BABBLE = VoiceStarted(distant=0.9)
 
 
 def test_a_voice_that_may_be_babble_does_not_interrupt_by_lasting(bench, speaking):
-    """Babble lasts, so the agent is not held for it."""
-    b = bench(speaking).take(VoiceStarted()).take(BABBLE).wait(6)
-    assert not b.is_held
+    """Babble lasts, so the agent is not held for it, not even for a moment."""
+    b = bench(speaking).take(BABBLE).wait(6).take(VoiceStopped()).wait(0.3).take(BABBLE).wait(6)
+    assert b.at(Hold) == math.inf
     assert b.turns == []
+    assert {*b.decisions} == {"noise: distant"}
 
 
 @pytest.mark.parametrize(
@@ -187,13 +189,13 @@ def test_sure_words_of_a_voice_that_may_be_babble_interrupt(
 ):
     """The recogniser is unsure of several voices at once, the surer the longer they last."""
     words = VoiceWords(content="where is my parcel", final=False, confidence=confidence)
-    b = bench(speaking).take(VoiceStarted()).take(BABBLE).wait(lasted_s).take(words).wait(0.1)
+    b = bench(speaking).take(BABBLE).wait(lasted_s).take(words).wait(0.1)
     assert b.turns == turns
 
 
 def test_a_louder_voice_in_babble_holds_the_agent_and_interrupts(bench, speaking):
     """Who is louder than the babble is the caller, and has been heard for as long as it."""
-    b = bench(speaking).take(VoiceStarted()).take(BABBLE).wait(0.3)
+    b = bench(speaking).take(BABBLE).wait(0.3)
     assert not b.is_held
     b.take(VoiceHint(kind="distant", probability=0.0))
     assert b.is_held
@@ -205,7 +207,7 @@ def test_a_louder_voice_in_babble_holds_the_agent_and_interrupts(bench, speaking
 def test_who_falls_silent_was_no_babble(bench, speaking, silent_s, turns):
     """A caller who already spoke when the line opened, and waits for the agent, is heard."""
     words = VoiceWords(content="where is my parcel", confidence=0.6)
-    b = bench(speaking).take(VoiceStarted()).take(BABBLE).wait(0.7).take(VoiceStopped())
+    b = bench(speaking).take(BABBLE).wait(0.7).take(VoiceStopped())
     b.wait(0.3).take(words).wait(silent_s - 0.3)
     assert b.turns[:1] == turns
 
