@@ -31,6 +31,8 @@ class AnswerPhrases:
     """The words for the last one."""
     negations: tuple[str, ...] = ()
     """Words that rule out the choice after them: "not" in "not the first one"."""
+    alternatives: tuple[str, ...] = ()
+    """Words that rule out one more: "or" in "not the first or the second"."""
     yes: tuple[str, ...] = ()
     """Phrases for yes; if a choice is one of them and another one a no, all of them name it."""
     no: tuple[str, ...] = ()
@@ -74,7 +76,8 @@ ENGLISH = AnswerPhrases(
     ),
     numbers=("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     last=("last",),
-    negations=("not",),
+    negations=("not", "dont", "neither"),
+    alternatives=("or", "nor"),
     yes=(
         "absolutely", "certainly", "correct", "definitely", "exactly", "fine", "go ahead", "i am",
         "i did", "i do", "i think so", "i would", "im sure", "it is", "mhm", "not incorrect",

@@ -70,11 +70,23 @@ def _without_ruled_out(
             kept += said[at : at + (size or 1)]
             at += size or 1
             continue
-        at += 1
-        while at < len(said) and said[at] in phrases.fillers:
-            at += 1
-        at += _size_at(said, at, choices) or 1
+        at = _end_of_named(said, at + 1, choices, phrases)
+        while at < len(said) and said[at] in phrases.alternatives:
+            at = _end_of_named(said, at + 1, choices, phrases)
     return kept
+
+
+def _end_of_named(
+    said: list[str], start: int, choices: list[list[str]], phrases: AnswerPhrases
+) -> int:
+    """Return where the words end that name what is ruled out: "the savings account", "the one"."""
+    at = start
+    while at < len(said) and said[at] in phrases.fillers:
+        at += 1
+    first = at
+    at += _size_at(said, at, choices) or 1
+    is_number = first < len(said) and said[first].isdecimal()
+    return at + 1 if said[at : at + 1] == ["1"] and not is_number else at  # "the second one"
 
 
 def _size_at(said: list[str], at: int, known: list[list[str]]) -> int:

@@ -168,6 +168,15 @@ async def test_a_phrase_around_a_choice_does_not_name_it(autojump_clock, text, c
         ("Not savings, checking", ("Checking account", "Savings account"), "Checking account"),
         ("Not now", ("Now", "Not now"), "Not now"),
         ("Why not now?", ("Now", "Later"), "Now"),
+        ("Not the second one.", ("Checking", "Savings", "Stocks"), None),
+        ("Not the last one", ("Checking", "Savings", "Stocks"), None),
+        ("Not the big one", ("Big", "Small"), None),
+        ("Not two, one.", ("Checking", "Savings", "Stocks"), "Checking"),
+        ("Not savings or checking.", ("Checking", "Savings"), None),
+        ("Neither savings nor checking, stocks", ("Checking", "Savings", "Stocks"), "Stocks"),
+        ("I don't want the savings account.", ("Checking", "Savings"), None),
+        ("Don't delete it!", ("Delete it", "Keep it"), None),
+        ("I don't mind, savings", ("Checking", "Savings"), "Savings"),
         ("That's not wrong.", ("Correct", "Wrong"), "Correct"),
         ("I'm not sure, savings", ("Checking account", "Savings account"), "Savings account"),
     ],
@@ -175,7 +184,7 @@ async def test_a_phrase_around_a_choice_does_not_name_it(autojump_clock, text, c
 async def test_a_choice_that_the_answer_rules_out_is_not_named(
     autojump_clock, text, choices, choice
 ):
-    """ "Not" rules out the choice or the word after it, unless it belongs to a longer phrase."""
+    """A negation rules out the choice or the word after it, and those that "or" adds."""
     assert (await answer_to(text, choices)).choice == choice
 
 
