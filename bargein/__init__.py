@@ -12,7 +12,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from . import cli as cli
+    from . import client as client
+    from . import control as control
+    from . import conversations as conversations
+    from . import ears as ears
+    from . import evaluation as evaluation
     from . import events as events
+    from . import fakes as fakes
+    from . import fallback as fallback
+    from . import llm as llm
+    from . import processes as processes
+    from . import protocol as protocol
+    from . import realtime as realtime
+    from . import rehearsal as rehearsal
+    from . import routes as routes
+    from . import server as server
+    from . import speech as speech
+    from . import testing as testing
+    from . import tools as tools
+    from . import user_turns as user_turns
+    from . import vendors as vendors
+    from . import voices as voices
+    from . import websocket as websocket
+    from . import weights as weights
     from .bridge import AgentEntry as AgentEntry
     from .bridge import AnswerHandle as AnswerHandle
     from .bridge import App as App
@@ -122,23 +145,47 @@ __all__ = [
 
 _HOMES = (".bridge", ".nodes", ".nodes.tools", ".nodes.llm", ".nodes.speech", ".routes")
 
+_SUBMODULES = {
+    "cli",
+    "client",
+    "control",
+    "conversations",
+    "ears",
+    "evaluation",
+    "events",
+    "fakes",
+    "fallback",
+    "llm",
+    "processes",
+    "protocol",
+    "realtime",
+    "rehearsal",
+    "routes",
+    "server",
+    "speech",
+    "testing",
+    "tools",
+    "user_turns",
+    "vendors",
+    "voices",
+    "websocket",
+    "weights",
+}
 
-def __getattr__(name: str) -> object:
-    if name in __all__ and name != "events":
-        for home in _HOMES:
-            module = import_module(home, __name__)
-            if name in module.__all__:
-                value: object = getattr(module, name)
-                globals()[name] = value
-                return value
-    if not name.startswith("_"):
-        try:
+if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every name
+
+    def __getattr__(name: str) -> object:
+        if name in _SUBMODULES:
             return import_module(f".{name}", __name__)
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name in __all__:
+            for home in _HOMES:
+                module = import_module(home, __name__)
+                if name in module.__all__:
+                    value: object = getattr(module, name)
+                    globals()[name] = value
+                    return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBMODULES})

@@ -94,11 +94,20 @@ def test_submodules_load_on_first_use():
     assert set(named) - {"bargein"} == modules
 
 
-def test_a_name_that_is_not_there_is_an_error():
-    """What ``bargein`` has not is no attribute of it, and ``dir()`` shows what it has."""
-    with pytest.raises(AttributeError, match="no attribute 'Appp'"):
-        bargein.Appp  # noqa: B018
-    assert set(bargein.__all__) <= set(dir(bargein))
+def test_completion_shows_the_submodules():
+    """``dir()`` names what can be had, before anything of it is loaded."""
+    code = "import bargein; print(*dir(bargein))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {*bargein.__all__, *(room.removeprefix("bargein.") for room in ROOMS)} <= {
+        *ran.stdout.split()
+    }
+
+
+@pytest.mark.parametrize("name", ["Appp", "numpy", "tools.tool", ""])
+def test_a_name_that_is_not_there_is_an_error(name):
+    """What ``bargein`` has not is no attribute of it, whatever its name."""
+    with pytest.raises(AttributeError, match=f"no attribute {name!r}"):
+        getattr(bargein, name)
 
 
 NO_ERRORS = {"Interrupted"}

@@ -6,9 +6,10 @@ from typing import assert_type
 
 import trio.testing
 
+import bargein
 from bargein import Call, Handle, Message
 from bargein.events import AgentError, AgentResponse
-from bargein.testing import open_call
+from bargein.testing import Caller
 
 
 async def greet(call: Call) -> None:
@@ -16,7 +17,8 @@ async def greet(call: Call) -> None:
 
 
 async def check_greeting(autojump_clock: trio.testing.MockClock) -> None:
-    async with open_call(greet) as caller:
+    async with bargein.testing.open_call(greet) as caller:
+        assert_type(caller, Caller)
         await caller.quiet()
         assert_type(await caller.receives(AgentResponse), AgentResponse)
     assert_type(caller.events(AgentError), list[AgentError])

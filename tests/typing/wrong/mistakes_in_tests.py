@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bargein
 from bargein import Handle
 from bargein.events import AgentError, AgentResponse
 from bargein.testing import Caller
@@ -27,3 +28,9 @@ async def watch(handle: Handle) -> None:
     async for message in handle.subscribe():
         # wrong: attr-defined, reportAttributeAccessIssue
         print(message.outcome)
+
+
+def order() -> object:
+    """A name that bargein does not have."""
+    # wrong: attr-defined, reportAttributeAccessIssue
+    return bargein.Ordr
