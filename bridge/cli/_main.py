@@ -255,8 +255,6 @@ def _run(
         run(app, on_ready=on_ready, **served)
     except (UnguardedError, EmptyTokenError, BadSecretError) as error:
         return _fail(str(error), code=2)
-    except OSError as error:
-        return _fail(_why_no_address(error, host, options.port))
     except ImportError as error:  # an extra is missing; the text names it
         return _fail(str(error))
     except Exception as error:  # noqa: BLE001  # the outermost edge: reported, and logged for debug

@@ -28,9 +28,13 @@ async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
         port: The TCP port.
 
     Raises:
-        OSError: The address cannot be listened on.
+        OSError: The address cannot be listened on; its text names it.
     """
-    listeners = await trio.open_tcp_listeners(port, host=host)
+    try:
+        listeners = await trio.open_tcp_listeners(port, host=host)
+    except OSError as error:
+        reason = f"cannot listen on {host}:{port}: {error.strerror or error}"
+        raise type(error)(error.errno, reason) from error
     if port == 0:
         # Each address of a name would get a different port: keep the first.
         for other in listeners[1:]:

@@ -128,6 +128,17 @@ def test_talk_tells_where_the_port_is_taken(told):
     assert "another program has this port" in complaint
 
 
+def test_a_file_that_may_not_be_read_is_no_address(folder):
+    """What the app could not open is told as it is, with its line; the port is another matter."""
+    failing = re.sub(r"ImportError\(.*\)", "PermissionError(13, 'weights')", MUTE)
+    (folder / "locked.py").write_text(failing)
+    result = bargein("serve", "locked", "--port", "0", cwd=folder)
+    assert result.returncode == 1
+    assert "error: PermissionError: [Errno 13] weights\n" in result.stderr
+    assert "locked.py" in result.stderr
+    assert "cannot listen" not in result.stderr
+
+
 def test_a_taken_port_is_told_before_anything_is_loaded(folder, told):
     """The agent's module, which may load models, is not even imported."""
     (folder / "slow.py").write_text("raise SystemExit('the module was loaded')")
