@@ -49,6 +49,11 @@ queues, locks and events create a future without asking."""
 BY_NAME = "give the fields of an event by their names, such as AgentResponse(content=...)"
 """What to write when an event got a positional argument; pydantic names no class."""
 
+_SECOND_EVENT = tuple(
+    f"{cls}() takes 2 positional arguments"
+    for cls in ("ChainStart.on", "ChainRules.pause_on", "ChainRules.resume_on")
+)
+
 _POSITIONAL = "BaseModel.__init__() takes 1 positional argument"
 
 _HOME = Path(__file__).parents[1]
@@ -174,6 +179,8 @@ def _fix_of(error: BaseException) -> str:
     if isinstance(error, AttributeError) and isinstance(error.obj, Message):
         is_field = error.name in dir(error.obj.event)
         return f"the event has it: message.event.{error.name}" if is_field else ""
+    if isinstance(error, TypeError) and text.startswith(_SECOND_EVENT):
+        return "name several events as a tuple: bridge.on((A, B))"
     is_positional = isinstance(error, TypeError) and text.startswith(_POSITIONAL)
     return BY_NAME if is_positional else ""
 

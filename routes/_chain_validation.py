@@ -21,6 +21,9 @@ from .type_annotations import own_annotations
 Predicate = Callable[[Message], Any]
 Spec = type | str | Predicate
 
+_OPTIONS = ("condition", "handler", "limit", "linked", "overlap", "source", "where")
+"""What else may stand in the place of a field's name; a misspelt one is taken for a field."""
+
 
 def listed(spec: object, where_from: str) -> list[object]:
     """Return the items that a declaration names, as a list.
@@ -100,7 +103,8 @@ def field_check(specs: tuple[Spec, ...], name: str, expected: object, where_from
     for cls in _classes(specs, name, where_from):
         known = _field_types(cls)
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+            options = [option for option in _OPTIONS if option != name]
+            close = difflib.get_close_matches(name, [*known, *options], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has {sorted(known)}"
             raise RouteDefinitionError(
                 f"{where_from}: {cls.__name__} has no field {name!r}; {hint}"

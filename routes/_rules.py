@@ -67,6 +67,7 @@ def an_interrupt(
     where = f".{word}()"
     written = [str(matched)]
     if handler is not None:
+        _needs_no_class(handler, where, "handler=")
         needs_function(handler, f"{where} handler=")
         if is_generator_function(handler):
             raise RouteDefinitionError(
@@ -77,8 +78,18 @@ def an_interrupt(
         written.append(f"handler={name_of(handler)}")
         handler = fit(handler, 2, f"{where} handler=", takes)  # type: ignore[arg-type]  # checked
     if condition is not None:
+        _needs_no_class(condition, where, "condition=")
         needs_plain_function(condition, f"{where} condition=")
         written.append(f"condition={name_of(condition)}")
         condition = fit(condition, 1, f"{where} condition=", "the message, or nothing")  # type: ignore[arg-type]  # checked
     text = f"{word}({', '.join([*written, *options])})"
     return Interrupt(matched, handler, condition, text, suspends)
+
+
+def _needs_no_class(fn: object, where: str, option: str) -> None:
+    """Raise for a class: calling it would make an object that nobody sees."""
+    if isinstance(fn, type):
+        raise RouteDefinitionError(
+            f"{where} {option} needs a function, not the class {fn.__name__}; name several events "
+            f"as a tuple: {where[:-2]}((..., {fn.__name__}))"
+        )

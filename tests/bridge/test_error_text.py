@@ -149,6 +149,18 @@ async def test_a_field_of_the_event_is_looked_for_in_the_event(autojump_clock):
     assert "message.event" not in f"{told.message} {told.detail}"
 
 
+@pytest.mark.parametrize("name", ["on", "pause_on", "resume_on"])
+async def test_a_second_event_is_told_to_stand_in_a_tuple(autojump_clock, name):
+    """Events that are given one by one are too many arguments for Python."""
+
+    async def answer(call: Call) -> None:
+        getattr(call.bridge(name="agent").on(DTMFInput), name)(AgentResponse, AgentError)
+
+    async with open_call(answer, expect_errors=TypeError) as caller:
+        await trio.testing.wait_all_tasks_blocked()
+    assert caller.errors[0].__notes__ == ["name several events as a tuple: bridge.on((A, B))"]
+
+
 async def test_a_chain_that_begins_without_an_event_is_told_how_chains_begin(autojump_clock):
     """A stage or a rule of chains is looked for in chains; another name gets no advice."""
     advice = "a chain begins with an event: bridge.on(...).stream(...)"

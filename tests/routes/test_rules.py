@@ -429,6 +429,13 @@ async def later(message): ...
         (lambda r: r.interrupt_on(Stop, button=5), "can never equal Stop.button"),
         (lambda r: r.interrupt_on(Stop, source=5), "source= needs names"),
         (lambda r: r.interrupt_on(Stop, handler=5), "handler= needs a function, not 5"),
+        (
+            lambda r: r.interrupt_on(Stop, Halt),
+            r"not the class Halt; .* tuple: \.interrupt_on\(\(\.\.\., Halt\)\)",
+        ),
+        (lambda r: r.suspend_on(Stop, Halt), r"tuple: \.suspend_on\(\(\.\.\., Halt\)\)"),
+        (lambda r: r.interrupt_on(Stop, condition=Halt), "condition= needs .*, not the class Halt"),
+        (lambda r: r.interrupt_on(Stop, handlr=gives), "did you mean 'handler'"),
         (lambda r: r.interrupt_on(Stop, handler=handler_of_three), "nothing, the message, or"),
         (lambda r: r.interrupt_on(Stop, handler=gives), "gives is a generator"),
         (lambda r: r.interrupt_on(Stop, condition=later), "condition= must be a plain function"),
