@@ -27,16 +27,21 @@ class ReasoningNode(Node, ABC):
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Check that the answer is yielded.
+        """Check that the answer is yielded, by an async function.
 
         Raises:
-            RouteDefinitionError: ``process_context`` is ``async def`` and yields nothing.
+            RouteDefinitionError: ``process_context`` is ``async def`` and yields nothing, or a
+                plain generator.
         """
         super().__init_subclass__(**kwargs)
         if inspect.iscoroutinefunction(cls.process_context):
             raise RouteDefinitionError(
                 f"{cls.__name__}.process_context() never yields; yield the pieces of the answer, "
                 "such as AgentResponse(content=...)"
+            )
+        if inspect.isgeneratorfunction(cls.process_context):
+            raise RouteDefinitionError(
+                f"{cls.__name__}.process_context() is a plain generator; write async def"
             )
 
     def __init__(self, system_prompt: str = "") -> None:

@@ -68,6 +68,8 @@ def hint_at_event(value: object) -> str:
         return "pass the function that returns it to .stream(), which iterates it"
     if isinstance(value, type):
         return f"make an event of it: {value.__name__}(...)"
+    if isinstance(value, (list, tuple)) and value and all(map(is_event, value)):
+        return "publish its events one by one"
     return "wrap it in an event, such as AgentResponse(content=...)"
 
 

@@ -110,7 +110,8 @@ def _raise_all(errors: Sequence[Exception]) -> NoReturn:
     times = Counter(map(_likeness, errors))
     for likeness, error in distinct.items():
         again = times[likeness] - 1
-        error.add_note(f"{ADVICE}{f'; raised {again} more times' if again else ''}")
+        counted = "once more" if again == 1 else f"{again} more times"
+        error.add_note(f"{ADVICE}; raised {counted}" if again else ADVICE)
     if len(distinct) == 1:
         (only,) = distinct.values()
         raise only

@@ -178,13 +178,15 @@ async def test_several_errors_come_as_a_group(autojump_clock):
         bridge.on(DTMFInput).map(fails)
         bridge.on(UserStoppedSpeaking).map(lambda m: 1 / 0)
 
-    with pytest.RaisesGroup(KeyError, ZeroDivisionError, match="failed 4 times") as caught:
+    with pytest.RaisesGroup(KeyError, ZeroDivisionError, match="failed 5 times") as caught:
         async with open_call(answer) as caller:
             for _ in range(3):
                 caller.publish(DTMFInput(button="1"))
-            caller.publish(UserStoppedSpeaking())
-    assert len(caller.errors) == 4
-    assert "2 more times" in caught.value.exceptions[0].__notes__[0]
+            for _ in range(2):
+                caller.publish(UserStoppedSpeaking())
+    assert len(caller.errors) == 5
+    assert "raised 2 more times" in caught.value.exceptions[0].__notes__[0]
+    assert "raised once more" in caught.value.exceptions[1].__notes__[0]
 
 
 async def test_a_group_is_allowed_if_each_of_its_errors_is(autojump_clock):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import trio
@@ -154,6 +154,15 @@ def test_an_answer_that_is_returned_instead_of_yielded():
         class Returns(ReasoningNode):
             async def process_context(self, context: ConversationContext) -> AgentResponse:
                 return AgentResponse(content="Hello.")
+
+
+def test_an_answer_that_a_plain_generator_yields():
+    """The class cannot be written; while a plain generator works, no call can be heard."""
+    with pytest.raises(RouteDefinitionError, match=r"Plain\.process_context\(\) is a plain gen"):
+
+        class Plain(ReasoningNode):
+            def process_context(self, context: ConversationContext) -> Iterator[AgentResponse]:  # type: ignore[override]  # the mistake
+                yield AgentResponse(content="Hello.")
 
 
 async def test_an_answer_that_cannot_be_iterated():

@@ -281,6 +281,13 @@ async def test_broadcasting_no_event_is_told(autojump_clock):
         assert "broadcast() publishes events, not int; wrap it in an event" in str(error)
 
 
+async def test_broadcasting_a_list_of_events_is_told(autojump_clock):
+    """Events in a list are published one by one."""
+    _, failures = await run_through(lambda r: r.map(lambda m: [Out(value=1)]).broadcast())
+    ((_, error),) = failures
+    assert "not list; publish its events one by one" in str(error)
+
+
 async def test_a_message_is_published_anew(autojump_clock):
     """`.broadcast()` of a message publishes its event, so that filters can forward."""
     got = []
