@@ -193,7 +193,8 @@ class Ear:
             if len(pcm) % 2:  # it would shift all samples that follow
                 raise ValueError(f"UserAudio gave {len(pcm)} bytes; a sample of PCM16 has two")
             self._waiting += pcm if self._filter is None else self._filter.clean(pcm)
-            if message.at_s >= self._last_frame_s + MICROPHONE_LOST_S:
+            is_late = message.at_s >= self._last_frame_s + MICROPHONE_LOST_S
+            if is_late and self._failed_since_s is None:  # if the detectors failed, it was sent
                 self._voice.nothing_was_sent()
             while len(self._waiting) >= self._window_bytes:
                 window = bytes(self._waiting[: self._window_bytes])

@@ -15,6 +15,7 @@ from bargein.events import (
     TurnScored,
     VoiceHint,
     VoiceSettled,
+    VoiceStarted,
     VoiceStopped,
     VoiceWords,
 )
@@ -162,6 +163,20 @@ async def test_an_ear_that_dies_in_mid_word_stops_the_voice(autojump_clock):
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 1)
         assert len(caller.events(VoiceStopped)) == len(caller.events(VoiceWords)) == 2
+
+
+async def test_an_ear_that_was_dead_still_knows_the_babble(autojump_clock):
+    """A line that was not heard for a second was not quiet: what was babble before still is."""
+    babble = b"\x01\x05" * 512
+    vad = DiesSometimes()
+    async with listening_by(vad, Engines()) as caller:
+        await send(caller, babble, 0.64)
+        vad.is_dead = True
+        await send(caller, babble, 1.6)
+        vad.is_dead = False
+        await send(caller, babble, 0.64)
+        await send(caller, VOICE, 0.096)
+        assert [started.distant for started in caller.events(VoiceStarted)] == [0.9, 0.9]
 
 
 async def test_a_dead_ear_keeps_no_audio(autojump_clock):
