@@ -264,7 +264,7 @@ def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
     hint = sound.hint
     if hint is None or hint.kind == "speech" or hint.probability < settings.hint_above:
         return None
-    if sound.text and hint.kind != "acknowledgement":
+    if sound.text and hint.kind not in ("acknowledgement", "distant"):
         return None  # words are not noise
     if _is_unsure_assent(sound):
         return None  # one beginning of a sentence in 50 seems so: its words and length will tell

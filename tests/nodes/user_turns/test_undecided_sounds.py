@@ -180,6 +180,19 @@ def test_a_voice_that_may_be_babble_does_not_interrupt_by_lasting(bench, speakin
     assert {*b.decisions} == {"noise: distant"}
 
 
+@pytest.mark.parametrize("gap_s", [0.08, 0.3])
+@pytest.mark.parametrize("confidence", [0.3, 0.6, 0.85])
+def test_a_voice_that_may_be_babble_does_not_hold_when_it_goes_on(
+    bench, speaking, gap_s, confidence
+):
+    """Words in a gap of babble say nothing of what follows it."""
+    words = VoiceWords(content="my parcel", final=False, tentative=True, confidence=confidence)
+    b = bench(speaking).take(BABBLE).wait(0.4).take(VoiceStopped())
+    b.take(words).wait(gap_s).take(BABBLE).wait(2.0)
+    assert b.at(Hold) == math.inf
+    assert b.turns == []
+
+
 @pytest.mark.parametrize(
     ("lasted_s", "confidence", "turns"),
     [(0.6, 0.79, []), (0.6, 0.8, ["start"]), (1.3, 0.69, []), (1.3, 0.7, ["start"])],
