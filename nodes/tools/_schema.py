@@ -66,38 +66,38 @@ class Signature:
         return {name: getattr(values, f"p{i}") for i, name in enumerate(self.names)}
 
 
-def _outside_enums(
-    values: pydantic.BaseModel, given: Mapping[str, Any], where: str = ""
-) -> Iterator[str]:
+def _outside_enums(read: object, given: object, where: str = "") -> Iterator[str]:
     """Yield what pydantic does not check: values outside an ``enum`` of ``json_schema_extra``.
 
     Args:
-        values: The arguments as pydantic read them, or a model within them.
+        read: The arguments as pydantic read them, or a value within them.
         given: The same as JSON.
         where: The names of the fields around it, each with a dot.
     """
-    for attribute, field in type(values).model_fields.items():
-        name = field.alias or attribute
+    if not (isinstance(read, pydantic.BaseModel) and isinstance(given, Mapping)):
+        for inner, one in zip(_items(read), _items(given), strict=False):
+            yield from _outside_enums(inner, one, where)
+        return
+    for attribute, field in type(read).model_fields.items():
+        name = alias if isinstance(alias := field.validation_alias, str) else attribute
         if name not in given or given[name] == field.default:
             continue
         one, extra = given[name], field.json_schema_extra
-        items = _items(one)
         if isinstance(extra, dict):
-            inner = extra.get("items")
-            checks = [(extra, [one]), (inner if isinstance(inner, dict) else {}, items)]
-            for schema, candidates in checks:
+            inner_extra = extra.get("items")
+            of_items = inner_extra if isinstance(inner_extra, dict) else {}
+            for schema, candidates in ((extra, [one]), (of_items, _items(one))):
                 allowed = schema.get("enum")
                 wrong = [v for v in candidates if isinstance(allowed, list) and v not in allowed]
                 if wrong:
                     yield f"{where}{name}: is one of {allowed!r:.400}, not {wrong[0]!r:.100}"
-        read = getattr(values, attribute)
-        for model, item in zip([read, *_items(read)], [one, *items], strict=False):
-            if isinstance(model, pydantic.BaseModel) and isinstance(item, Mapping):
-                yield from _outside_enums(model, item, f"{where}{name}.")
+        yield from _outside_enums(getattr(read, attribute), one, f"{where}{name}.")
 
 
 def _items(value: object) -> list[Any]:
-    """Return the items of a list; empty for anything else."""
+    """Return the items of a list, or the values of a dict; empty for anything else."""
+    if isinstance(value, Mapping):
+        return list(value.values())
     return list(value) if isinstance(value, list | tuple) else []
 
 

@@ -204,6 +204,34 @@ def test_an_enum_within_a_model_is_checked():
     )
 
 
+class Order(BaseModel):
+    """A drink that the model names in another way than Python."""
+
+    topping: Annotated[Topping, Field(validation_alias="with")]
+
+
+@pytest.mark.parametrize(
+    ("argument", "field"),
+    [
+        ({"named": {"mine": {"name": "milk"}}}, "named.name"),
+        ({"rows": [[{"name": "foam"}, {"name": "milk"}]]}, "rows.name"),
+        ({"order": {"with": {"name": "milk"}}}, "order.with.name"),
+    ],
+)
+def test_an_enum_is_checked_wherever_its_model_is(argument, field):
+    """In the values of a dict, in lists of lists, and in a field that has another name as JSON."""
+
+    def fill(
+        named: dict[str, Topping] | None = None,
+        rows: list[list[Topping]] | None = None,
+        order: Order | None = None,
+    ):
+        pass
+
+    with pytest.raises(BadArgumentsError, match=f"{field}: is one of .*, not 'milk'"):
+        tool(fill).parse(argument)
+
+
 def test_methods_take_their_instance():
     """The first parameter of a method is not the model's business."""
 
