@@ -43,7 +43,7 @@ SURE_OF_ONE_LETTER = 0.8
 """The same for a single consonant: of throats that are cleared Whisper makes "M" with up to 0.67
 and "f" with 0.78, and of a spoken "eight" it makes "A" with 0.71."""
 
-_VOWELS = frozenset("aeiouy")
+_CONSONANTS = frozenset("bcdfghjklmnpqrstvwxz")
 
 SURE_DESPITE_NOISE = 0.8
 """The confidence that few words of such a sound need: of sneezes Whisper makes "Catch!" with 0.7,
@@ -108,10 +108,12 @@ def _is_likely_noise(sound: Sound, settings: NoiseSettings) -> bool:
 
 
 def _is_one_consonant(sound: Sound) -> bool:
-    """Whether a consonant is all of a whole sound; a single character of Chinese is a word."""
-    [word, *more] = words_of(sound.text)
-    is_letter = len(word) == 1 and word.upper() != word.lower()
-    return is_letter and word not in _VOWELS and not more and sound.words_known
+    """Whether the only word of a whole sound is a Latin consonant.
+
+    One letter of Russian may be a word, and so may one character of Chinese.
+    """
+    [word] = words_of(sound.text)
+    return word in _CONSONANTS and sound.words_known
 
 
 def _follows_words(sound: Sound) -> bool:

@@ -219,9 +219,10 @@ def test_few_words_of_what_is_certainly_a_sneeze_are_none(text, decision):
 
 @pytest.mark.parametrize(("confidence", "decision"), [(0.79, "noise"), (0.8, "interruption")])
 def test_a_single_consonant_has_to_be_sure(confidence, decision):
-    """Of a throat that is cleared Whisper makes "M" or "f", and of an "eight" it makes "A"."""
+    """Of a throat that is cleared Whisper makes "M" or "f", and of an "eight" it makes "A"; a
+    letter of Russian may be a word, as a character of Chinese is."""
     assert over("M", confidence=confidence, voiced_s=0.3).decision == decision
-    for text in ("2", "A"):
+    for text in ("2", "A", "\u042f", "\u6211"):
         assert over(text, confidence=confidence, voiced_s=0.3).decision == "interruption"
 
 
