@@ -26,8 +26,8 @@ QUIETER_MOMENTS_S = 1.0
 """How much of the quieter half is remembered to tell, in seconds."""
 
 PAUSE_DB = 40.0
-"""A moment of the first second of a call that is so much softer than the loud ones shows a line
-that is quiet behind one voice: so did 18 in 100 readers who already spoke when the line opened.  At
+"""A moment in the first second of sound that is so much softer than the loud ones shows a line that
+is quiet behind one voice: so did 18 in 100 readers who already spoke when the line opened.  At
 32 dB 47 in 100 do, but so do 6 of 24 beginnings of one babble of three voices; none does at 40."""
 
 LOUDER_DB, LOUDER_DB_AT_FIRST = 5.0, 8.0
@@ -192,6 +192,6 @@ class BabbleLevel:
         return was_near and loudest >= self._level * float(10 ** (SOFTER_DB / 20))
 
     @property
-    def may_be_all(self) -> bool:
-        """Whether what is heard may be babble alone."""
+    def may_be_alone(self) -> bool:
+        """Whether what is heard may be babble, and nobody nearer."""
         return self.is_babble and not self._nearer

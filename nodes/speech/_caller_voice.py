@@ -2,7 +2,8 @@
 
 Three kinds of sound are not: the agent's echo, a voice much weaker than the caller's last turns
 (`CallerLevel`), and a sound no louder than constant babble (`BackgroundLevel`).  In a turn, a sound
-as loud as the caller is voice, even if the detector takes it for none (`MissedWords`).
+as loud as the caller is voice, even if the detector takes it for none (`MissedWords`).  Of what is
+left, it is known whether it may be babble that was there before the caller spoke (`BabbleLevel`).
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class CallerVoice:
     @property
     def may_be_babble(self) -> bool:
         """Whether the voice that is heard may be one that was there before the caller spoke."""
-        return self._settings.above_background_db is not None and self._babble.may_be_all
+        return self._settings.above_background_db is not None and self._babble.may_be_alone
 
     @property
     def is_in_babble(self) -> bool:

@@ -13,7 +13,7 @@ Rules:
    that is not settled; if the caller goes on, their work is discarded. `VoiceSettled` settles the
    audio, but only after its words were published, so a slow recogniser loses no word.
 5. `CallerVoice` judges whether a window is the caller's voice: echo, babble and somebody further
-   away are not.
+   away are not. A voice that may be babble all the same gets the hint `distant`, and no other.
 6. Each start is followed by exactly one stop, and by words or the reason why there are none, even
    if the microphone falls silent in mid-word or the recogniser fails or hangs.
 

@@ -6,21 +6,21 @@ The rules in the order in which they are tried; the first one with an answer dec
 2. ``interruption_phrases``: "stop" is an interruption whatever else is said, unless the recogniser
    thinks that nobody spoke.
 3. ``acknowledgements``: a backchannel alone is not an interruption.
-   ``distant``: nor is a voice that may be babble, unless the recogniser is sure of its words, or
+4. ``distant``: nor is a voice that may be babble, unless the recogniser is sure of its words, or
    the line falls silent behind them.
-4. ``misheard_words``: a few words from what is surely a hum or an echo are misheard, except for
+5. ``misheard_words``: a few words from what is surely a hum or an echo are misheard, except for
    numbers, "no", and a word that the recogniser is sure of.
-5. ``hint_words``: if all words of a short sound are in the recogniser's hint, it reads them into a
+6. ``hint_words``: if all words of a short sound are in the recogniser's hint, it reads them into a
    cough, unless it is as sure without the hint that somebody spoke.
-6. ``min_confidence``: words of a short sound with a low confidence are misheard from a cough.
-7. ``noises``: what a recogniser writes for a laugh, a cough or a sneeze ("ha ha", "C-", "But...")
-   is not a word.
-8. ``min_words``: enough other words are an interruption; fewer are kept for later.
-9. ``words``: a sound without words was not an interruption.
-10. ``hint``: the classification of the sound is enough to let the agent go on for now.
-11. ``min_duration_s``, ``acknowledgement_lasts_s``: a voice that lasts is an interruption even
+7. ``min_confidence``: words of a short sound with a low confidence are misheard from a cough.
+8. ``noises``: what a recogniser writes for a laugh, a cough or a sneeze ("ha ha", "C-", "But...",
+   "Catch!") is not a word.
+9. ``min_words``: enough other words are an interruption; fewer are kept for later.
+10. ``words``: a sound without words was not an interruption.
+11. ``hint``: the classification of the sound is enough to let the agent go on for now.
+12. ``min_duration_s``, ``acknowledgement_lasts_s``: a voice that lasts is an interruption even
     before words are known.
-12. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
+13. ``longest_hold_s``, ``false_interruption_timeout_s`` and ``speech_timeout_s``: the agent goes on
     for now.
 
 Words that were recognised when the voice stopped are tentative: if they are nothing, the agent goes
@@ -38,7 +38,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from ._distant_words import FALLS_SILENT_S, distant_words, is_distant
+from ._distant_words import FALLS_SILENT_S, distant_words
 from ._echo_similarity import similarity
 from ._hallucinations import (
     FASTEST_WORDS_S,
@@ -50,6 +50,7 @@ from ._hallucinations import (
     words_a_second,
 )
 from ._noises import (
+    SOUNDS_LIKE_SPEECH,
     SURE_OF_WORDS,
     begins_a_word,
     is_cut,
@@ -297,7 +298,7 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     if least_s is None:
         return None
     hint, text = sound.hint, sound.text
-    if is_distant(sound, settings.hint_above):
+    if sound.seems("distant", settings.hint_above):
         return None  # babble lasts
     if sound.seems("echo", settings.hint_above) and not text:
         return None
@@ -412,7 +413,7 @@ def _is_long_for_a_word(hint: Hint | None, voiced_s: float, settings: TurnSettin
 
 def is_surely_speech(hint: Hint | None) -> bool:
     """Return whether the sound itself shows that its words will not be a backchannel."""
-    return hint is not None and hint.kind == "speech" and hint.probability >= SURE
+    return hint is not None and hint.kind == "speech" and hint.probability >= SOUNDS_LIKE_SPEECH
 
 
 def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
@@ -423,7 +424,7 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
         looks.append(max(counts[1] - sound.voiced_s, _warms_for_s(sound, settings)))
     if not sound.is_voiced:
         looks.append(_timeout(sound, settings)[1] - sound.silent_s)
-        if is_distant(sound, settings.hint_above):
+        if sound.seems("distant", settings.hint_above):
             looks.append(FALLS_SILENT_S - sound.silent_s)
     if _short_hold(sound, settings):
         looks.append(settings.longest_hold_s - sound.held_s)
@@ -436,7 +437,7 @@ then last longer."""
 
 SURE = 0.9
 """From this probability on, a hint of a backchannel or an echo outweighs a few words that say
-otherwise: Whisper turns "mm-hmm" into "Emma." and "And Amazon". A hint of speech is as sure."""
+otherwise: Whisper turns "mm-hmm" into "Emma." and "And Amazon"."""
 
 CERTAIN = 0.97
 """From this probability on a hint at an acknowledgement outweighs words of which the recogniser is

@@ -20,21 +20,12 @@ FALLS_SILENT_S = 1.0
 """Babble goes on; who stops for so long, in seconds, was the only one, and is waiting."""
 
 
-def is_distant(sound: Sound, above: float) -> bool:
-    """Return whether a sound may be a voice that was there before the caller spoke.
-
-    Args:
-        sound: What was heard so far.
-        above: The least probability that counts.
-    """
-    return sound.seems("distant", above)
-
-
 def distant_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
     """``distant``: words of a voice that may be babble need a sure recogniser, or a silence."""
     if not sound.text or sound.confidence is None:
         return None
-    if not is_distant(sound, settings.hint_above) or sound.silent_s >= FALLS_SILENT_S - CLOSE_S:
+    is_distant = sound.seems("distant", settings.hint_above)
+    if not is_distant or sound.silent_s >= FALLS_SILENT_S - CLOSE_S:
         return None
     lasts = sound.voiced_before_s + sound.voiced_s >= LASTS_S - CLOSE_S
     least = SURE_IF_IT_LASTS if lasts else SURE_OF_WORDS
