@@ -124,7 +124,7 @@ class TurnCore:
         match fact:
             case VoiceStarted():
                 self._voice_started()
-                if fact.distant:
+                if fact.distant or self._seems_distant:  # nearer, it takes that back
                     self._hint(Hint("distant", fact.distant))
             case VoiceStopped():
                 self._voice_stopped()
@@ -224,6 +224,13 @@ class TurnCore:
         elif not part.voice.was_started:
             state.note_stray_stop()
             part.voice.stop_without_start(state.now_s)
+
+    @property
+    def _seems_distant(self) -> bool:
+        """Whether the newest hint at the undecided sound says how far away its voice is."""
+        undecided = self._state.undecided
+        hint = None if undecided is None else undecided.hint
+        return hint is not None and hint.kind == "distant"
 
     def _hint(self, hint: Hint) -> None:
         undecided = self._state.undecided

@@ -206,6 +206,16 @@ def test_sure_words_of_a_voice_that_may_be_babble_interrupt(
     assert b.turns == turns
 
 
+def test_a_voice_in_babble_that_is_louder_behind_a_closure_interrupts(bench, speaking):
+    """A voice that begins again nearer is the caller's, although it is one sound with the babble
+    before it."""
+    b = bench(speaking).take(BABBLE).wait(0.3).take(VoiceStopped()).wait(0.064)
+    b.take(VoiceStarted())
+    assert b.is_held
+    b.wait(0.5)
+    assert b.turns == ["start"]
+
+
 def test_a_louder_voice_in_babble_holds_the_agent_and_interrupts(bench, speaking):
     """Who is louder than the babble is the caller, and has been heard for as long as it."""
     b = bench(speaking).take(BABBLE).wait(0.3)
