@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
 import structlog
+import trio
 
 from bargein.routes import Message, Run
 
@@ -16,11 +18,16 @@ from .events import AgentError, AgentHandoff
 
 log = structlog.get_logger()
 
+MOST_HANDOVERS = 20
+PERIOD_S = 60.0
+"""How many handovers a call makes within this time.  Agents that hand over as soon as they arrive
+would go on for ever, without a word heard: each reads the same words of the caller."""
+
 
 class Handoff:
     """Hands over the floor of one call between agents."""
 
-    __slots__ = ("_floor", "_moved", "_questions", "_router", "_turn_of")
+    __slots__ = ("_floor", "_moved", "_questions", "_router", "_times_s", "_turn_of")
 
     def __init__(
         self,
@@ -42,23 +49,47 @@ class Handoff:
         self._questions = questions
         self._turn_of = turn_of
         self._moved = moved
+        self._times_s: deque[float] = deque(maxlen=MOST_HANDOVERS)
         context.router.observe(AgentHandoff, self._hand_over)
 
     def _hand_over(self, message: Message) -> None:
         target, agents = message.event.target, list(self._floor.agents)
         if target not in agents:
             log.error("handoff_to_unknown_agent", target=target, agents=agents)
-            text = f"no agent {target!r} in this call; there are {agents}"
-            self._router.caught(LookupError(text))
-            self._router.publish_detached(AgentError(message=text), "call")
+            self._refuse(LookupError(f"no agent {target!r} in this call; there are {agents}"))
+            return
+        if target != self._floor.holder and self._is_too_often():
+            log.error("too_many_handovers", target=target, most=MOST_HANDOVERS, within_s=PERIOD_S)
+            text = (
+                f"{MOST_HANDOVERS} handovers within {PERIOD_S:g} s; {self._floor.holder!r} keeps "
+                f"the floor, and {target!r} does not get it: agents that hand over as soon as they "
+                "arrive read the same words again"
+            )
+            self._refuse(RuntimeError(text))
+            self._router.call_after(partial(self._stop_arrival, message))
             return
         old = self._floor.give(target)
         if old and old != target:
+            self._times_s.append(trio.current_time())
             self._moved()
             unanswered = self._leave_floor(old, message)
             self._router.call_after(partial(self._pass_on_words, old, unanswered))
             self._questions.close_unheard()
         log.info("handed_over", to=target, by=old or None)
+
+    def _refuse(self, error: Exception) -> None:
+        self._router.caught(error)
+        self._router.publish_detached(AgentError(message=str(error)), "call")
+
+    def _is_too_often(self) -> bool:
+        if len(self._times_s) < MOST_HANDOVERS:
+            return False
+        return trio.current_time() - self._times_s[0] < PERIOD_S
+
+    def _stop_arrival(self, message: Message) -> None:
+        """Cut what a refused handover has begun or queued, so that it hands over no further."""
+        target = message.event.target
+        self._router.cut_all("too many handovers", source=target, cause=message, aside=False)
 
     def _pass_on_words(self, old: str, unanswered: list[Message]) -> None:
         """Let the new holder of the floor answer the words that have had no answer yet.

@@ -217,3 +217,27 @@ async def test_an_agent_that_thinks_aside_does_not_hold_up_the_call(autojump_clo
         await caller.quiet()
         assert caller.now_s == pytest.approx(0.5)
         assert caller.call.state == "idle"
+
+
+async def test_agents_that_hand_over_as_soon_as_they_arrive_come_to_a_stop(autojump_clock):
+    """The handover that is one too many is refused; the agent with the floor answers."""
+
+    async def answer(call: Call) -> None:
+        for name, other in (("left", "right"), ("right", "left")):
+
+            async def passes_on(message: Message, other: str = other) -> AsyncIterator[object]:
+                yield AgentHandoff(target=other)
+
+            place = call.bridge(name=name)
+            routes(place, says(f"Here is {name}."))
+            place.on(AgentHandoff, target=name).stream(passes_on).broadcast()
+        call.hand_over("right")
+
+    async with open_call(answer, expect_errors="20 handovers within 60 s; 'left' keeps") as caller:
+        await caller.says("hello", at_s=1.0)
+        await caller.quiet()
+        assert caller.heard == "Here is left."
+        assert len(caller.events(AgentError)) == 1
+        await caller.at(61.0)
+        caller.call.hand_over("right")
+        assert caller.call.has_floor("right")
