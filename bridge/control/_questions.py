@@ -468,9 +468,9 @@ def check_question(text: object, choices: object, timeout_s: object) -> None:
     if not str(text).strip():
         raise ValueError(f"ask() question= is something to say, not {text!r}")
     if isinstance(choices, str) or not isinstance(choices, Sequence):
-        raise TypeError(f"ask() choices= is a list of texts, not {choices!r}")
+        raise TypeError(f"ask() choices= is a list of texts, or left out, not {choices!r}")
     if not all(isinstance(choice, str) for choice in choices):
-        raise TypeError(f"ask() choices= is a list of texts, not {choices!r}")
+        raise TypeError(f"ask() choices= is a list of texts, or left out, not {choices!r}")
     if not all(choice.strip() for choice in choices) or len(set(choices)) < len(choices):
         raise ValueError(f"ask() choices= are different texts, none of them empty, not {choices!r}")
     check_seconds("ask() timeout_s=", timeout_s, optional=True, above=0)

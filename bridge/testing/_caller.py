@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -218,7 +219,10 @@ class Caller:
 
         Raises:
             AssertionError: The condition does not hold in time.
+            TypeError: The condition is async, so it would hold at once.
         """
+        if inspect.iscoroutinefunction(reached):
+            raise TypeError(f"until() takes a plain function of the caller, not {reached!r}")
         with trio.move_on_after(within_s):
             # What was heard changes only with the clock, so there is no event to wait for.
             while not reached(self):  # noqa: ASYNC110 - a millisecond is the resolution promised
@@ -238,7 +242,13 @@ class Caller:
             TypeError: `kind` is no class.
         """
         seen = len(self.events(kind))
-        await self.until(lambda caller: len(caller.events(kind)) > seen, within_s=within_s)
+        try:
+            await self.until(lambda caller: len(caller.events(kind)) > seen, within_s=within_s)
+        except AssertionError as error:
+            name = getattr(kind, "__name__", kind)
+            came = sorted({type(item.event).__name__ for item in self.received})
+            error.add_note(f"It waited for another {name}; so far there were: {', '.join(came)}.")
+            raise
         return self.events(kind)[seen]
 
     async def quiet(self, *, within_s: float = 60.0) -> None:
@@ -264,7 +274,12 @@ class Caller:
                     await trio.sleep(0.001)
                 await self.call.speaking.silence()
             return
-        raise AssertionError(f"not quiet within {within_s} s; state {self.call.state!r}")
+        runs = [run for route in self.call.router.routes for run in route.runs if run.is_cut]
+        at_work = f"; at work: {[*runs, *self._answering()]}" if self._is_at_work() else ""
+        raise AssertionError(
+            f"not quiet within {within_s} s; state {self.call.state!r}{at_work}; "
+            f"heard so far: {self.heard!r}"
+        )
 
     def _is_at_work(self) -> bool:
         """Whether words may wait for a chain: for its answer, its unwinding, or its handler."""

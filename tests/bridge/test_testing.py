@@ -19,7 +19,7 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.testing import CHARS_PER_S, open_call
+from bargein.testing import CHARS_PER_S, Caller, open_call
 
 
 async def echo(call: Call) -> None:
@@ -82,6 +82,17 @@ async def test_until_waits_to_the_millisecond(autojump_clock):
         assert caller.now_s == pytest.approx(2.3, abs=0.03)
 
 
+async def test_until_takes_no_async_function(autojump_clock):
+    """What it returns is true before it has run."""
+
+    async def reached(caller: Caller) -> bool:
+        return False
+
+    async with open_call(echo) as caller:
+        with pytest.raises(TypeError, match="takes a plain function of the caller"):
+            await caller.until(reached)
+
+
 async def test_receives_gives_the_next_event_of_a_class(autojump_clock):
     """Events that were received before do not count; subclasses do; none in time fails."""
     async with open_call(echo, chars_per_s=10) as caller:
@@ -95,8 +106,10 @@ async def test_receives_gives_the_next_event_of_a_class(autojump_clock):
             nursery.start_soon(press)
             assert (await caller.receives(DTMFInput)).button == "2"
         assert caller.events(object)[0] == caller.received[0].event
-        with pytest.raises(AssertionError, match="not reached within 3 s"):
+        with pytest.raises(AssertionError, match="not reached within 3 s") as told:
             await caller.receives(DTMFInput, within_s=3)
+        (note,) = told.value.__notes__
+        assert note.startswith("It waited for another DTMFInput; so far there were: ")
         assert caller.events(DTMFInput | UserStartedSpeaking) == caller.events(DTMFInput)
 
 
@@ -132,8 +145,10 @@ async def test_quiet_fails_in_time(autojump_clock):
 
     async with open_call(answer) as caller:
         caller.publish(UserStoppedSpeaking())
-        with pytest.raises(AssertionError, match="not quiet within 5 s; state 'thinking'"):
+        with pytest.raises(AssertionError, match="not quiet within 5 s; state 'thinking'") as told:
             await caller.quiet(within_s=5)
+        assert "of bridge.on(UserStoppedSpeaking).stream(generate)" in str(told.value)
+        assert str(told.value).endswith("heard so far: ''")
         assert caller.now_s == 5
 
 

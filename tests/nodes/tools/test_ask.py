@@ -304,8 +304,14 @@ async def test_words_are_logged_as_such_only(autojump_clock):
     [
         (7, {}, TypeError, r"question= is a string, not 7"),
         (" ", {}, ValueError, r"question= is something to say, not ' '"),
-        ("Which?", {"choices": "ab"}, TypeError, r"choices= is a list of texts, not 'ab'"),
-        ("Which?", {"choices": [1]}, TypeError, r"choices= is a list of texts, not \[1\]"),
+        (
+            "Which?",
+            {"choices": "ab"},
+            TypeError,
+            r"choices= is a list of texts, or left out, not 'ab'",
+        ),
+        ("Which?", {"choices": None}, TypeError, "choices= .* or left out, not None"),
+        ("Which?", {"choices": [1]}, TypeError, r"choices= is a list of texts, or .* \[1\]"),
         ("Which?", {"choices": ["a", "a"]}, ValueError, r"different texts"),
         ("Which?", {"choices": [" "]}, ValueError, r"none of them empty"),
         ("Which?", {"timeout_s": 0}, ValueError, r"timeout_s= is seconds above 0, or None"),
