@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
@@ -35,8 +36,14 @@ def run(
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
         UnguardedError: It is public, and nothing keeps strangers out.
+        RuntimeError: This is not the main thread, the only one that gets signals.
         Exception: Opening the app raised this, or the server failed with it.
     """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError(
+            "run() stops on signals, which only the main thread gets; in another thread, call "
+            "trio.run() with an async function that awaits serve(app)"
+        )
 
     async def main() -> None:
         serving = trio.CancelScope()

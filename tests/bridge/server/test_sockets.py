@@ -27,7 +27,7 @@ from bargein.client import (
     open_caller,
 )
 from bargein.events import AgentResponse, UserStartedSpeaking, UserTranscriptionReceived
-from bargein.server import Limits, open_server, serve
+from bargein.server import Limits, open_server, run, serve
 from bargein.websocket import open_websocket
 
 PATIENCE_S = 60.0
@@ -82,6 +82,12 @@ def test_serve_gives_its_port_and_stops_when_cancelled():
             await trio.open_tcp_stream("127.0.0.1", port)
 
     trio.run(main)
+
+
+async def test_run_needs_the_thread_that_gets_signals():
+    """In another thread, the error names what to call there, before anything is loaded."""
+    with pytest.raises(RuntimeError, match=r"run\(\) stops on signals.* trio\.run\(\)"):
+        await trio.to_thread.run_sync(partial(run, App(echo), port=0))
 
 
 async def test_a_port_in_use_is_an_os_error():
