@@ -84,14 +84,17 @@ def begins_a_word(sound: Sound, settings: NoiseSettings) -> bool:
 
 
 def _is_exclaimed(sound: Sound, settings: NoiseSettings) -> bool:
-    """Whether a few exclaimed words are all, not of the hint, and the sound is not surely speech.
+    """Whether a few exclaimed words are all, unsure, not of the hint and not surely speech.
 
     So Whisper writes one short text in five that it makes of a noise ("Catch!", "Bye, Joe!"), and
-    2 of 680 that it makes of people's words.
+    2 of 680 that it makes of people's words.  It is sure of one sneeze in 100.  Other recognisers
+    write a caller's "Hello!" like that, and some do not say how sure they are.
     """
     if sound.lasts(settings.acknowledgement_lasts_s) or not _is_short(sound, settings):
         return False
     if sound.seems("speech", SOUNDS_LIKE_SPEECH) or sound.unhinted_confidence is not None:
+        return False
+    if sound.confidence is None or sound.confidence >= SURE_OF_WORDS:
         return False
     return sound.text.rstrip().endswith(_EXCLAIMED)
 

@@ -429,9 +429,15 @@ def test_a_single_word_that_breaks_off_is_noise(text):
     ],
 )
 def test_a_burst_is_written_as_a_few_exclaimed_or_unfinished_words(text, hint, rule):
-    """A sneeze is no word however sure the recogniser is; what is surely speech counts."""
-    known = {"text": text, "hint": hint, "confidence": 0.95}
+    """Such a transcript is a sneeze, unless the sound is surely speech."""
+    known = {"text": text, "hint": hint, "confidence": 0.79}
     assert over(settings=TurnSettings(), voiced_s=0.5, **known).rule == rule
+
+
+@pytest.mark.parametrize("confidence", [0.8, None])
+def test_an_exclaimed_greeting_interrupts(confidence):
+    """A recogniser is sure of it, or does not say how sure it is."""
+    assert over("Hello!", confidence=confidence, voiced_s=0.5).decision == "interruption"
 
 
 def test_an_exclaimed_word_of_the_hint_interrupts():
@@ -442,7 +448,7 @@ def test_an_exclaimed_word_of_the_hint_interrupts():
 
 def test_an_exclaimed_word_of_a_voice_that_continues_decides_nothing():
     """The recogniser heard only a part of it, so more words may follow; if it lasts, it counts."""
-    known = {"text": "Hey!", "confidence": 0.9}
+    known = {"text": "Hey!", "confidence": 0.79}
     assert judged(TurnSettings(), voiced_s=0.5, **known).decision == "undecided"
     assert judged(TurnSettings(), voiced_s=0.8, **known).rule == "min_duration_s"
 
