@@ -225,7 +225,26 @@ class Router(DeferredWork):
         """
         self._messages += 1
         message = Message(event, source, self._messages, self._now_s(), run or CURRENT_RUN.get())
-        self._dispatch(message)
+        if self.waits or self._depth or message.run is not None:
+            self._dispatch(message)
+            return message
+        plan = self._plans[type(event)]
+        if plan.rest_after_cut is None:
+            self._dispatch(message)
+            return message
+        # The usual barge-in, without a call of `_dispatch()`: no cut has happened for seconds, so
+        # each function on the way to this one has to be brought into the processor's cache.
+        self._depth = 1
+        try:
+            for apply in plan.rules:
+                apply(message)
+        finally:
+            self._depth = 0
+        if self.unreported and not (self._is_urgent or self._is_closed):
+            self._rest = message, plan.rest_after_cut
+            self.waits = True
+        else:
+            self._dispatch(message, rules=False)
         return message
 
     def publish_detached(self, event: Any, source: str = "") -> Message:
@@ -254,7 +273,7 @@ class Router(DeferredWork):
         self._messages += 1
         self._dispatch(Message(event, source, self._messages, self._now_s(), run))
 
-    def _dispatch(self, message: Message) -> None:
+    def _dispatch(self, message: Message, *, rules: bool = True) -> None:
         if self.waits:
             self.catch_up()
         run = message.run
@@ -269,7 +288,7 @@ class Router(DeferredWork):
         self._depth = depth + 1
         try:
             if plan.rules:
-                for apply in plan.rules:
+                for apply in plan.rules if rules else ():
                     apply(message)
                 if self.unreported:
                     rest = plan.rest_after_cut
