@@ -1,7 +1,8 @@
 """Measures two loads in alternating rounds, and judges the ratio of their times.
 
 The speed of a shared machine varies. So the two sides take turns, each round gives the ratio of its
-two medians, and the median of these ratios is judged.
+two medians, and the median of these ratios is judged. What takes microseconds after milliseconds of
+sleep depends on what the processor's caches still hold; there, the sides take turns within a round.
 """
 
 from __future__ import annotations
@@ -93,6 +94,28 @@ def compare(
         for run, taken in sides if number % 2 else sides[::-1]:
             gc.collect()
             taken.append(run())
+    return row_of(name, unit, *samples, bound=bound, note=note)
+
+
+def compare_in_turns(
+    name: str, unit: str, both: Callable[[], tuple[list[float], list[float]]], *, rounds: int,
+    bound: float | None, note: str = "",
+) -> Row:  # fmt: skip
+    """Run a load in which two sides take turns, and compare them.
+
+    Args:
+        name: What is measured.
+        unit: The unit of the samples.
+        both: Runs one round and returns the samples of the baseline and of the judged side.
+        rounds: The number of rounds.
+        bound: The limit for the median of the rounds' ratios; ``None`` judges nothing.
+        note: A note for the table.
+    """
+    samples: tuple[list[list[float]], list[list[float]]] = ([], [])
+    for _ in range(rounds):
+        gc.collect()
+        for taken, side in zip(samples, both(), strict=True):
+            taken.append(side)
     return row_of(name, unit, *samples, bound=bound, note=note)
 
 

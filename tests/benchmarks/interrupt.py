@@ -1,27 +1,35 @@
 """Load 3: from the interrupt to the node's ``finally``.
 
 Every conversation sends a chunk every 20 ms.  One at a time is interrupted, at a random moment of
-its 20 ms, and started again.
+its 20 ms, and started again.  Both sides run in one process and take turns, and before each of them
+a conversation that is not measured is interrupted: what a side finds in the processor's caches is
+then what another call left there, as in a server.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
+from itertools import chain
 from time import perf_counter_ns
-from typing import Any
 
 import trio
+import trio.testing
 
 from bargein.routes import open_router
 
 from ._bare import Conversation, Table
 from ._events import Chunk, Start, Stop
-from ._measure import Row, Size, compare
+from ._measure import Row, Size, compare_in_turns
 
 EVERY_S = 0.02
-ROUND_S = 1.5
+ROUND_S = 3.0
+
+Publish = Callable[[object, str], object]
+OpenPairs = Callable[[AsyncExitStack, int], Awaitable["Pairs"]]
+"""Starts that many conversations, which end with the stack."""
 
 
 class Node:
@@ -48,7 +56,7 @@ class Node:
             self.over_ns = perf_counter_ns()
             self.over.set()
 
-    async def interrupted(self, publish: Callable[[object, str], object]) -> float:
+    async def interrupted(self, publish: Publish) -> float:
         """Interrupt the node, wait for its ``finally``, and return how long that took, in µs."""
         self.over, self.running = trio.Event(), trio.Event()
         began = perf_counter_ns()
@@ -64,64 +72,92 @@ def _drop(_: object) -> None:
     """Take a chunk."""
 
 
-async def timed(pairs: Sequence[tuple[Node, Any]], interrupts: int) -> list[float]:
-    """Interrupt one after the other, and return how long each took, in µs."""
-    for node, publish in pairs:
+Pairs = Sequence[tuple[Node, Publish]]
+"""Nodes of one side, and what publishes their events."""
+
+
+def in_turns(
+    open_bare: OpenPairs, open_ours: OpenPairs, conversations: int, interrupts: int
+) -> tuple[list[float], list[float]]:
+    """Interrupt both sides in turns, and return how long each interrupt took, in µs.
+
+    Args:
+        open_bare: Starts conversations of the baseline.
+        open_ours: Starts conversations of the judged side.
+        conversations: How many run on each side.
+        interrupts: How often each side is interrupted.
+    """
+
+    async def main() -> tuple[list[float], list[float]]:
+        async with AsyncExitStack() as stack:
+            bare = await open_bare(stack, conversations)
+            *ours, other = await open_ours(stack, conversations + 1)
+            await trio.testing.wait_all_tasks_blocked()
+            return await _timed(bare, ours, other, interrupts)
+
+    return trio.run(main)
+
+
+async def _timed(
+    bare: Pairs, ours: Pairs, other: tuple[Node, Publish], interrupts: int
+) -> tuple[list[float], list[float]]:
+    started = [other, *chain.from_iterable(zip(bare, ours, strict=True))]
+    for node, publish in started:
         publish(node.start(), "caller")
         await node.running.wait()
-        await trio.sleep(EVERY_S / len(pairs))
+        await trio.sleep(EVERY_S / len(started))
     chance = random.Random(1)
-    samples: list[float] = []
+    samples: tuple[list[float], list[float]] = ([], [])
     began_s = trio.current_time()
     for number in range(interrupts):
-        if samples and trio.current_time() > began_s + ROUND_S:
+        if samples[0] and trio.current_time() > began_s + ROUND_S:
             break  # the machine is too slow for the load; the figures show it
-        await trio.sleep(chance.uniform(0, 0.006))
-        node, publish = pairs[number * 7 % len(pairs)]
-        samples.append(await node.interrupted(publish))
+        for pairs, taken in zip((bare, ours), samples, strict=True):
+            for node, publish in (other, pairs[number * 7 % len(pairs)]):
+                await trio.sleep(chance.uniform(0, 0.003))
+                took = await node.interrupted(publish)
+            taken.append(took)
     return samples
 
 
-def bare(conversations: int, interrupts: int) -> list[float]:
-    """Run conversations in bare trio, and return how long each interrupt took, in µs."""
-
-    async def main() -> list[float]:
-        async with trio.open_nursery() as nursery:
-            pairs = []
-            for _ in range(conversations):
-                table, node = Table(), Node()
-                table.on(Chunk, _drop)
-                Conversation(nursery, table, Start, Stop, node.generate, waits=True)
-                pairs.append((node, table.publish))
-            samples = await timed(pairs, interrupts)
-            nursery.cancel_scope.cancel()
-        return samples
-
-    return trio.run(main)
+def _drop(_: object) -> None:
+    """Take a chunk."""
 
 
-def _ours(conversations: int, interrupts: int) -> list[float]:
-    async def main() -> list[float]:
-        async with AsyncExitStack() as stack:
-            pairs = []
-            for _ in range(conversations):
-                router, node = await stack.enter_async_context(open_router()), Node()
-                router.add_sink(_drop, Chunk)
-                route = router.on(Start, name="agent").interrupt_on(Stop)
-                route.stream(node.generate).broadcast()
-                pairs.append((node, router.publish))
-            return await timed(pairs, interrupts)
+def bare_of(made: Callable[[], Node]) -> OpenPairs:
+    """Return what starts conversations of such nodes in bare trio."""
 
-    return trio.run(main)
+    async def open_bare(stack: AsyncExitStack, conversations: int) -> Pairs:
+        nursery = await stack.enter_async_context(trio.open_nursery())
+        stack.callback(nursery.cancel_scope.cancel)
+        pairs = []
+        for _ in range(conversations):
+            table, node = Table(), made()
+            table.on(type(node.chunk), _drop)
+            Conversation(nursery, table, node.start, node.stop, node.generate, waits=True)
+            pairs.append((node, table.publish))
+        return pairs
+
+    return open_bare
+
+
+async def _open_engines(stack: AsyncExitStack, conversations: int) -> Pairs:
+    pairs = []
+    for _ in range(conversations):
+        router, node = await stack.enter_async_context(open_router()), Node()
+        router.add_sink(_drop, Chunk)
+        route = router.on(Start, name="agent").interrupt_on(Stop)
+        route.stream(node.generate).broadcast()
+        pairs.append((node, router.publish))
+    return pairs
 
 
 def rows(size: Size) -> list[Row]:
     """Run the load."""
     return [
-        compare(
+        compare_in_turns(
             f"interrupt to finally, {conversations} conversation{'s' * (conversations > 1)}", "us",
-            lambda: bare(conversations, size.interrupts),  # noqa: B023 - called before the next
-            lambda: _ours(conversations, size.interrupts),  # noqa: B023
+            partial(in_turns, bare_of(Node), _open_engines, conversations, size.interrupts),
             rounds=size.interrupt_rounds, bound=bound,
         )
         for conversations, bound in ((1, 1.25), (size.conversations, 1.5))

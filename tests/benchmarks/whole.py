@@ -1,6 +1,7 @@
 """Load 14: what a whole call adds to bare trio and to the engine alone.
 
-A barge-in that interrupts a node in a text call is compared with a cancel scope of bare trio, and
+A barge-in that interrupts a node in a text call is compared with a cancel scope of bare trio, as in
+load 3, and
 the pieces of a plain answer through a whole call, with turn, history and playout, with the same
 pieces through the engine.
 """
@@ -8,6 +9,8 @@ pieces through the engine.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -23,14 +26,13 @@ from bargein.events import (
 )
 from bargein.routes import open_router
 
-from ._measure import Row, Size, compare
+from ._measure import Row, Size, compare_in_turns
 from ._process import logs_to_nowhere
-from .interrupt import Node, bare, timed
+from .interrupt import Node, Pairs, Publish, bare_of, in_turns
 
 PIECES = 1_000
 _PIECES = [AgentResponse(content="word ") for _ in range(PIECES)]
 
-INTERRUPT_GOAL = "the goal is 1.4"
 PIECE_GOAL = "the goal is 1.2"
 
 
@@ -62,19 +64,18 @@ class _Talker(Node):
     chunk = _PIECES[0]
 
 
-def _interrupts(interrupts: int) -> list[float]:
-    async def main() -> list[float]:
+async def _open_calls(stack: AsyncExitStack, conversations: int) -> Pairs:
+    pairs = []
+    for _ in range(conversations):
         node = _Talker()
 
-        async def answer(call: Call) -> None:
+        async def answer(call: Call, node: Node = node) -> None:
             route = call.bridge(name="agent").on(UserStoppedSpeaking)
             route.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
 
-        async with App(answer).open_call(_Reader()) as call:
-            await trio.testing.wait_all_tasks_blocked()
-            return await timed([(node, call.router.publish)], interrupts)
-
-    return trio.run(main)
+        call = await stack.enter_async_context(App(answer).open_call(_Reader()))
+        pairs.append((node, call.router.publish))
+    return pairs
 
 
 async def _say(_: object) -> AsyncGenerator[AgentResponse, None]:
@@ -82,58 +83,53 @@ async def _say(_: object) -> AsyncGenerator[AgentResponse, None]:
         yield piece
 
 
-async def _told(publish: Any, reader: _Reader, repeats: int) -> list[float]:
-    samples = []
-    for _ in range(repeats):
-        reader.over = trio.Event()
-        began = perf_counter_ns()
-        publish(UserStoppedSpeaking(), "caller")
-        await reader.over.wait()
-        samples.append((perf_counter_ns() - began) / 1000 / PIECES)
-        await trio.testing.wait_all_tasks_blocked()
-    return samples
+async def _told(publish: Publish, reader: _Reader) -> float:
+    """Say all pieces, and return how long each took, in µs."""
+    reader.over = trio.Event()
+    began = perf_counter_ns()
+    publish(UserStoppedSpeaking(), "caller")
+    await reader.over.wait()
+    took = (perf_counter_ns() - began) / 1000 / PIECES
+    await trio.testing.wait_all_tasks_blocked()
+    return took
 
 
-def _pieces_of_engine(repeats: int) -> list[float]:
-    async def main() -> list[float]:
-        reader = _Reader()
-        async with open_router() as router:
-            router.add_sink(reader.send)
-            route = router.on(UserStoppedSpeaking, name="agent").interrupt_on(UserStartedSpeaking)
-            route.stream(_say).broadcast()
-            router.listen(run_ended=lambda run: reader.over.set())
-            return await _told(router.publish, reader, repeats)
+def _pieces(repeats: int) -> tuple[list[float], list[float]]:
+    """Say pieces through an engine and through a call in turns."""
 
-    return trio.run(main)
-
-
-def _pieces_of_call(repeats: int) -> list[float]:
     async def answer(call: Call) -> None:
         agent = call.bridge(name="agent")
         agent.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking).stream(_say).broadcast()
 
-    async def main() -> list[float]:
-        reader = _Reader()
-        async with App(answer).open_call(reader) as call:
+    async def main() -> tuple[list[float], list[float]]:
+        of_engine, of_call = _Reader(), _Reader()
+        samples: tuple[list[float], list[float]] = ([], [])
+        async with open_router() as router, App(answer).open_call(of_call) as call:
+            router.add_sink(of_engine.send)
+            route = router.on(UserStoppedSpeaking, name="agent").interrupt_on(UserStartedSpeaking)
+            route.stream(_say).broadcast()
+            router.listen(run_ended=lambda run: of_engine.over.set())
             await trio.testing.wait_all_tasks_blocked()
-            return await _told(call.router.publish, reader, repeats)
+            for _ in range(repeats):
+                samples[0].append(await _told(router.publish, of_engine))
+                samples[1].append(await _told(call.router.publish, of_call))
+        return samples
 
     return trio.run(main)
 
 
 def rows(size: Size) -> list[Row]:
     """Run the load."""
-    interrupts, repeats = size.interrupts, size.stream_repeats
+    repeats = size.stream_repeats
     with logs_to_nowhere():
         return [
-            compare(
+            compare_in_turns(
                 "interrupt to finally, one whole call", "us",
-                lambda: bare(1, interrupts), lambda: _interrupts(interrupts),
-                rounds=size.interrupt_rounds, bound=1.75, note=INTERRUPT_GOAL,
+                partial(in_turns, bare_of(_Talker), _open_calls, 1, size.interrupts),
+                rounds=size.interrupt_rounds, bound=1.4,
             ),
-            compare(
-                "a piece through a whole call, to the engine", "us",
-                lambda: _pieces_of_engine(repeats), lambda: _pieces_of_call(repeats),
+            compare_in_turns(
+                "a piece through a whole call, to the engine", "us", partial(_pieces, repeats),
                 rounds=size.stream_rounds, bound=1.3, note=PIECE_GOAL,
             ),
         ]  # fmt: skip
