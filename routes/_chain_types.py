@@ -15,9 +15,9 @@ E3 = TypeVar("E3")
 E4 = TypeVar("E4")
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
-    from typing import Any, TypeAlias
+    from typing import Any, Protocol, TypeAlias
 
     import trio
     from typing_extensions import TypeVar as DefaultTypeVar
@@ -30,7 +30,28 @@ if TYPE_CHECKING:
     Condition: TypeAlias = Callable[[Message[E]], object]
     """A plain function that accepts or rejects a message."""
 
-    AnyEvent: TypeAlias = str | Condition[Any] | Collection[type[Any] | str | Condition[Any]]
+    Open: TypeAlias = str | Condition[Any]
+    """An alias or a function: it leaves open which events come."""
+
+    Named: TypeAlias = type[Any] | Open
+
+    class Mixed(Protocol):
+        """A list or a set of classes, aliases and functions; a tuple has no ``copy()``."""
+
+        def __iter__(self) -> Iterator[Named]: ...
+        def copy(self) -> object: ...
+
+    # No tuple of classes alone: it must fit an overload that knows its events, or a condition or a
+    # handler of other events would pass.  So one of the first four of a mixed tuple is open.
+    AnyEvent: TypeAlias = (
+        Open
+        | Mixed
+        | tuple[Open, ...]
+        | tuple[Open, *tuple[Named, ...]]
+        | tuple[type[Any], Open, *tuple[Named, ...]]
+        | tuple[type[Any], type[Any], Open, *tuple[Named, ...]]
+        | tuple[type[Any], type[Any], type[Any], Open, *tuple[Named, ...]]
+    )
     """A declaration without a static event type: an alias, a function or a mixed list."""
 
     Handler: TypeAlias = (

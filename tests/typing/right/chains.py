@@ -145,6 +145,12 @@ def anything(bridge: Bridge) -> None:
     assert_type(bridge.on("user.*"), Route[Message[Any]])
     assert_type(bridge.on(lambda m: m.source == "till"), Route[Message[Any]])
     bridge.on([OrderPlaced, "user.dtmf"]).map(lambda m: m.event.type)
+    bridge.on((OrderPlaced, "user.dtmf"), where=lambda m: m.event.type)
+    bridge.on(("user.*", OrderPlaced)).map(lambda m: m.event.type)
+    bridge.on((OrderPlaced, DTMFInput, lambda m: m.at_s > 2), where=bare)
+    bridge.on({OrderPlaced, DTMFInput, AgentError}, where=bare)
+    aliases: tuple[str, ...] = ("user.*", "agent.*")
+    bridge.on(aliases).interrupt_on([*aliases], on_any_cut)
 
 
 def on_cut(message: Message[UserStartedSpeaking] | None, interruption: Interruption) -> None:

@@ -64,6 +64,10 @@ def fields(bridge: Bridge) -> None:
     bridge.on((OrderPlaced, DTMFInput)).map(lambda m: m.event.drink)
     # wrong: attr-defined, reportAttributeAccessIssue
     order.interrupt_on(DTMFInput, condition=lambda m: m.event.key)
+    # wrong: union-attr, reportAttributeAccessIssue
+    bridge.on((OrderPlaced, DTMFInput), where=lambda m: m.event.drink)
+    # wrong: union-attr, reportAttributeAccessIssue
+    order.interrupt_on((OrderPlaced, DTMFInput), condition=lambda m: m.event.button)
 
 
 def inputs(bridge: Bridge) -> None:
@@ -84,6 +88,8 @@ def inputs(bridge: Bridge) -> None:
     bridge.on(OrderPlaced).map(two)
     # wrong: arg-type, reportArgumentType, reportCallIssue
     bridge.on(OrderPlaced, where=of_a_key)
+    # wrong: arg-type, reportArgumentType, reportCallIssue
+    bridge.on((OrderPlaced, DTMFInput), where=of_a_key)
 
 
 def handlers(bridge: Bridge) -> None:
@@ -97,6 +103,8 @@ def handlers(bridge: Bridge) -> None:
     order.interrupt_on("user.*", handler=three)
     # wrong: arg-type, reportArgumentType, reportCallIssue
     order.interrupt_on(UserStartedSpeaking, of_a_key)
+    # wrong: arg-type, reportArgumentType, reportCallIssue
+    order.interrupt_on((UserStartedSpeaking, DTMFInput), of_a_key)
     # wrong: arg-type, reportArgumentType, reportCallIssue
     order.suspend_on(UserStartedSpeaking, three)
 
@@ -120,5 +128,7 @@ def events(bridge: Bridge) -> None:
     bridge.on(42)
     # wrong: call-overload, reportArgumentType, reportCallIssue
     bridge.on(OrderPlaced(drink="tea"))
+    # wrong: arg-type, reportArgumentType, reportCallIssue
+    bridge.on((OrderPlaced, 42))
     # wrong: arg-type, reportArgumentType
     bridge.on(OrderPlaced).pause_on(DTMFInput(button="1"))
