@@ -53,7 +53,7 @@ class QueuedSink:
     ) -> None:
         self.fn = fn
         self._on_error = on_error
-        self._failures = Failures(taker=name_of(fn))
+        self._failures = Failures(receiver=name_of(fn))
         self.limit = limit
         self.stale = 0
         self.overflowed = 0
@@ -137,7 +137,7 @@ def queued_sink(
     return queued
 
 
-class FailingTakers:
+class FailingReceivers:
     """The sinks and observers that fail at present; each failure is logged once until it works.
 
     Attributes:
@@ -151,32 +151,32 @@ class FailingTakers:
         self.known: dict[int, tuple[Callable[[Message], Any], Failures]] = {}
 
     def failed(
-        self, event: str, taker: Callable[[Message], Any], message: Message, error: Exception
+        self, event: str, receiver: Callable[[Message], Any], message: Message, error: Exception
     ) -> None:
         """Record that one raised, and log it if that is news."""
         self._on_error(error)
-        name = name_of(taker)
-        if id(taker) not in self.known:
+        name = name_of(receiver)
+        if id(receiver) not in self.known:
             if len(self.known) >= KINDS_KEPT:
                 del self.known[next(iter(self.known))]
-            self.known[id(taker)] = taker, Failures(taker=name)
-        if self.known[id(taker)][1].is_news(event, error):
-            log.error(event, taker=name, event_alias=message.alias, exc_info=error)
+            self.known[id(receiver)] = receiver, Failures(receiver=name)
+        if self.known[id(receiver)][1].is_news(event, error):
+            log.error(event, receiver=name, event_alias=message.alias, exc_info=error)
 
-    def call(self, event: str, taker: Callable[[Message], Any], message: Message) -> None:
+    def call(self, event: str, receiver: Callable[[Message], Any], message: Message) -> None:
         """Call one, and record whether it worked."""
         try:
-            taker(message)
+            receiver(message)
         except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; others get the message
-            self.failed(event, taker, message, as_error(error))
+            self.failed(event, receiver, message, as_error(error))
         else:
-            self.works(event, taker)
+            self.works(event, receiver)
 
-    def works(self, event: str, taker: Callable[[Message], Any]) -> None:
+    def works(self, event: str, receiver: Callable[[Message], Any]) -> None:
         """Record that one worked."""
-        failing = self.known.get(id(taker))
+        failing = self.known.get(id(receiver))
         if failing is not None and failing[1].works(event):
-            del self.known[id(taker)]
+            del self.known[id(receiver)]
 
     def close(self) -> None:
         """Log how often each failure repeated."""

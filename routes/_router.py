@@ -36,7 +36,7 @@ from ._listeners import (
     RunListener,
 )
 from ._message import Message
-from ._message_sinks import SINK_LIMIT, FailingTakers, QueuedSink, queued_sink
+from ._message_sinks import SINK_LIMIT, FailingReceivers, QueuedSink, queued_sink
 from ._route import Route, new_route
 from ._rules import Interrupt
 from ._run import Run
@@ -86,7 +86,7 @@ class Router(DeferredWork):
         self.closed = False
         self._chains = ChainKeeper()
         self._plans = Plans(self._chains, self.reports_later)
-        self._failing = FailingTakers(self.listeners.show)
+        self._failing = FailingReceivers(self.listeners.show)
         self._messages = self._unpublished = self._stale = self._runs = 0
         self._now_s = trio.lowlevel.current_clock().current_time  # two calls fewer for each message
         self.timers = Timers(nursery, self._call_timer)

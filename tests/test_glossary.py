@@ -134,6 +134,18 @@ def functions(pattern: re.Pattern[str], *folders: str) -> set[tuple[str, str]]:
     }
 
 
+PRIVATE_WORDS = re.compile(
+    r"^ *class (_?\w*(?:Aloud|Assent|Book|Doubt|Kept|Mouth|Taker|Teller|Telling|Voiced)\w*)",
+    re.MULTILINE,
+)
+"""Classes that are named in words which only their authors can guess."""
+
+
+def test_a_class_is_not_named_in_private_words() -> None:
+    """A class has the field's word, as its module has: a replay buffer, and nothing kept."""
+    assert functions(PRIVATE_WORDS, "bridge", "nodes", "routes") == set()
+
+
 def test_a_function_says_what_it_does() -> None:
     """No function takes, tells, looks, puts, begins or goes on: it pops, publishes, starts."""
     found = functions(SAYS_NOTHING, "bridge", "nodes", "routes")

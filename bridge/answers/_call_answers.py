@@ -29,7 +29,7 @@ from ..events import (
 from ..playout._hold import Holding
 from ..playout._playout import Playout
 from ..playout._playout_events import PlayoutEvents
-from ..playout._tts_audio import Voiced
+from ..playout._tts_audio import TTSAudio
 from ..playout._utterance import Utterance
 from ._answer import FixedText, Turn, Turns, end_of, lineage, verb_of
 from ._answer_audio import AnswerAudio
@@ -95,7 +95,7 @@ class Speaking(AnswerAudio):
             context, delivery, self._turns, self._playout, self._publish_move, self._end_moving
         )
         self._texts = Texts(context, transport, self, self._turns, self._playout, self._memory)
-        Voiced(router, self._turns, self._playout, transport.sample_rate_hz)
+        TTSAudio(router, self._turns, self._playout, transport.sample_rate_hz)
         self._holding = Holding(router, self._playout, self._has_something)
         self._silent: trio.Event | None = None  # created by the first waiter
         self._closed_as: Outcome | None = None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .._call_context import CallContext
     from ..answers._answer import Turn
 
-Telling = JobFinished | JobAnnounced
+JobReport = JobFinished | JobAnnounced
 
 
 class Delivery:
@@ -25,8 +25,8 @@ class Delivery:
 
     def __init__(self, context: CallContext) -> None:
         self._context = context
-        self._waiting: list[tuple[Telling, str]] = []
-        self._delivering: dict[int, tuple[Telling, str]] = {}
+        self._waiting: list[tuple[JobReport, str]] = []
+        self._delivering: dict[int, tuple[JobReport, str]] = {}
         # The list's own method, for speed: it runs at each change, some six times for a tool call.
         context.call_while(self._waiting.__len__, self.deliver_next)
 
@@ -61,7 +61,7 @@ class Delivery:
             heard = source if floor.has(source) else floor.holder
             self._context.router.publish_detached(event, heard)
 
-    def began(self, turn: Turn, event: Telling) -> None:
+    def began(self, turn: Turn, event: JobReport) -> None:
         """Record that a turn reports a result."""
         self._delivering[turn.number] = (event, turn.agent)
 

@@ -49,13 +49,13 @@ class SimulatedVoice:
     def attach(self, call: Call) -> None:
         """Speak for the agents of a call."""
         bridge = call.bridge(name="voice", is_agent=False)
-        mouth = _Mouth(bridge, self.ms_per_char)
-        bridge.on(AgentResponse, where=bridge.needs_voice).map(mouth.speak).broadcast()
-        bridge.on(AgentTextComplete).map(mouth.finish).map(_one_by_one).broadcast()
-        bridge.on(AgentSpeechCut).map(mouth.forget)
+        tts = _SimulatedTTS(bridge, self.ms_per_char)
+        bridge.on(AgentResponse, where=bridge.needs_voice).map(tts.speak).broadcast()
+        bridge.on(AgentTextComplete).map(tts.finish).map(_one_by_one).broadcast()
+        bridge.on(AgentSpeechCut).map(tts.forget)
 
 
-class _Mouth:
+class _SimulatedTTS:
     """Says whole words; a word whose end is not known yet waits."""
 
     def __init__(self, bridge: Bridge, ms_per_char: float) -> None:

@@ -29,7 +29,7 @@ speech leaves no gap.  A much faster voice would fill memory with audio that may
 voice loses no time: what it sends meanwhile waits in the socket."""
 
 
-class Voiced:
+class TTSAudio:
     """Passes the audio of a call's voices to the playout."""
 
     __slots__ = (

@@ -19,7 +19,7 @@ from ..events import AgentAudio, HeardBasis, WordTiming
 from ..text_validation import has_words
 from ._playout_buffer import PlayoutBuffer
 from ._position import REPORT_TRUSTED_S, PlayedPosition
-from ._replay_buffer import KeptAudio
+from ._replay_buffer import ReplayBuffer
 from ._segment import Segment
 from ._word_timing import said_end
 
@@ -77,7 +77,7 @@ class Utterance(PlayedPosition):
     _whole: Segment | None = None
     play_number: int = 0
     """The number under which the player has it; 0 for its own number."""
-    kept: KeptAudio = field(default_factory=KeptAudio)
+    kept: ReplayBuffer = field(default_factory=ReplayBuffer)
     """Its recently sent audio, for a resend."""
     played_once_ms: float = 0.0
     """How far it had been played when it was sent again."""

@@ -184,7 +184,7 @@ class _Room:
         return np.asarray(heard, np.float64)
 
 
-class _Teller(ReasoningNode):
+class _Storyteller(ReasoningNode):
     """Says the same text in each turn, and counts the turns."""
 
     def __init__(self, text: str) -> None:
@@ -219,7 +219,7 @@ def replay(
         turns: The turn taking; ``None`` for the defaults.
         voice: The seed of the agent's voice.
     """
-    loudspeaker, teller = _Loudspeaker(), _Teller(says)
+    loudspeaker, teller = _Loudspeaker(), _Storyteller(says)
     room = _Room(echo) if echo is not None else None
 
     async def answer(call: Call) -> None:

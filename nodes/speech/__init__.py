@@ -51,7 +51,7 @@ from ._stt_whisper import WhisperTiny as WhisperTiny
 from ._throat_sounds import ThroatSoundDetector as ThroatSoundDetector
 from ._tts_espeak import EspeakVoice as EspeakVoice
 from ._tts_node import ChangeVoice as ChangeVoice
-from ._tts_node import Mouth as Mouth
+from ._tts_node import TTSNode as TTSNode
 from ._tts_piper import PiperVoice as PiperVoice
 from ._vad import SileroModel as SileroModel
 from ._vad import SileroVAD as SileroVAD
@@ -75,7 +75,7 @@ __all__ = [
     "HeardAgent",
     "ListeningSettings",
     "LocalSpeech",
-    "Mouth",
+    "TTSNode",
     "NoiseFilter",
     "PerhapsOver",
     "PiperVoice",

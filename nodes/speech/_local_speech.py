@@ -35,7 +35,7 @@ from ._streaming_protocols import StreamingTTS
 from ._stt_whisper import WhisperTiny
 from ._throat_sounds import ThroatSoundDetector
 from ._tts_espeak import EspeakVoice
-from ._tts_node import Mouth
+from ._tts_node import TTSNode
 from ._tts_piper import PiperVoice
 from ._vad import SileroModel
 
@@ -176,4 +176,4 @@ class LocalSpeech:
             noise_filter=self._new_filter() if self._new_filter is not None else None,
         )
         self._turns.attach(call)
-        Mouth(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)
+        TTSNode(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)

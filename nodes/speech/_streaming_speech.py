@@ -16,7 +16,7 @@ from ._open_engines import open_engines
 from ._protocols import EndOfTurn, TextToSpeech, VoiceActivity
 from ._streaming_ear import StreamingEar
 from ._streaming_protocols import StreamingSTT, StreamingTTS
-from ._tts_node import Mouth
+from ._tts_node import TTSNode
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
@@ -100,4 +100,4 @@ class StreamingSpeech:
             StreamingEar(words, self._ear, hears_voice=self._new_vad is None)
         self._turns.attach(call)
         if self._voice is not None:
-            Mouth(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)
+            TTSNode(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)

@@ -84,7 +84,7 @@ class TextBegan:
     utterance: int
 
 
-class Mouth:
+class TTSNode:
     """Speaks in one call: splits text into clauses and synthesises each ahead of playback.
 
     ``LocalSpeech`` makes one per call.  Use it in a speech stack of your own, for example one that

@@ -78,10 +78,10 @@ class TurnTaking:
         Raises:
             ValueError: The call already has a turn taker.
         """
-        _Taker(call, SettingsInForce(self._settings, self._overlays))
+        _CallTurnTaking(call, SettingsInForce(self._settings, self._overlays))
 
 
-class _Taker:
+class _CallTurnTaking:
     """Turn taking of one call."""
 
     def __init__(self, call: Call, settings: SettingsInForce) -> None:

@@ -82,7 +82,7 @@ def test_the_handle_that_is_offered_is_one_of_two():
 def test_an_app_hears_by_its_speech():
     """An app without speech has no ears, nor has one whose speech says so."""
 
-    class Mouth:
+    class VoiceAlone:
         hears = False
 
         def open(self):
@@ -92,7 +92,7 @@ def test_an_app_hears_by_its_speech():
             pass
 
     assert App(_answer_nothing).hears is False
-    assert App(_answer_nothing, speech=Mouth()).hears is False
+    assert App(_answer_nothing, speech=VoiceAlone()).hears is False
 
 
 async def _answer_nothing(call):

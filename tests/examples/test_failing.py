@@ -60,7 +60,7 @@ def test_a_fault_is_named_with_its_time(text, fault):
     assert fault_named(text) == fault
 
 
-@pytest.mark.parametrize("text", ["voice", "mouth@4s", "voice@-1s", ""])
+@pytest.mark.parametrize("text", ["voice", "speaker@4s", "voice@-1s", ""])
 def test_a_fault_that_is_none_is_refused(text):
     """The error shows how it is written."""
     with pytest.raises(argparse.ArgumentTypeError, match="voice@4s"):

@@ -102,7 +102,7 @@ async def test_a_broken_sink_hinders_nobody(autojump_clock):
             await trio.testing.wait_all_tasks_blocked()
     assert len(got) == 2
     assert [line["event"] for line in logs] == ["sink_failed"] * 4
-    names = [line.get("taker") or line["sink"] for line in logs]
+    names = [line.get("receiver") or line["sink"] for line in logs]
     assert names[:2] == [["test_a_broken_sink_hinders_nobody", "<locals>", "broken"][-1]] * 2
     assert names.count("later_broken") == 1
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bargein.bridge.client._loudspeaker import Loudspeaker, Report
 from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
 from bargein.bridge.playout._replay import LONGEST_WORD_S
-from bargein.bridge.playout._replay_buffer import SPARE_PIECES, KeptAudio
+from bargein.bridge.playout._replay_buffer import SPARE_PIECES, ReplayBuffer
 from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio, WordTiming
 from bargein.routes._timers import Timers
@@ -352,7 +352,7 @@ def test_what_goes_first_costs_none_of_what_it_overtakes(lengths, acts, delay_s)
 
 def test_what_was_added_is_given_back_from_a_position_on():
     """The audio from any position on is the very audio that was added there."""
-    kept = KeptAudio()
+    kept = ReplayBuffer()
     for piece in (b"0123", b"4567", b"89"):
         kept.add(piece, 100)
     assert kept.pop_from(6) == (6, [b"67", b"89"])
@@ -362,14 +362,14 @@ def test_what_was_added_is_given_back_from_a_position_on():
 
 def test_nothing_behind_its_end_is_given_back():
     """From a position that nothing was added behind, nothing comes, and the end is told."""
-    kept = KeptAudio()
+    kept = ReplayBuffer()
     kept.add(b"0123", 100)
     assert kept.pop_from(9) == (4, [])
 
 
 def test_what_is_forgotten_is_not_given_back():
     """Audio from a position that is kept no more begins where the kept audio begins."""
-    kept = KeptAudio()
+    kept = ReplayBuffer()
     for piece in (b"0123", b"4567", b"89"):
         kept.add(piece, 100)
     kept.forget_all_but(6)
@@ -379,7 +379,7 @@ def test_what_is_forgotten_is_not_given_back():
 
 def test_a_cleared_one_counts_on():
     """Positions after a clear go on where the audio had ended."""
-    kept = KeptAudio()
+    kept = ReplayBuffer()
     kept.add(b"0123", 100)
     kept.clear()
     kept.add(b"4567", 100)
@@ -389,7 +389,7 @@ def test_a_cleared_one_counts_on():
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=80), st.integers(1, 30))
 def test_at_least_the_limit_is_kept_and_hardly_more(sizes, limit):
     """At least the limit is kept, if so much was added; and at most so many pieces more."""
-    kept = KeptAudio()
+    kept = ReplayBuffer()
     for count, size in enumerate(sizes, 1):
         kept.add(bytes(size), limit)
         assert kept.size == sum(sizes[:count]) - kept.starts_at
@@ -401,7 +401,7 @@ def test_at_least_the_limit_is_kept_and_hardly_more(sizes, limit):
 
 def test_the_limit_holds_for_what_is_sent_again():
     """Many small pieces that are taken back make no room for as many large ones."""
-    kept = KeptAudio()
+    kept = ReplayBuffer()
     for _ in range(300):
         kept.add(b"1", 200)
     kept.pop_from(0)
@@ -412,7 +412,7 @@ def test_the_limit_holds_for_what_is_sent_again():
 
 def test_what_is_needed_no_more_is_forgotten():
     """Whole pieces before a position go; what is at it and behind it stays."""
-    kept = KeptAudio()
+    kept = ReplayBuffer()
     for piece in (b"0123", b"4567", b"89"):
         kept.add(piece, 100)
     kept.forget_before(3)

@@ -19,7 +19,7 @@ from bargein.events import (
     UserStoppedSpeaking,
     WordTiming,
 )
-from bargein.speech import Mouth, SpeechPiece, TextSaid
+from bargein.speech import SpeechPiece, TextSaid, TTSNode
 from bargein.testing import open_call
 
 RATE_HZ = 16_000
@@ -49,7 +49,7 @@ class SlowVoice:
 
 
 class Speech:
-    """A stack with a mouth and no ears."""
+    """A stack with a voice and no ears."""
 
     def __init__(self, voice):
         self.voice = voice
@@ -59,7 +59,7 @@ class Speech:
         yield
 
     def attach(self, call):
-        Mouth(call.bridge(name="voice", is_agent=False), self.voice)
+        TTSNode(call.bridge(name="voice", is_agent=False), self.voice)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.speech import Fillers, Mouth, SpokenFillers, StreamingSpeech
+from bargein.speech import Fillers, SpokenFillers, StreamingSpeech, TTSNode
 from bargein.testing import ScriptedModel, open_call
 from bargein.user_turns import TurnTaking
 
@@ -105,7 +105,7 @@ async def test_a_caller_who_goes_on_cuts_a_filler(autojump_clock, voice):
 
         def attach(self, call):
             TurnTaking().attach(call)
-            Mouth(call.bridge(name="voice", is_agent=False), voice, self.spoken)
+            TTSNode(call.bridge(name="voice", is_agent=False), voice, self.spoken)
 
     async def answer(call):
         call.converse(ChatNode(ScriptedModel("Sure.")))
