@@ -55,7 +55,8 @@ def is_page(name: str) -> bool:
 def _head(page: str) -> tuple[str, str]:
     """Return the title of a page and its first sentence, without markup."""
     heading, _, text = page.removeprefix("# ").partition("\n")
-    first = next(line for line in text.splitlines() if re.match(r"[A-Z]|`\w", line))
+    first = next(line for line in text.splitlines() if re.match(r"[A-Z]|`\w|bargein\b", line))
+    first = re.sub(":$", ".", first)  # a program follows it
     return heading, re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", first)
 
 
