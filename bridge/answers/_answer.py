@@ -33,7 +33,7 @@ class Turn:
     run: Run | None
     started_at_s: float
     active: list[Run] = field(default_factory=list)
-    """The runs that work on it.  Usually one, so a tuple: a set takes twice the memory."""
+    """The runs that work on it.  Usually one, so a list: a set takes twice the memory."""
     utterances: list[Utterance] = field(default_factory=list)
     answers: int = 0
     """The number of the message that it answers; 0 for none."""

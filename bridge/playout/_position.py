@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 
 UNREPORTED_MS = 500.0
-"""How many seconds of unreported audio are normal: a player reports every 0.25 s."""
+"""How many milliseconds of unreported audio are normal: a player reports every 0.25 s."""
 
 REPORT_TRUSTED_S = 0.25
 """For how many seconds a player's last report counts exactly; after that the clock extrapolates it.
