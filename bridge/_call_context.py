@@ -28,7 +28,7 @@ class CallContext:
         work: The running tools.
         ended: Set once the call is over.
         state: What the call is doing, according to the last ``StateChanged``.
-        is_paused: Whether the verb pause holds everything.
+        is_paused: Whether the call is paused.
         is_closing: Whether nothing new is accepted any more.
         touch_state: Updates the state once the current publication is over.
         on_touch: Called after anything that may have changed the snapshot.

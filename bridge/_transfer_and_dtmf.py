@@ -54,20 +54,20 @@ class _Request:
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     message: Message | None = None
     """The message that requested it; ``None`` before it is queued."""
-    held: tuple[Run, ...] = ()
+    kept_runs: tuple[Run, ...] = ()
     """The runs that it keeps interruptible while it waits."""
 
     def wait(self, message: Message) -> None:
         """Queue it, and keep the runs that requested it interruptible."""
-        self.message, self.held = message, tuple(lineage(message.run))
-        for run in self.held:
+        self.message, self.kept_runs = message, tuple(lineage(message.run))
+        for run in self.kept_runs:
             run.keep()
 
     def stop_waiting(self) -> bool:
         """Leave the queue, and return whether it should still be executed."""
         is_cut = self.message is not None and self.message.is_stale
-        held, self.held = self.held, ()
-        for run in held:
+        kept_runs, self.kept_runs = self.kept_runs, ()
+        for run in kept_runs:
             run.release()
         return not is_cut
 

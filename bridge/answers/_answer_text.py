@@ -1,6 +1,6 @@
 """Assigns the text of agents to utterances, and writes it to the history.
 
-A run that said something is held until its words were heard, so it stays interruptible.
+A run that said something is kept until its words were heard, so it stays interruptible.
 """
 
 from __future__ import annotations

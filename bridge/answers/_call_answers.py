@@ -144,7 +144,7 @@ class Speaking(AnswerAudio):
         """
         utterances = self._playout.utterances
         if utterances:
-            runs = utterances[0].held
+            runs = utterances[0].kept_runs
         else:
             turns = self._turns.at_work(self._context.floor.has)
             runs = [run for turn in turns for own in turn.active for run in lineage(own)]

@@ -54,7 +54,7 @@ class Handle:
     # --- verbs ------------------------------------------------------------------------------------
 
     def pause(self) -> Receipt:
-        """Hold speech, text and whatever would follow in place."""
+        """Hold the voice, and let nothing new start until ``resume()``."""
         return self._use("pause")
 
     def resume(self, note: str = "") -> Receipt:

@@ -53,7 +53,7 @@ class Control(Reach):
 
     Attributes:
         pause_tools: What a pause does to the tools of the turn: ``finish`` (they continue, and
-            what follows is held), ``cancel`` or ``detach``.
+            what follows waits), ``cancel`` or ``detach``.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Control(Reach):
 
     @property
     def is_paused(self) -> bool:
-        """Whether a pause holds everything."""
+        """Whether the call is paused."""
         return self._paused is not None
 
     @property
@@ -311,12 +311,12 @@ class Control(Reach):
                 self._interrupt(work, "cancel")
             elif self.pause_tools == "detach":
                 work.to_background()
-            if self._still_runs(work):  # tools that have not started, or wait, are held
+            if self._still_runs(work):  # tools that have not started, or wait, stand still
                 self._works.append(work)
         self._router.nursery.start_soon(self._settle, receipt, [], self._works)
 
     def floor_moved(self) -> None:
-        """Record that the floor has moved; during a pause, hold the new agent too."""
+        """Record that the floor has moved; during a pause, pause the new agent too."""
         self._speaking.floor_moved()
         self._pause_heard()
 
@@ -338,7 +338,7 @@ class Control(Reach):
         receipt.settled.set()
 
     def _release(self) -> None:
-        """Continue everything that a pause held."""
+        """Continue everything that a pause stopped."""
         sources, self._paused = self._paused, None
         self._context.pause(on=False)
         self._speaking.release("pause")

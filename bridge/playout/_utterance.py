@@ -41,7 +41,7 @@ class Utterance(PlayedPosition):
     interruptible: bool
     runs: list[Run] = field(default_factory=list)
     """The runs that produced its text; none for text that no run produced."""
-    held: list[Run] = field(default_factory=list)
+    kept_runs: list[Run] = field(default_factory=list)
     """The runs that it keeps interruptible: those and their ancestors."""
     generated: str = ""
     segments: list[Segment] = field(default_factory=list)
@@ -136,14 +136,14 @@ class Utterance(PlayedPosition):
         self.runs.append(run)
         for kept in keeps:
             kept.keep()
-            self.held.append(kept)
+            self.kept_runs.append(kept)
             if not self.interruptible:
                 kept.protect()
 
     def let_runs_go(self) -> None:
         """Release the runs that it keeps interruptible."""
-        held, self.held = self.held, []
-        for kept in held:
+        kept_runs, self.kept_runs = self.kept_runs, []
+        for kept in kept_runs:
             kept.release()
             if not self.interruptible:
                 kept.unprotect()

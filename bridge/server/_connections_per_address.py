@@ -2,7 +2,7 @@
 
 Rule 1. This machine, and a line without an address, have no budget: an untrusted proxy would count
 as one caller, and lock out everybody behind it.
-Rule 2. Memory is bounded: addresses that hold nothing are forgotten, the oldest first.
+Rule 2. Memory is bounded: addresses that have reserved nothing are forgotten, the oldest first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal, final
 from ._limits import Limits, RateLimit
 
 MAX_ADDRESSES = 10_000
-"""How many addresses that hold nothing are remembered, at about 1 KB each."""
+"""How many addresses that have reserved nothing are remembered, at about 1 KB each."""
 
 IPV6_PREFIX = 64
 """The smallest network given to one customer (RFC 6177); it has 2**64 addresses."""
@@ -31,7 +31,7 @@ SILENT_CONNECTIONS = HANDSHAKE_BURST
 """Connections of one address that have not sent their request yet.  A request arrives within a
 round trip, except on the one or two that browsers open ahead; more is an attack."""
 
-Held = Literal["calls", "resumes", "silent"]
+Reserved = Literal["calls", "resumes", "silent"]
 
 Budget = Literal[
     "calls", "handshakes", "failed_tokens", "resumes", "silent", "audio", "turns", "verbs"
@@ -43,10 +43,10 @@ Budget = Literal[
 class _Usage:
     """What an address has used."""
 
-    __slots__ = ("handshakes", "held", "wrong_tokens")
+    __slots__ = ("handshakes", "reserved", "wrong_tokens")
 
     def __init__(self) -> None:
-        self.held: Counter[str] = Counter()
+        self.reserved: Counter[str] = Counter()
         self.handshakes = RateLimit(HANDSHAKES_PER_S, HANDSHAKE_BURST)
         self.wrong_tokens = RateLimit(WRONG_TOKENS_PER_S, WRONG_TOKEN_BURST)
 
@@ -90,24 +90,24 @@ class Addresses:
         if usage is not None:
             usage.wrong_tokens.take()
 
-    def has_room(self, peer: str, budget: Held) -> bool:
-        """Whether an address may hold one more; counts the refusal if not."""
+    def has_room(self, peer: str, budget: Reserved) -> bool:
+        """Whether an address may reserve one more; counts the refusal if not."""
         most, usage = self._most[budget], self._usage(peer)
-        return usage is None or most is None or self._counted(usage.held[budget] < most, budget)
+        return usage is None or most is None or self._counted(usage.reserved[budget] < most, budget)
 
-    def reserve(self, peer: str, budget: Held) -> None:
-        """Hold one more of a budget until ``give_back()``."""
+    def reserve(self, peer: str, budget: Reserved) -> None:
+        """Count one more of a budget as taken, until ``give_back()``."""
         usage = self._usage(peer)
         if usage is not None:
-            usage.held[budget] += 1
+            usage.reserved[budget] += 1
 
-    def give_back(self, peer: str, budget: Held) -> None:
-        """Hold one less."""
+    def give_back(self, peer: str, budget: Reserved) -> None:
+        """Count one less."""
         usage = self._usage(peer)
         if usage is not None:
-            usage.held[budget] -= 1
-            if not usage.held[budget]:
-                del usage.held[budget]
+            usage.reserved[budget] -= 1
+            if not usage.reserved[budget]:
+                del usage.reserved[budget]
 
     def _counted(self, is_within: bool, budget: Budget) -> bool:
         self._over[budget] += not is_within
@@ -125,7 +125,7 @@ class Addresses:
 
     def _forget_one(self, but: str) -> None:
         for key, usage in self._usage_of.items():
-            if not usage.held and key != but:
+            if not usage.reserved and key != but:
                 del self._usage_of[key]
                 return
 
