@@ -158,10 +158,10 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: s
     async def transcribe(pcm: bytes) -> str:
         return (await speech.stt.transcribe(pcm)).text
 
-    change, assent = CALLERS[name]
+    change, acknowledgement = CALLERS[name]
     soon = agent_has_spoken(1.5 if model else 2.0)
     asides = (  # these must not stop the agent; a model's answers are too short for them
-        Line(assent, agent_has_spoken(1.5), longest_gap_s=0.3),
+        Line(acknowledgement, agent_has_spoken(1.5), longest_gap_s=0.3),
         Line("(coughs)", agent_has_spoken(4.5), longest_gap_s=0.8, sound=cough()),
     )
     script = (

@@ -293,7 +293,7 @@ class Ear:
     def _publish_hints(self, hints: Sequence[VoiceHint]) -> None:
         """Publish what a voice sounds like; of babble only that it is nearer after all.
 
-        Voices behind a beginning make it a hum: 3 of 40 callers in babble seemed to assent.
+        Voices behind a beginning make it a hum: 3 of 40 callers in babble seemed to hum.
         """
         is_distant = self._voice.may_be_babble
         if self._on and is_distant != self._is_distant:

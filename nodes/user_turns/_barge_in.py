@@ -137,7 +137,11 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
         verdict = rule(sound, settings)
         if verdict is not None and verdict.decision == "interruption":
             return None
-        if verdict is not None and verdict.rule == "misheard_words" and _is_unsure_assent(sound):
+        if (
+            verdict is not None
+            and verdict.rule == "misheard_words"
+            and _is_unsure_acknowledgement(sound)
+        ):
             return None  # the "I" of "I should" sounds so, and a closure follows
         unsure = verdict is not None and verdict.rule == "min_confidence"
         unsure = unsure or begins_a_word(sound, settings)
@@ -192,19 +196,19 @@ def _acknowledged(sound: Sound, settings: TurnSettings) -> Verdict | None:
 
 
 def _is_a_beginning(sound: Sound) -> bool:
-    """Whether more words may follow assent: it is long, and seems neither assent nor noise."""
+    """Whether more words may follow an acknowledgement: it is long, and neither sure nor noise."""
     unsure = sound.confidence is not None and sound.confidence < SURE_OF_ONE_WORD
-    if unsure or sound.seems("noise", LIKELY) or _is_surely_assent(sound):
+    if unsure or sound.seems("noise", LIKELY) or _is_surely_acknowledgement(sound):
         return False
-    return sound.lasts(LONG_ASSENT_S)
+    return sound.lasts(LONG_ACKNOWLEDGEMENT_S)
 
 
-def _is_surely_assent(sound: Sound) -> bool:
+def _is_surely_acknowledgement(sound: Sound) -> bool:
     return sound.seems("acknowledgement", SURE)
 
 
-def _is_unsure_assent(sound: Sound) -> bool:
-    return sound.seems("acknowledgement", 0.0) and not _is_surely_assent(sound)
+def _is_unsure_acknowledgement(sound: Sound) -> bool:
+    return sound.seems("acknowledgement", 0.0) and not _is_surely_acknowledgement(sound)
 
 
 def _misheard(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -267,7 +271,7 @@ def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
         return None
     if sound.text and hint.kind not in ("acknowledgement", "distant"):
         return None  # words are not noise
-    if _is_unsure_assent(sound):
+    if _is_unsure_acknowledgement(sound):
         return None  # one beginning of a sentence in 50 seems so: its words and length will tell
     values = {"probability": round(hint.probability, 3), "hint_above": settings.hint_above}
     if hint.kind == "distant":
@@ -309,9 +313,9 @@ def duration_that_counts(sound: Sound, settings: TurnSettings) -> tuple[str, flo
     is_noise = bool(text) and settings.phrases.is_noise(text)
     if is_noise and not (is_cut(sound, settings) and is_surely_speech(hint)):
         return None  # people laugh for seconds; speech after that has words
-    assent = hint is not None and sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
-    assent = assent or (bool(text) and settings.phrases.is_acknowledgement(text))
-    if assent and settings.acknowledgement_lasts_s > least_s:
+    agrees = hint is not None and sound.seems("acknowledgement", LIKELY) and not sound.hint_is_old
+    agrees = agrees or (bool(text) and settings.phrases.is_acknowledgement(text))
+    if agrees and settings.acknowledgement_lasts_s > least_s:
         return "acknowledgement_lasts_s", settings.acknowledgement_lasts_s
     return "min_duration_s", least_s
 
@@ -322,10 +326,10 @@ def _nobody_spoke(sound: Sound, settings: TurnSettings) -> bool:
     It takes some beginnings for that, mostly over the telephone, whose sound is surely speech; of
     a throat that seems so it makes "Mmm".
     """
-    is_assent = settings.phrases.is_acknowledgement(sound.text)
+    is_acknowledgement = settings.phrases.is_acknowledgement(sound.text)
     if sound.words_tentative or sound.confidence is None:
         return False
-    if is_surely_speech(sound.hint) and not is_assent:
+    if is_surely_speech(sound.hint) and not is_acknowledgement:
         return False
     return sound.confidence < min(NOBODY_SPOKE, settings.min_confidence)
 
@@ -347,8 +351,8 @@ def _unsure(sound: Sound, settings: TurnSettings) -> Verdict | None:
 
 def _has_words(sound: Sound, settings: TurnSettings) -> bool:
     """Whether it has words that may be meant."""
-    is_assent = settings.phrases.is_acknowledgement(sound.text)
-    return bool(sound.text) and not is_assent and unsure_words(sound, settings) is None
+    is_acknowledgement = settings.phrases.is_acknowledgement(sound.text)
+    return bool(sound.text) and not is_acknowledgement and unsure_words(sound, settings) is None
 
 
 def _longest_hold_reached(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -368,7 +372,7 @@ def _short_hold(sound: Sound, settings: TurnSettings) -> Literal["", "acknowledg
     """
     if may_go_on(sound, settings) or is_cut(sound, settings):
         return ""
-    if _is_surely_assent(sound):
+    if _is_surely_acknowledgement(sound):
         return "acknowledgement"
     by_length = duration_that_counts(sound, settings) is not None
     return "" if by_length and _warms_for_s(sound, settings) <= CLOSE_S else "unclear"
@@ -442,15 +446,15 @@ otherwise: Whisper turns "mm-hmm" into "Emma." and "And Amazon"."""
 CERTAIN = 0.97
 """From this probability on a hint at an acknowledgement outweighs words of which the recogniser is
 sure, too: of an "uh-huh" Whisper makes two words with up to 0.86.  Of 6,138 sounds of people and of
-synthetic voices that are no assent, none reached 0.95."""
+synthetic voices that are no acknowledgement, none reached 0.95."""
 
 LONGER_S = 0.1
 """How much longer than `longest_hold_s` a sound lasts that is longer than most short words, in
 seconds."""
 
-LONG_ASSENT_S = 0.5
-"""From this length on the sound itself has to be surely assent if words of assent are to count
-before its end, in seconds."""
+LONG_ACKNOWLEDGEMENT_S = 0.5
+"""From this length on the sound itself has to be surely an acknowledgement if its words are to
+count as one before its end, in seconds."""
 
 SENTENCE_S = 0.5
 """From this length on, unsure words in a gap may be those of a sentence, in seconds: in a room

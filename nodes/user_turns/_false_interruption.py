@@ -12,8 +12,8 @@ def conclude(
 ) -> None:
     """Decide that a sound does not interrupt: it was nothing, or its words are kept for later."""
     answer_s = undecided.voice.since_s + state.settings.answer_within_s
-    is_assent = verdict.decision == "acknowledgement" and not sound.is_voiced
-    if is_assent and state.now_s < answer_s - CLOSE_S:
+    is_acknowledgement = verdict.decision == "acknowledgement" and not sound.is_voiced
+    if is_acknowledgement and state.now_s < answer_s - CLOSE_S:
         if not undecided.let_go:
             let_go(state, undecided, verdict)
         state.ask_by(answer_s)  # if the agent is about to fall silent, it is an answer

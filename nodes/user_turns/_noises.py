@@ -14,8 +14,8 @@ from ._sound_verdict import CLOSE_S, Sound, Verdict
 
 SURE_OF_WORDS = 0.8
 """From this confidence on words outweigh what a sound seems to be.  Of 34 hums of synthetic voices
-Whisper made words that are no assent with 0.73 at most, and people's digits, where it got them
-right, with 0.54 to 0.92; one in two had 0.8."""
+Whisper made words that acknowledge nothing with 0.73 at most, and people's digits, where it got
+them right, with 0.54 to 0.92; one in two had 0.8."""
 
 SOUNDS_LIKE_NOISE = 0.5
 """From this probability on a hint at a noise is more likely right than wrong."""
