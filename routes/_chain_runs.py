@@ -42,6 +42,10 @@ class ChainRuns:
         """Whether one more run may start."""
         return len(self.active) < self._places and not self.suspended and self.all_paused is None
 
+    def take_place(self, run: Run) -> None:
+        """Give a run a place, whether or not one is free."""
+        self.active[run] = None
+
     def live(self) -> list[Run]:
         """Return the runs that can still be cut, without those in the background."""
         live = []  # no comprehension: in Python 3.11 it is a call, and this runs at each cut

@@ -17,6 +17,9 @@ OF_TRIO = {
 }
 """What trio lets its users write: of tasks, of scopes, of a limiter, and of a test's clock."""
 
+MAPPINGS_OF_LIBRARIES = {"headers", "modules"}
+"""Headers of an HTTP response, and Python's modules: their libraries offer no other way."""
+
 ASKED_BACK = {"prepare", "spare"}
 """Fields for a function that an object asks its owner; so are all that begin with ``on_``."""
 
@@ -42,7 +45,8 @@ def written() -> Iterator[str]:
 
 def _is_free(target: ast.Attribute) -> bool:
     """Whether a field is one that others may write."""
-    if target.attr in OF_TRIO | ASKED_BACK or target.attr.startswith(("on_", "__")):
+    free = OF_TRIO | MAPPINGS_OF_LIBRARIES | ASKED_BACK
+    if target.attr in free or target.attr.startswith(("on_", "__")):
         return True
     return ast.unparse(target.value).removeprefix("self.").lstrip("_") in KEPT_BY_ITS_OWNER
 
@@ -54,8 +58,11 @@ def _writes(tree: ast.Module) -> Iterator[ast.Attribute]:
             made = {"self", *_made_in(function)}
             for node in ast.walk(function):
                 for target in _targets(node):
-                    if isinstance(target, ast.Attribute) and _name(target.value) not in made:
-                        yield target
+                    field = target
+                    while isinstance(field, ast.Subscript):  # an item of a field's value
+                        field = field.value
+                    if isinstance(field, ast.Attribute) and _name(field.value) not in made:
+                        yield field
 
 
 def _own_fields(tree: ast.Module) -> Iterator[str]:

@@ -107,6 +107,12 @@ class Process:
             self.buffer += await self._stdout.receive_some(1 << 16)
         return len(self.buffer) > before
 
+    def consume(self, size: int) -> bytes:
+        """Remove that many bytes from the beginning of the buffer, and return them."""
+        consumed = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        return consumed
+
     async def close_output_after_end(self, wait_s: float) -> None:
         """Close its output `wait_s` after its end, because a child of it may hold the pipe open."""
         await self.process.wait()

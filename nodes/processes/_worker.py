@@ -268,9 +268,8 @@ class Worker:
             raise self._lost(f"wrote garbage: a frame of {length} bytes")
         if len(data) < 4 + length:
             return None
-        payload = bytes(data[HEADER.size : 4 + length])
-        del data[: 4 + length]
-        return bytes((kind,)), job, payload
+        whole = self._process.consume(4 + length)
+        return bytes((kind,)), job, whole[HEADER.size :]
 
     async def _send(self, kind: bytes, payload: bytes = b"") -> None:
         """Send a whole frame, as half of one corrupts the next; cancelling has no effect."""

@@ -105,9 +105,7 @@ async def _next_line(process: Process) -> bytes | None:
             raise process.lost(f"sent a message of more than {_LONGEST_LINE >> 20} MiB")
         if not await process.read():
             return None
-    line = bytes(process.buffer[:end])
-    del process.buffer[: end + 1]
-    return line
+    return process.consume(end + 1)[:-1]
 
 
 def _parse(line: bytes, server: str) -> Any:
