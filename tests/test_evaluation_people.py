@@ -23,7 +23,7 @@ from bargein.nodes.evaluation import _endpointing, _measure
 from bargein.nodes.evaluation._eval_command import argument_parser, chosen_rows
 from bargein.nodes.evaluation._pictures import draw
 from bargein.nodes.evaluation._recordings import RATE, Folder
-from bargein.nodes.evaluation._replay import replay
+from bargein.nodes.evaluation._replay import Replay, replay
 from bargein.nodes.evaluation._sound import SPEECH_DB, WINDOW, Surroundings, hiss, level, pcm
 from bargein.rehearsal import cough
 from bargein.speech import SpeechPiece, Transcript
@@ -272,6 +272,17 @@ class Sure:
     async def probability(self, pcm: bytes) -> float:
         await trio.lowlevel.checkpoint()
         return 0.9
+
+
+@pytest.mark.parametrize(
+    ("starts", "stops", "is_over"),
+    [([1.0], [4.6], True), ([1.0, 5.0], [4.6], False), ([1.0], [], False), ([], [], False)],
+)
+def test_a_caller_whose_last_turn_ended_is_done(
+    starts: list[float], stops: list[float], is_over: bool
+) -> None:
+    """A recording may go on after its words, with a door or a breath."""
+    assert Replay(7.0, starts=starts, stops=stops).is_over is is_over
 
 
 def test_what_happens_at_the_same_moment_happens_in_the_same_order() -> None:

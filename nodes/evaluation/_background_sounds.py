@@ -97,7 +97,7 @@ def in_babble(ground: Ground) -> list[Row]:
             )  # fmt: skip
             result = replay(ground.engines, microphone, says="Yes.", from_start=False)
             stop = next((s for s in result.stops if s > ends_s - 0.05), None)
-            ended += stop is not None
+            ended += stop is not None or result.is_over  # sounds may follow its words, and no turn
             delays.append(None if stop is None else stop - ends_s)
             split += any(begins_s < s <= ends_s - 0.05 for s in result.stops)
             spoken = microphone[int((begins_s - BEFORE_S) * RATE) : int((ends_s + AFTER_S) * RATE)]

@@ -111,6 +111,11 @@ class Replay:
     steps: list[str] = field(default_factory=list)
     """What the loudspeaker did in each 20 ms: ``plays``, ``held``, ``empty``."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the caller took a turn, and none of their turns lasts at the end."""
+        return bool(self.stops) and not any(s > self.stops[-1] for s in self.starts)
+
     def runs(self, origin_s: float) -> list[tuple[str, float, float]]:
         """Return what the loudspeaker did: stretches, each with its state, start and end.
 
