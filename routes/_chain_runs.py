@@ -42,7 +42,7 @@ class ChainRuns:
         """Whether one more run may start."""
         return len(self.active) < self._places and not self.suspended and self.all_paused is None
 
-    def take_place(self, run: Run) -> None:
+    def add_active(self, run: Run) -> None:
         """Give a run a place, whether or not one is free."""
         self.active[run] = None
 

@@ -225,7 +225,7 @@ class RouteRuntime:
 
     def _new_run(self, message: Message) -> Run:
         run = Run(self, self._router.next_run_id(), message, trio.current_time())
-        self._runs.take_place(run)
+        self._runs.add_active(run)
         self._statistics.started += 1
         self._decisions.add(message, "matched", f"run {run.id}")
         if self.route.trigger.linked:
@@ -431,7 +431,7 @@ class RouteRuntime:
         run.finish("interrupted")
         self._runs.forget_delivered(run)
         if has_handler(run) and run not in self._runs.active:
-            self._runs.take_place(run)
+            self._runs.add_active(run)
             self._handle_soon(run)
         self._leave_if_done()
 
