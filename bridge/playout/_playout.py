@@ -431,7 +431,7 @@ class Playout:
     def _send_due(self, now_s: float) -> float:
         """Send the audio that is due, and return when the next is due."""
         while not self._held and (utterance := next_to_send(self._utterances)) is not None:
-            while utterance.waiting:
+            while utterance.waiting and not self._held:  # its first sound may hold it
                 over_s = self._plays_until_s - now_s + CHUNK_S - LEAD_S
                 if over_s > CLOSE_S:
                     self._report_queued()

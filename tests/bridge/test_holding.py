@@ -103,6 +103,24 @@ async def test_a_player_that_cannot_goes_on_with_the_last_heard_word(autojump_cl
         assert (released.held_s, released.respoken) == (pytest.approx(60), True)
 
 
+@both
+async def test_a_voice_that_is_held_as_it_begins_is_not_heard(autojump_clock, holds):
+    """Held in the step of its first sound, as if the caller already spoke, it sends no more."""
+
+    def hold_it(message):
+        call.hold_speech("barge_in")
+
+    async with open_call(agent(), chars_per_s=10, holds=holds) as caller:
+        call = caller.call
+        call.bridge(name="watcher", is_agent=False).on(AgentStartedSpeaking).map(hold_it)
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(1.0)
+        assert len(caller.played) == 1
+        call.release_speech("barge_in")
+        await caller.quiet()
+        assert caller.heard == TEXT
+
+
 async def test_a_short_hold_costs_no_more_than_its_length(autojump_clock):
     """The gap is what passes between hold and release, to the millisecond."""
     async with open_call(agent(), chars_per_s=10) as caller:
