@@ -37,8 +37,10 @@ def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:
     else:
         _decide_barge_in(state, undecided, sound)
     if state.undecided is undecided and not undecided.voice.is_on:
-        # At the latest then nothing more is known of it.
-        state.ask_by(undecided.voice.sign_s + state.settings.words_within_s)
+        # At the latest then nothing more is known of it; what waits for longer says until when.
+        known_at_s = undecided.voice.sign_s + state.settings.words_within_s
+        if known_at_s > state.now_s + CLOSE_S:
+            state.ask_by(known_at_s)
     if state.undecided is undecided:
         state.said_around(undecided)  # the agent may fall silent before the words are known
 

@@ -46,6 +46,17 @@ def test_a_voice_that_lasts_interrupts(bench, speaking):
     assert decided.values == {"voiced_s": 0.5, "min_duration_s": 0.5}
 
 
+def test_an_acknowledgement_may_be_an_answer_for_longer_than_words_are_awaited(bench, speaking):
+    """Whether it is an answer is then asked once more, at the end of that time, and not at once."""
+    b = bench(speaking, TurnSettings(answer_within_s=2.0, words_within_s=1.0))
+    b.take(VoiceStarted()).wait(0.2).take(VoiceStopped()).take(says("mhm")).wait(1.5)
+    assert b.core.ask_by_s == pytest.approx(2.2)
+    b.wait(1.0)
+    assert b.decisions[-1] == "acknowledgement: acknowledgements"
+    assert b.core.is_quiet
+    assert not b.is_held
+
+
 def test_an_acknowledgement_changes_nothing(bench, speaking):
     """A short sound lets go after the time-out; its words then say that it was nothing."""
     b = bench(speaking).take(VoiceStarted()).wait(0.1).take(VoiceStopped()).wait(0.15)
