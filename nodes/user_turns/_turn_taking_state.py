@@ -17,7 +17,7 @@ from bargein.routes.error_containment import as_error
 
 from ._agent_state_view import AgentView
 from ._settings import TurnSettings
-from ._transcript_merge import is_old_news, rest_of
+from ._transcript_merge import Transcript, is_old_news, rest_of
 from ._turn_actions import Act, Failed, Hold, Publish, Release, Values
 from ._undecided_sound import UndecidedSound
 from ._user_turn import UserTurn
@@ -255,15 +255,19 @@ class TurnTakingState:
         self.last_silence_s = turn.voice.since_s if text else -math.inf
         if text:
             self.note_turn_end()
-        segments = turn.transcript.segments
-        self.unfinal = {n: part.content for n, part in segments.items() if not part.final}
+        self._note_unfinal(turn.transcript)
         self.settle(turn.voice, text)
+
+    def _note_unfinal(self, heard: Transcript) -> None:
+        """Record the words that are told before they are final."""
+        self.unfinal = {n: part.content for n, part in heard.segments.items() if not part.final}
 
     def keep(self, undecided: UndecidedSound, rule: str, *, until_idle: bool) -> None:
         """Keep the words of a sound until they may be a turn."""
         self.kept.append(undecided.transcript.text)
         self.kept_rule = rule
         self.kept_until_idle = self.kept_until_idle or until_idle
+        self._note_unfinal(undecided.transcript)
         self.drop(undecided)
 
     def pop_kept(self) -> str:

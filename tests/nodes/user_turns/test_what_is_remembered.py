@@ -61,3 +61,13 @@ def test_a_stop_that_never_comes_while_the_agent_speaks(bench, speaking):
     b.wait(0.7)
     assert b.core.is_quiet
     assert b.turns == []
+
+
+def test_kept_words_are_told_once_when_their_final_ones_come(bench, speaking, idle):
+    """Interim words that were kept are not in the rest that follows, however late it comes."""
+    b = bench(speaking, TurnSettings(min_words=3, words_within_s=1.0))
+    b.take(VoiceStarted()).wait(0.3).take(VoiceStopped())
+    b.take(says("a large", final=False)).wait(2.0)
+    assert b.decisions[-1] == "kept: min_words"
+    b.take(says("a large latte")).agent(idle).rest()
+    assert b.turns == ["start", "a large latte", "stop"]
