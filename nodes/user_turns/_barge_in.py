@@ -57,6 +57,8 @@ from ._noises import (
     is_heard_in_part,
     may_go_on,
     no_words,
+    rest_within_s,
+    waits_for_rest,
     written_as_noise,
 )
 from ._phrases import words_of
@@ -370,7 +372,7 @@ def _short_hold(sound: Sound, settings: TurnSettings) -> Literal["", "acknowledg
 
     That a voice has just stopped is no reason: a gap after the first syllable is not its end.
     """
-    if may_go_on(sound, settings) or is_cut(sound, settings):
+    if may_go_on(sound, settings) or waits_for_rest(sound, settings):
         return ""
     if _is_surely_acknowledgement(sound):
         return "acknowledgement"
@@ -426,6 +428,8 @@ def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
     counts = duration_that_counts(sound, settings)
     if sound.is_voiced and counts is not None:
         looks.append(max(counts[1] - sound.voiced_s, _warms_for_s(sound, settings)))
+    if sound.is_voiced and waits_for_rest(sound, settings):
+        looks.append(rest_within_s(settings) - sound.voiced_s)
     if not sound.is_voiced:
         looks.append(_timeout(sound, settings)[1] - sound.silent_s)
         if sound.seems("distant", settings.hint_above):

@@ -30,6 +30,10 @@ BREAKS_OFF_WITHIN_S = 0.4
 """In a gap, a longer sound of one word that breaks off is a sneeze or a sigh for now, in seconds:
 of 480 beginnings of 130 people none was that long there, and sneezes last 0.4 to 0.6 s."""
 
+PARTS = 2
+"""A sound of which only a part is known holds the agent for so many times `acknowledgement_lasts_s`
+at most: recognisers write the next part within a second."""
+
 _EXCLAIMED = ("!", "\uff01")
 
 
@@ -61,7 +65,7 @@ def written_as_noise(sound: Sound, settings: NoiseSettings) -> Verdict | None:
     exclaimed = not is_noise and _is_exclaimed(sound, settings)
     if not (is_noise or exclaimed or breaks_off(sound, settings)):
         return None
-    if is_cut(sound, settings) or (exclaimed and is_heard_in_part(sound, settings)):
+    if waits_for_rest(sound, settings) or (exclaimed and is_heard_in_part(sound, settings)):
         return Verdict("undecided", final=False)
     values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
     return Verdict("noise", "noises", values, final=sound.is_over)
@@ -123,6 +127,19 @@ def is_cut(sound: Sound, settings: NoiseSettings) -> bool:
     """
     breaks_off = sound.text.rstrip().endswith(BREAKS)
     return breaks_off and is_heard_in_part(sound, settings)
+
+
+def waits_for_rest(sound: Sound, settings: NoiseSettings) -> bool:
+    """Whether words break off and the recogniser may still write the rest of them.
+
+    If it has not when the sound is that long, nobody says it.
+    """
+    return is_cut(sound, settings) and not sound.lasts(rest_within_s(settings))
+
+
+def rest_within_s(settings: NoiseSettings) -> float:
+    """Return how long a sound lasts at most before the rest of its words is known, in seconds."""
+    return PARTS * settings.acknowledgement_lasts_s
 
 
 def may_go_on(sound: Sound, settings: NoiseSettings) -> bool:

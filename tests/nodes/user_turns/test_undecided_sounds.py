@@ -46,6 +46,19 @@ def test_a_voice_that_lasts_interrupts(bench, speaking):
     assert decided.values == {"voiced_s": 0.5, "min_duration_s": 0.5}
 
 
+@pytest.mark.parametrize("least_s", [None, 0.8])
+@pytest.mark.parametrize("text", ["V-", "I..."])
+def test_a_word_whose_rest_never_comes_does_not_hold_the_speech(bench, speaking, text, least_s):
+    """A voice that goes on after a part of a word holds for 1.8 s; its words still interrupt."""
+    b = bench(speaking, TurnSettings(min_duration_s=least_s)).take(VoiceStarted()).wait(0.2)
+    b.take(says(text, final=False)).wait(1.5)
+    assert b.is_held
+    b.wait(0.2)
+    assert not b.is_held
+    b.wait(5.0).take(says("I should like a tea", final=False))
+    assert b.turns == ["start"]
+
+
 def test_an_acknowledgement_may_be_an_answer_for_longer_than_words_are_awaited(bench, speaking):
     """Whether it is an answer is then asked once more, at the end of that time, and not at once."""
     b = bench(speaking, TurnSettings(answer_within_s=2.0, words_within_s=1.0))
