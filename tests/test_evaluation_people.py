@@ -76,15 +76,31 @@ def wrong_width(path: Path) -> None:
         file.writeframes(bytes(3 * RATE))
 
 
+def cut_off(path: Path) -> None:
+    """Write the beginning of a file, as a download leaves it that broke."""
+    write(path, tone(1.0))
+    path.write_bytes(path.read_bytes()[:60])
+
+
+def write_with(path: Path, text: bytes) -> None:
+    """Write a tone with a text beside it."""
+    write(path, tone(1.0))
+    path.with_suffix(".txt").write_bytes(text)
+
+
 @pytest.mark.parametrize(
     ("name", "make", "says"),
     [
         ("coughs/a.mp3", lambda path: path.write_bytes(b"ID3"), "ffmpeg -i a.mp3 a.wav"),
         ("coughs/a.wav", lambda path: path.write_bytes(b""), "no WAV file of PCM: it is empty"),
         ("coughs/a.wav", lambda path: path.write_bytes(b"RIFF"), "no WAV file of PCM"),
-        ("orders/a.wav", wrong_width, "has 24 bits a sample; convert it to 16"),
+        ("coughs/a.wav", cut_off, "is shorter than 0.05 s"),
+        ("orders/a.wav", wrong_width, "has 24 bits a sample, not 16; convert it: ffmpeg -i a.wav"),
         ("laughs/a.wav", lambda path: write(path, bytes(64)), "is shorter than 0.05 s"),
+        ("laughs/a.wav", lambda path: write(path, bytes(RATE)), "all its samples are 0"),
         ("digits/a.wav", lambda path: write(path, tone(1)), "has no a.txt with the word"),
+        ("words/a.wav", lambda path: write_with(path, b""), "a.txt is empty; it needs the word"),
+        ("orders/a.wav", lambda path: write_with(path, b"caf\xe9"), "a.txt is no text in UTF-8"),
     ],
 )
 def test_a_file_that_cannot_be_played_is_named(
@@ -96,8 +112,24 @@ def test_a_file_that_cannot_be_played_is_named(
     make(path)
     assert command([str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert str(path) in error
+    assert str(path.with_suffix("")) in error
     assert says in error
+
+
+def test_a_recording_that_was_cut_off_is_played_as_far_as_it_goes(tmp_path: Path) -> None:
+    """Half a sample at its end is left out, and the name may end in capital letters."""
+    path = tmp_path / "coughs" / "ann_1.WAV"
+    write(path, tone(1.0))
+    path.write_bytes(path.read_bytes()[:-16_001])
+    [recording] = Folder(tmp_path, most=1, seed=1).some("coughs")
+    assert len(recording.samples) == 2 * RATE - 8_001
+
+
+def test_folders_without_recordings_are_refused(tmp_path: Path) -> None:
+    """Empty folders would measure nothing, and say that no goal is missed."""
+    (tmp_path / "coughs").mkdir()
+    with pytest.raises(RecordingsError, match="no recordings in its folders"):
+        Folder(tmp_path, most=1, seed=1)
 
 
 def test_many_files_that_cannot_be_played_are_counted(tmp_path: Path) -> None:

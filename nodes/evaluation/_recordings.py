@@ -45,6 +45,9 @@ FAULTS = 5
 
 SHORTEST_S = 0.05
 
+WIDTH = 2
+"""Bytes of a sample."""
+
 
 class RecordingsError(BargeinError):
     """The recordings cannot be used; the message names the files and says what to do."""
@@ -78,8 +81,9 @@ class Recording:
         import numpy as np
 
         with wave.open(str(self.path)) as file:
-            channels, _, rate, *_ = file.getparams()
-            data = file.readframes(file.getnframes())
+            channels, width, rate, *_ = file.getparams()
+            data = _whole_frames(file)
+        assert width == WIDTH  # see _fault()
         mono: Samples = np.frombuffer(data, "<i2").reshape(-1, channels).mean(1)
         if rate != RATE:
             pcm = resample(np.rint(mono).astype("<i2").tobytes(), rate, RATE)
@@ -99,8 +103,9 @@ class Folder:
             seed: Chooses the samples.
 
         Raises:
-            RecordingsError: The folder has no folder of a known name, a file is no 16-bit WAV, or a
-                word has no text; the message names the first five files.
+            RecordingsError: The folder has no recordings in a folder of a known name, a file is no
+                16-bit WAV with a sound, or a word has no text; the message names the first five
+                files.
         """
         self.path, self.most, self.seed = path, most, seed
         if not path.is_dir():
@@ -110,7 +115,10 @@ class Folder:
                 f"{path} has none of the folders {', '.join(KINDS)}; docs/turns.md says what "
                 "belongs in each"
             )
-        wrong = [*filter(None, map(_fault, self._files()))]
+        files = self._files()
+        if not files:
+            raise RecordingsError(f"{path} has no recordings in its folders; put .wav files there")
+        wrong = [*filter(None, map(_fault, files))]
         if wrong:
             more = f"\n... and {len(wrong) - FAULTS} more" if len(wrong) > FAULTS else ""
             raise RecordingsError("\n".join(wrong[:FAULTS]) + more)
@@ -122,7 +130,8 @@ class Folder:
 
     def all(self, kind: str) -> list[Recording]:
         """Return every recording of a kind, sorted by name."""
-        return [Recording(path) for path in sorted((self.path / kind).glob("*.wav"))]
+        files = sorted((self.path / kind).glob("*"))
+        return [Recording(path) for path in files if _is_wav(path)]
 
     def some(self, kind: str, *, most: int = 0) -> list[Recording]:
         """Draw a sample of a kind, taking speakers in turn so that each counts about the same.
@@ -146,20 +155,46 @@ class Folder:
         return turns[: most or self.most]
 
 
+def _is_wav(path: Path) -> bool:
+    return path.suffix.lower() == ".wav" and path.name[:1] != "."
+
+
+def _whole_frames(file: wave.Wave_read) -> bytes:
+    """Return the frames that a file has; one that was cut off has fewer than its header says."""
+    data = file.readframes(file.getnframes())
+    frame = file.getnchannels() * file.getsampwidth()
+    return data[: len(data) // frame * frame]
+
+
 def _fault(path: Path) -> str:
     """Return what is wrong with a file; empty if nothing is."""
-    if path.suffix != ".wav":
+    if not _is_wav(path):
         return f"{path} is no .wav; convert it: ffmpeg -i {path.name} {path.stem}.wav"
+    convert = f"convert it: ffmpeg -i {path.name} -c:a pcm_s16le other.wav"
     try:
         with wave.open(str(path)) as file:
-            _, width, rate, frames, *_ = file.getparams()
+            channels, width, rate, *_ = file.getparams()
+            data = _whole_frames(file)
     except (wave.Error, EOFError, OSError) as error:
         why = str(error) or "it is empty"
-        return f"{path} is no WAV file of PCM: {why}; convert or replace it"
-    if width != 2:
-        return f"{path} has {8 * width} bits a sample; convert it to 16"
-    if frames < SHORTEST_S * rate:
+        return f"{path} is no WAV file of PCM: {why}; replace it, or {convert}"
+    if width != WIDTH:
+        return f"{path} has {8 * width} bits a sample, not 16; {convert}"
+    if len(data) < SHORTEST_S * rate * channels * width:
         return f"{path} is shorter than {SHORTEST_S} s"
-    if path.parent.name in SPOKEN and not path.with_suffix(".txt").is_file():
-        return f"{path} has no {path.stem}.txt with the word that is said"
-    return ""
+    if data.count(0) == len(data):
+        return f"{path} has no sound: all its samples are 0"
+    return _text_fault(path)
+
+
+def _text_fault(path: Path) -> str:
+    """Return what is wrong with the text beside a recording; empty if nothing is."""
+    text = path.with_suffix(".txt")
+    needed = path.parent.name in SPOKEN
+    if not text.is_file():
+        return f"{path} has no {text.name} with the word that is said" if needed else ""
+    try:
+        words = text.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError:
+        return f"{text} is no text in UTF-8; save it as such"
+    return f"{text} is empty; it needs the word that is said" if needed and not words else ""
