@@ -10,6 +10,7 @@ import wave
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -20,13 +21,15 @@ import trio
 from bargein import LocalSpeech
 from bargein.evaluation import RecordingsError, Row, command
 from bargein.nodes.evaluation import _endpointing, _measure
+from bargein.nodes.evaluation import _replay_engines as shipped
 from bargein.nodes.evaluation._eval_command import argument_parser, chosen_rows
 from bargein.nodes.evaluation._pictures import draw
 from bargein.nodes.evaluation._recordings import RATE, Folder
 from bargein.nodes.evaluation._replay import Replay, replay
+from bargein.nodes.evaluation._replay_engines import Answers
 from bargein.nodes.evaluation._sound import SPEECH_DB, WINDOW, Surroundings, hiss, level, pcm
 from bargein.rehearsal import cough
-from bargein.speech import SpeechPiece, Transcript
+from bargein.speech import SpeechEngineError, SpeechPiece, Transcript
 
 ROOT = Path(__file__).parent.parent
 
@@ -291,10 +294,15 @@ class Quick:
 class Engines:
     """Stands in for the shipped engines."""
 
+    vad: type[Loud] = Loud
+
+    def check(self) -> None:
+        """None of them fails."""
+
     def speech(self, _turns: object = None, *, voice: int = 0) -> LocalSpeech:
         quick = Quick(5 * FRAME_S)
         return LocalSpeech(
-            voice=quick, stt=quick, end_of_turn=Sure(), vad=Loud, sounds=(), fillers=None
+            voice=quick, stt=quick, end_of_turn=Sure(), vad=self.vad, sounds=(), fillers=None
         )
 
 
@@ -324,6 +332,56 @@ def test_what_happens_at_the_same_moment_happens_in_the_same_order() -> None:
     replays = [replay(Engines(), microphone, says="One, two.") for _ in range(12)]
     assert replays[0].cuts
     assert all(each == replays[0] for each in replays)
+
+
+class Deaf(Loud):
+    """A voice detector that fails."""
+
+    def probability(self, frame: bytes) -> float:
+        raise OSError("the model is gone")
+
+
+def test_an_ear_that_fails_ends_the_evaluation() -> None:
+    """The call survives it, but an agent that hears nothing is not cut by a cough either."""
+    engines = Engines()
+    engines.vad = Deaf
+    with pytest.raises(SpeechEngineError, match="the ear failed in a call: OSError"):
+        replay(engines, hiss(RATE))
+
+
+def test_a_model_that_fails_ends_the_evaluation(tmp_path: Path) -> None:
+    """Its error is raised behind the call; so is one of writing its answer."""
+    engines = Engines()
+    answers = Answers(tmp_path / "none" / "answers")
+    with pytest.raises(FileNotFoundError):
+        answers.of("Whisper", b"", dict)
+    assert isinstance(answers.failure, FileNotFoundError)
+    engines.check = shipped.Engines.check.__get__(SimpleNamespace(_answers=answers))
+    with pytest.raises(FileNotFoundError):
+        replay(engines, hiss(RATE))
+
+
+def test_answers_are_kept_even_if_the_last_one_was_cut_off(tmp_path: Path) -> None:
+    """What an interrupted run did not write to its end is asked again; all else is not."""
+    path = tmp_path / "answers"
+    for text in (b"one", b"two"):
+        assert Answers(path).of("Sure", text, lambda text=text: len(text)) == 3
+    path.write_bytes(path.read_bytes()[:-4])
+    asked = []
+    for text in (b"one", b"two"):
+        Answers(path).of("Sure", text, lambda text=text: asked.append(text))
+    assert asked == [b"two"]
+    assert len(path.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("text", ["import this\nimport that\n", "a letter", "[1]\n"])
+def test_a_file_that_holds_no_answers_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    """It was named by mistake; the error says so."""
+    path = tmp_path / "letter.txt"
+    path.write_text(text)
+    with pytest.raises(RecordingsError, match=r"letter\.txt is no file of answers"):
+        Answers(path)
+    assert path.read_text() == text
 
 
 @pytest.mark.parametrize(

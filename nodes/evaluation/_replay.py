@@ -15,6 +15,7 @@ from bargein.bridge.events import (
     AgentResponse,
     AgentSpeechCut,
     CallStarted,
+    ListeningFailed,
     TurnDecided,
     UserAudio,
     UserStartedSpeaking,
@@ -22,6 +23,7 @@ from bargein.bridge.events import (
     UserTranscriptionReceived,
 )
 from bargein.nodes import ReasoningNode
+from bargein.nodes.speech import SpeechEngineError
 from bargein.nodes.user_turns import TurnTaking
 
 from ._recordings import RATE, Samples
@@ -223,6 +225,9 @@ def replay(
         echo: The agent's echo in the microphone; ``None`` for no echo.
         turns: The turn taking; ``None`` for the defaults.
         voice: The seed of the agent's voice.
+
+    Raises:
+        Exception: That of an engine that failed; the call survives it, so its figures are wrong.
     """
     loudspeaker, teller = _Loudspeaker(), _Storyteller(says)
     room = _Room(echo) if echo is not None else None
@@ -250,6 +255,7 @@ def replay(
         return began_s
 
     began_s = trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))
+    engines.check()
     result = Replay(len(microphone) / RATE, steps=loudspeaker.steps)
     result.asked = teller.asked - from_start
     for message in loudspeaker.messages:
@@ -263,6 +269,8 @@ def _note(result: Replay, event: object, at_s: float) -> None:
             values = dict(event.values)
             decided = Decided(at_s, event.about, event.decision, event.rule, values)
             result.decisions.append(decided)
+        case ListeningFailed():
+            raise SpeechEngineError(f"the ear failed in a call: {event.error}")
         case AgentSpeechCut():
             result.cuts.append(at_s)
         case UserStartedSpeaking():

@@ -35,6 +35,8 @@ from bargein.nodes.speech import (
 )
 from bargein.nodes.user_turns import TurnTaking
 
+from ._recordings import RecordingsError
+
 T = TypeVar("T")
 
 STT_S = 0.10
@@ -113,20 +115,48 @@ class Answers:
     def __init__(self, path: Path | None) -> None:
         """Read the file; ``None`` keeps the answers for this run only."""
         self._path = path
-        self._cached: dict[str, Any] = {}
-        if path is not None and path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                self._cached.update(json.loads(line))
+        self._cached: dict[str, Any] = {} if path is None else _answers_in(path)
+        self.failure: Exception | None = None
+        """The first error of a model, or of writing its answer; a call survives it."""
 
     def of(self, model: str, given: bytes, ask: Callable[[], Any]) -> Any:
         """Return the answer to a sound or a text as plain data; ask the model the first time."""
         key = f"{model} {sha256(given).hexdigest()}"
         if key not in self._cached:
-            self._cached[key] = ask()
-            if self._path is not None:
-                with self._path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({key: self._cached[key]}) + "\n")
+            try:
+                self._learn(key, ask())
+            except Exception as error:
+                self.failure = self.failure or error
+                raise
         return self._cached[key]
+
+    def _learn(self, key: str, answer: Any) -> None:
+        self._cached[key] = answer
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({key: answer}) + "\n")
+
+
+def _answers_in(path: Path) -> dict[str, Any]:
+    """Read a file of answers; a last line that was not written to its end is removed.
+
+    Raises:
+        RecordingsError: It is another file.
+    """
+    found: dict[str, Any] = {}
+    if not path.exists():
+        return found
+    whole, end, rest = path.read_bytes().rpartition(b"\n")
+    try:
+        for line in whole.splitlines():
+            found.update(json.loads(line))
+    except (ValueError, TypeError):
+        raise RecordingsError(f"{path} is no file of answers; name another one") from None
+    if rest and not found:
+        raise RecordingsError(f"{path} is no file of answers; name another one")
+    if rest:
+        path.write_bytes(whole + end)
+    return found
 
 
 class _Hears:
@@ -236,6 +266,11 @@ class Engines:
     def hear(self, sound: bytes) -> Transcript:
         """Return the recogniser's transcript of a sound."""
         return self._hears.now(sound)
+
+    def check(self) -> None:
+        """Raise the first error of an engine: the calls since then were not measured."""
+        if self._answers.failure is not None:
+            raise self._answers.failure
 
 
 @contextmanager
