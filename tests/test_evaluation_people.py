@@ -20,7 +20,7 @@ import trio
 
 from bargein import LocalSpeech
 from bargein.evaluation import RecordingsError, Row, command
-from bargein.nodes.evaluation import _endpointing, _measure
+from bargein.nodes.evaluation import _endpointing, _eval_command, _measure
 from bargein.nodes.evaluation import _replay_engines as shipped
 from bargein.nodes.evaluation._eval_command import argument_parser, chosen_rows
 from bargein.nodes.evaluation._pictures import draw
@@ -384,6 +384,41 @@ def test_a_file_that_holds_no_answers_stays_as_it_is(tmp_path: Path, text: str) 
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize("option", ["--json", "--replays", "--answers", "--out"])
+def test_a_place_that_cannot_be_written_is_named_first(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is loaded and measured in vain, and the exit code is 2."""
+    write(tmp_path / "coughs" / "ann_1.wav", tone(0.5))
+    place = tmp_path / "coughs" / "ann_1.wav" / "here"
+    out = ["--out", str(tmp_path / "out")]
+    assert command([str(tmp_path), *out, option, str(place)]) == 2
+    assert f"error: {place} cannot be written" in capsys.readouterr().err
+
+
+def test_recordings_that_give_no_row_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise no goal would be missed, since none was measured."""
+    write(tmp_path / "noise" / "street.wav", tone(0.5))
+    out = ["--out", str(tmp_path / "out")]
+    assert command([str(tmp_path), "--only", "talker", "numbers", *out]) == 2
+    assert "lacks the recordings for talker, numbers" in capsys.readouterr().err
+
+
+def test_an_interrupted_evaluation_says_nothing_of_its_nurseries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl+C in a call arrives as it does in any program."""
+
+    def interrupted(_: object) -> int:
+        raise BaseExceptionGroup("", [BaseExceptionGroup("", [KeyboardInterrupt()])])
+
+    monkeypatch.setattr(_eval_command, "_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        command(["in"])
+
+
 @pytest.mark.parametrize(
     "only",
     [
@@ -411,6 +446,9 @@ def test_the_number_of_recordings_is_above_0(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit, match="2"):
         command(["in", "--most", "0"])
     assert "--most: '0' is not above 0" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        command(["in", "--seed", "-1"])
+    assert "--seed: '-1' is below 0" in capsys.readouterr().err
 
 
 @contextmanager

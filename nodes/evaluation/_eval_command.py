@@ -43,23 +43,38 @@ def command(argv: Sequence[str]) -> int:
         argv: The arguments after ``eval``; ``--help`` lists them.
 
     Returns:
-        The exit code: 0 if everything was measured, 1 if an engine is missing, 2 if the recordings
-        cannot be used.
+        The exit code: 0 if everything was measured, 1 if an engine is missing or fails, 2 if the
+        recordings or the places for the results cannot be used.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted; the rows measured so far are printed.
     """
     parser = argument_parser()
     arguments = parser.parse_args(argv)
     if arguments.most < 1:
         parser.error(f"argument --most: '{arguments.most}' is not above 0")
+    if arguments.seed < 0:
+        parser.error(f"argument --seed: '{arguments.seed}' is below 0")
+    try:
+        return _run(arguments)
+    except BaseExceptionGroup as group:  # calls run in nurseries
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        raise KeyboardInterrupt from None
+
+
+def _run(arguments: argparse.Namespace) -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     try:
         folder = Folder(arguments.folder, arguments.most, arguments.seed)
+        _try_places(arguments)
         trio.run(fetch_models, MODELS, ProgressPrinter(sys.stderr))
         with ExitStack() as stack:
             _measure_all(arguments, folder, stack)
     except RecordingsError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    except (SpeechError, WeightsError, ImportError) as error:
+    except (SpeechError, WeightsError, ImportError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     return 0
@@ -109,6 +124,23 @@ def _rows(text: str) -> list[str]:
     return names
 
 
+def _try_places(arguments: argparse.Namespace) -> None:
+    """Make the folder and the files for the results, so that no measuring is in vain.
+
+    Raises:
+        RecordingsError: One cannot be written.
+    """
+    try:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        for file in (arguments.json, arguments.replays, arguments.answers):
+            if file is not None:
+                file.open("a").close()
+    except OSError as error:
+        raise RecordingsError(
+            f"{error.filename} cannot be written ({error.strerror}); name another place"
+        ) from error
+
+
 def _measure_all(arguments: argparse.Namespace, folder: Folder, stack: ExitStack) -> None:
     # These need numpy, which comes with an extra.
     from ._measure import Ground
@@ -137,6 +169,11 @@ def _measure_all(arguments: argparse.Namespace, folder: Folder, stack: ExitStack
         for row in measures[name](ground):
             _say("\n".join(lines(row, width)))
             rows.append(row)
+    if not rows:
+        raise RecordingsError(
+            f"{arguments.folder} lacks the recordings for {', '.join(chosen_rows(arguments))}; "
+            "docs/turns.md says which folders they need"
+        )
     judged = [row for row in rows if row.judged]
     missed = sum(not row.passed for row in judged)
     _say(f"\n{missed} of {len(judged)} goals missed; {time.monotonic() - began_s:.0f} s")
