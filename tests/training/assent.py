@@ -357,7 +357,11 @@ def report(score: np.ndarray, kinds: np.ndarray, part: np.ndarray) -> None:
             print(f"  at {probability}: {', '.join(hits)}")
 
 
-HEAD = '''"""Weights of `BackchannelDetector`, written by ``tests/training/assent.py``."""
+HEAD = '''"""Weights of `BackchannelDetector`, written by ``tests/training/assent.py``.
+
+They were learnt from synthetic voices, and from recordings by V. Panayotov and others (LibriSpeech,
+CC BY 4.0) and Picovoice; tests/training/README.md names all.
+"""
 
 from __future__ import annotations
 
