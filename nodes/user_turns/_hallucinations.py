@@ -72,26 +72,49 @@ def heard_by_hint_alone(sound: Sound, settings: NoiseSettings) -> Verdict | None
 
 def unsure_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
     """``min_confidence``: a recogniser is unsure of the words that it makes of a cough."""
-    confidence, least = sound.confidence, settings.min_confidence
-    speed = words_a_second(sound)
-    if least and speed > UNHEARD_OF_WORDS_S:
-        least = max(least, SAYS_FAST if speed <= IMPOSSIBLE_WORDS_S else SAYS_THE_IMPOSSIBLE)
-    if least and sound.unhinted_confidence is None and is_one_word(sound, settings):
-        least = max(least, SURE_OF_ONE_LETTER if _is_one_consonant(sound) else SURE_OF_ONE_WORD)
-    if least and sound.since_noise_s < AGAIN_S and is_one_word(sound, settings):
-        least = max(least, SURE_DESPITE_NOISE)
-    if least and not _follows_words(sound):
-        few, certainly = _is_likely_noise(sound, settings), sound.seems("noise", CERTAINLY_NOISE)
-        if few or certainly:
-            least = max(least, 1.0 if few and certainly else SURE_DESPITE_NOISE)
+    confidence = sound.confidence
+    least, evidence = _least_confidence(sound, settings)
     if not sound.text or confidence is None or confidence >= least:
         return None
     times = 1 if confidence >= NOBODY_SPOKE else 2
     if sound.lasts(times * settings.acknowledgement_lasts_s):
         return None  # who speaks for so long speaks, however badly they are heard
-    values = {"confidence": round(confidence, 3), "min_confidence": least}
-    words = len(words_of(sound.text))
-    return Verdict("noise", "min_confidence", {**values, "words": words}, final=sound.is_over)
+    values: dict[str, str | int | float] = {
+        "confidence": round(confidence, 3),
+        "min_confidence": least,
+        "words": len(words_of(sound.text)),
+    }
+    if evidence:
+        values["evidence"] = evidence
+    if evidence == LIKE_A_NOISE and sound.hint is not None:
+        values["probability"] = round(sound.hint.probability, 3)
+    return Verdict("noise", "min_confidence", values, final=sound.is_over)
+
+
+LIKE_A_NOISE = "sounds like a noise"
+
+
+def _least_confidence(sound: Sound, settings: NoiseSettings) -> tuple[float, str]:
+    """Return the confidence that the words need, and what asks for more than the setting."""
+    least = settings.min_confidence
+    if not least:
+        return least, ""
+    limits = [(least, "")]
+    speed = words_a_second(sound)
+    if speed > UNHEARD_OF_WORDS_S:
+        fast = SAYS_FAST if speed <= IMPOSSIBLE_WORDS_S else SAYS_THE_IMPOSSIBLE
+        limits.append((fast, "too fast for speech"))
+    single = is_one_word(sound, settings)
+    if single and sound.unhinted_confidence is None:
+        letter = _is_one_consonant(sound)
+        one = SURE_OF_ONE_LETTER if letter else SURE_OF_ONE_WORD
+        limits.append((one, "single consonant" if letter else "single word"))
+    if single and sound.since_noise_s < AGAIN_S:
+        limits.append((SURE_DESPITE_NOISE, "single word after a noise"))
+    few, certainly = _is_likely_noise(sound, settings), sound.seems("noise", CERTAINLY_NOISE)
+    if (few or certainly) and not _follows_words(sound):
+        limits.append((1.0 if few and certainly else SURE_DESPITE_NOISE, LIKE_A_NOISE))
+    return max(limits, key=lambda limit: limit[0])
 
 
 def _is_likely_noise(sound: Sound, settings: NoiseSettings) -> bool:

@@ -61,14 +61,27 @@ def written_as_noise(sound: Sound, settings: NoiseSettings) -> Verdict | None:
     "Catch!"."""
     if not sound.text or may_go_on(sound, settings):
         return None
-    is_noise = settings.phrases.is_noise(sound.text)
-    exclaimed = not is_noise and _is_exclaimed(sound, settings)
-    if not (is_noise or exclaimed or breaks_off(sound, settings)):
+    evidence = _evidence_of_noise(sound, settings)
+    if not evidence:
         return None
+    exclaimed = evidence == EXCLAIMED
     if waits_for_rest(sound, settings) or (exclaimed and is_heard_in_part(sound, settings)):
         return Verdict("undecided", final=False)
-    values = {"words": len(words_of(sound.text)), "voiced_s": round(sound.voiced_s, 3)}
+    values: dict[str, str | int | float] = {"words": len(words_of(sound.text))}
+    values |= {"voiced_s": round(sound.voiced_s, 3), "evidence": evidence}
     return Verdict("noise", "noises", values, final=sound.is_over)
+
+
+EXCLAIMED = "exclaimed"
+
+
+def _evidence_of_noise(sound: Sound, settings: NoiseSettings) -> str:
+    """Return what shows that words are a noise; empty if nothing does."""
+    if settings.phrases.is_noise(sound.text):
+        return "written as a noise"
+    if _is_exclaimed(sound, settings):
+        return EXCLAIMED
+    return "breaks off" if breaks_off(sound, settings) else ""
 
 
 def breaks_off(sound: Sound, settings: NoiseSettings) -> bool:

@@ -548,11 +548,37 @@ def test_words_that_a_recogniser_is_unsure_of_are_noise(text, known, decision):
     assert over(text, **{"voiced_s": 0.3, **known}).decision == decision
 
 
+@pytest.mark.parametrize(
+    ("known", "evidence"),
+    [
+        ({"text": "a tea", "confidence": 0.4}, None),
+        ({"text": "mocha", "confidence": 0.6}, "single word"),
+        ({"text": "f", "confidence": 0.7}, "single consonant"),
+        ({"text": "mocha", "confidence": 0.7, "since_noise_s": 1.0}, "single word after a noise"),
+        ({"text": "so sorry about all that", "confidence": 0.6}, "too fast for speech"),
+        ({"text": "a tea", "confidence": 0.9, "hint": Hint("noise", 0.95)}, "sounds like a noise"),
+        ({"text": "Ha ha.", "confidence": 0.9}, "written as a noise"),
+        ({"text": "Bye, Joe!", "confidence": 0.7}, "exclaimed"),
+        ({"text": "But...", "confidence": 0.7, "silent_s": 0.6}, "breaks off"),
+    ],
+)
+def test_what_made_noise_of_words_is_told(known, evidence):
+    """The limit may be higher than the setting: the decision says why, and how sure a hint was."""
+    values = over(**{"voiced_s": 0.3, **known}).values
+    assert values.get("evidence") == evidence
+    assert ("probability" in values) == ("hint" in known)
+
+
 def test_unsure_words_let_the_agent_go_on_for_now():
     """Before the sound is over better words may come, and a voice that lasts still interrupts."""
     verdict = judged(text="mocha", confidence=0.3, voiced_s=0.3)
     assert (verdict.decision, verdict.rule, verdict.final) == ("noise", "min_confidence", False)
-    assert verdict.values == {"confidence": 0.3, "min_confidence": 0.65, "words": 1}
+    assert verdict.values == {
+        "confidence": 0.3,
+        "min_confidence": 0.65,
+        "words": 1,
+        "evidence": "single word",
+    }
     assert judged(text="mocha", confidence=0.3, voiced_s=0.5).decision == "noise"
     speech = {"confidence": 0.3, "hint": Hint("speech", 0.9)}
     assert judged(text="mocha", voiced_s=0.3, **speech).decision == "undecided", "it is speech"
