@@ -88,12 +88,12 @@ class Transcript:
     @property
     def confidence(self) -> float | None:
         """The lowest confidence of its parts; None if one of them has none."""
-        return _least(part.confidence for part in self.segments.values() if part.content)
+        return least(part.confidence for part in self.segments.values() if part.content)
 
     @property
     def unhinted_confidence(self) -> float | None:
         """The lowest one of its parts; None if one of them has words that are not in the hint."""
-        return _least(part.unhinted_confidence for part in self.segments.values() if part.content)
+        return least(part.unhinted_confidence for part in self.segments.values() if part.content)
 
     @property
     def ending_confidence(self) -> float | None:
@@ -104,12 +104,12 @@ class Transcript:
     @property
     def language(self) -> str:
         """The language of most of the words; empty if none is known."""
-        return _of_most((part.language, part.content) for part in self.segments.values())
+        return of_most((part.language, part.content) for part in self.segments.values())
 
     @property
     def speaker(self) -> str:
         """Who said most of the words; empty if nobody knows."""
-        return _of_most((part.speaker, part.content) for part in self.segments.values())
+        return of_most((part.speaker, part.content) for part in self.segments.values())
 
     @property
     def words(self) -> tuple[WordTiming, ...]:
@@ -129,14 +129,19 @@ def _with_content(words: VoiceWords, content: str) -> VoiceWords:
     return words.model_copy(update={"content": content, "words": kept})
 
 
-def _of_most(parts: Iterable[tuple[str, str]]) -> str:
+def of_most(parts: Iterable[tuple[str, str]]) -> str:
+    """Return the name that most words have; empty if none has one.
+
+    Args:
+        parts: The name of each part, or an empty one, and its words.
+    """
     counts = Counter[str]()
     for name, content in parts:
         counts[name] += len(content.split()) if name else 0
     return max(counts, key=lambda name: counts[name], default="")
 
 
-def _least(numbers: Iterable[float | None]) -> float | None:
+def least(numbers: Iterable[float | None]) -> float | None:
     """Return the lowest number; None if one is missing, or there are none."""
     numbers = [*numbers]
     known = [number for number in numbers if number is not None]

@@ -40,6 +40,7 @@ from ._barge_in import timeout
 from ._barge_in_decision import blocking_rule, decide_on_sound
 from ._settings import TurnSettings
 from ._sound_verdict import CLOSE_S, Hint
+from ._transcript_merge import least, of_most
 from ._turn_actions import Act
 from ._turn_end import decide_on_turn
 from ._turn_taking_state import TurnTakingState
@@ -164,11 +165,19 @@ class TurnCore:
         state = self._state
         if not state.view.is_idle and (state.kept_until_idle or blocking_rule(state)):
             return
-        count, text = len(state.kept), state.pop_kept()
+        kept = state.pop_kept()
+        text = " ".join(heard.text for heard in kept)
         state.note_turn_end()
-        state.decide("start", "kept_words", state.kept_rule, {"parts": count}, text)
+        state.decide("start", "kept_words", state.kept_rule, {"parts": len(kept)}, text)
         state.publish(UserStartedSpeaking())
-        state.publish(UserTranscriptionReceived(content=text))
+        state.publish(
+            UserTranscriptionReceived(
+                content=text,
+                confidence=least(heard.confidence for heard in kept),
+                language=of_most((heard.language, heard.text) for heard in kept),
+                speaker=of_most((heard.speaker, heard.text) for heard in kept),
+            )
+        )
         state.publish(UserStoppedSpeaking())
 
     # --- the voice -----------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class TurnTakingState:
     now_s: float = 0.0
     undecided: UndecidedSound | None = None
     turn: UserTurn | None = None
-    kept: list[str] = field(default_factory=list)
+    kept: list[Transcript] = field(default_factory=list)
     """What was said when it must not interrupt."""
     kept_rule: str = ""
     """Why it must not."""
@@ -227,7 +227,7 @@ class TurnTakingState:
             goes_on = False
         if goes_on:
             self.pauses_s.append(pause_s)
-        before = self.pop_kept()
+        before = " ".join(heard.text for heard in self.pop_kept())
         self.undecided = None
         self.turn = UserTurn(
             self.now_s,
@@ -264,17 +264,17 @@ class TurnTakingState:
 
     def keep(self, undecided: UndecidedSound, rule: str, *, until_idle: bool) -> None:
         """Keep the words of a sound until they may be a turn."""
-        self.kept.append(undecided.transcript.text)
+        self.kept.append(undecided.transcript)
         self.kept_rule = rule
         self.kept_until_idle = self.kept_until_idle or until_idle
         self._note_unfinal(undecided.transcript)
         self.drop(undecided)
 
-    def pop_kept(self) -> str:
+    def pop_kept(self) -> list[Transcript]:
         """Remove the kept words and return them."""
-        text, self.kept = " ".join(self.kept), []
+        kept, self.kept = self.kept, []
         self.kept_until_idle = False
-        return text
+        return kept
 
     def drop(self, undecided: UndecidedSound) -> None:
         """End a sound that is not a turn."""

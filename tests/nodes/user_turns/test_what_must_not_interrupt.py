@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bargein.events import VoiceStarted, VoiceStopped
+from bargein.events import UserTranscriptionReceived, VoiceStarted, VoiceStopped, VoiceWords
 from bargein.nodes.user_turns._turn_actions import Hold
 from bargein.user_turns import TurnSettings
 
@@ -71,6 +71,19 @@ def test_a_muted_acknowledgement_is_nothing(bench, speaking, idle):
     b = bench(replace(speaking, may_be_cut=False)).take(VoiceStarted()).wait(0.3)
     b.take(VoiceStopped()).take(says("mhm")).wait(1.0).agent(idle)
     assert b.turns == []
+
+
+def test_kept_words_tell_their_language_and_speaker(bench, speaking, idle):
+    """What the ear knows of them goes with them: those of most words, and the least confidence."""
+    b = bench(replace(speaking, may_be_cut=False))
+    for text, language, confidence in (("bonjour", "fr", 0.9), ("where is my parcel", "en", 0.8)):
+        b.take(VoiceStarted()).wait(0.8).take(VoiceStopped())
+        b.take(VoiceWords(content=text, language=language, speaker="A", confidence=confidence))
+        b.wait(1.0)
+    b.agent(idle)
+    [told] = b.events(UserTranscriptionReceived)
+    assert told.content == "bonjour where is my parcel"
+    assert (told.language, told.speaker, told.confidence) == ("en", "A", 0.8)
 
 
 def test_kept_words_are_part_of_the_interruption_that_follows(bench, working, speaking):
