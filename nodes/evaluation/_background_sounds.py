@@ -114,6 +114,9 @@ def in_babble(ground: Ground) -> list[Row]:
             happened += f"words missing ({percent(wrong_whole, words)} % given whole)"
             figure = percent(len(sample) - ended, len(sample))
             rows.append(Row("babble", what, happened, figure, "%", 0))
+            what = f"{len(sample)} orders, {condition}: words that turn taking loses"
+            lost = percent(wrong - wrong_whole, words)
+            rows.append(Row("babble", what, "", lost, "%", 0))
     return rows
 
 

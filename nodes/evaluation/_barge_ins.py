@@ -95,10 +95,14 @@ def over(ground: Ground, recording: Recording, sound: Samples, kind: str, **how:
 NO_WORDS = {"coughs": 3, "throats": 3, "laughs": 20, "sneezes": 20, "sighs": 20, "noses": 20}
 """Sounds without words, and the percentage of each that may cut the agent."""
 
+SILENCE_GOALS_MS = {50: 240, 95: 540}
+"""How long the agent may be silent after a sound that is let go, at these percentiles: as long as
+it was after coughs when people's were first measured."""
+
 
 def no_words(ground: Ground) -> list[Row]:
     """Measure how often coughs, laughs and other throat sounds cut the agent."""
-    rows = []
+    rows, silences = list[Row](), list[float]()
     for kind, goal in NO_WORDS.items():
         sample = ground.folder.some(kind)
         found = [
@@ -113,6 +117,7 @@ def no_words(ground: Ground) -> list[Row]:
         held = sum(each.replay.was_held(each.begins_s) for each in found)
         spared = [each for each in found if each.cut_s is None]
         dead = [d for each in spared if (d := each.replay.dead_air_s(each.begins_s))]
+        silences += dead
         happened = (
             f"held {percent(held, len(found))} %, at their worst place "
             f"{percent(len(anywhere), len(sample))} % cut it; silence after the others "
@@ -123,6 +128,12 @@ def no_words(ground: Ground) -> list[Row]:
         what = f"{len(sample)} {kind} at {PLACES} places"
         figure = percent(len(cut), len(found))
         rows.append(Row(kind, what, happened, figure, "%", goal, decided=_rules(cut)))
+    if silences:
+        what = f"{len(silences)} sounds without words that are let go: silence"
+        rows += [
+            Row("no words", f"{what}, p{share}", "", at(share, silences), "ms", goal)
+            for share, goal in SILENCE_GOALS_MS.items()
+        ]
     return rows
 
 
@@ -131,6 +142,8 @@ def _rules(cut: Sequence[Over]) -> str:
     return ", ".join(f"{rule} {count}" for rule, count in counts.most_common())
 
 
+CUT_GOALS_MS = {50: 900, 95: 1200}
+"""When the cut comes at the latest on a quiet line, at these percentiles."""
 TALKS_ON_GOALS = {"plain": 2.0, "telephone": 2.0, "noise": 5.0, "babble": 5.0}
 
 
@@ -178,6 +191,10 @@ def _barge_in_rows(kind: str, condition: str, found: Sequence[Over]) -> Iterator
     worst = at(95, silent)
     bound = 500 if condition == "plain" else None
     yield Row("barge-in", f"{what}: inaudible", quantiles(silent), worst, "ms", bound)
+    if condition == "plain":
+        cuts = [each.cut_s for each in found]
+        for share, most_ms in CUT_GOALS_MS.items():
+            yield Row("barge-in", f"{what}: the cut, p{share}", "", at(share, cuts), "ms", most_ms)
 
 
 def _why_resumed(each: Over) -> str:
