@@ -77,7 +77,7 @@ class InterruptAction(RuleAction[Interrupt]):
 
     def __init__(self, rule: Interrupt, *parts: Any) -> None:
         super().__init__(rule, *parts)
-        self._asks = rule.condition is not None or rule.suspends
+        self._asks = rule.condition is not None
         self._why = rule.written
 
     def apply(self, message: Message) -> None:
@@ -90,6 +90,9 @@ class InterruptAction(RuleAction[Interrupt]):
         if runs.all_paused is not None and (runs.live() or self._queue.waiting):
             self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
             return
+        if rule.suspends:
+            runs.suspend()
+            self._decisions.add(message, "suspended", rule.written)
         acted = spares = False
         if self._queue.waiting:
             acted = self._drop_line()  # first: it is explained before the cuts are
@@ -113,15 +116,10 @@ class InterruptAction(RuleAction[Interrupt]):
         return True
 
     def _is_met(self, rule: Interrupt, message: Message) -> bool:
-        """Return whether the condition of a rule holds; if so, suspend the chain if it says so."""
+        """Return whether the condition of a rule holds."""
         if not (rule.suspends or self._runs.live() or self._queue.waiting):
             return True  # nothing to cut: no condition is asked
-        if rule.condition is not None and not self._allows(rule, message):
-            return False
-        if rule.suspends:
-            self._runs.suspend()
-            self._decisions.add(message, "suspended", rule.written)
-        return True
+        return rule.condition is None or self._allows(rule, message)
 
     def _allows(self, rule: Interrupt, message: Message) -> bool:
         """Return the verdict of a rule's condition; a condition that raises counts as true."""
@@ -152,10 +150,13 @@ class GateAction(RuleAction[Gate]):
         rule = self.rule
         if self._router.withholds is not None and self._chain.is_withheld(message):
             return
-        if self._runs.all_paused is not None:
-            self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
-            return
         awakes = rule.opens and self._runs.awake()
+        if self._runs.all_paused is not None:
+            if awakes:  # what was triggered meanwhile starts when everything resumes
+                self._decisions.add(message, "resumed", f"{rule.written}: 0 runs")
+            else:
+                self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
+            return
         touched = [
             run for run in self._runs.active if run.is_paused is rule.opens and not run.is_cut
         ]

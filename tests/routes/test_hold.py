@@ -103,6 +103,41 @@ async def test_no_rule_reaches_what_is_held(autojump_clock):
         assert run.is_cut
 
 
+async def test_a_suspension_does_not_half_reach_what_is_held(autojump_clock):
+    """While held, a chain is not suspended: its run goes on afterwards, and so do its triggers."""
+    async with open_router() as router:
+        route = router.on(Go, name="a").suspend_on(Stop).resume_on(Free).stream(every_second)
+        router.publish(Go())
+        await trio.sleep(0.5)
+        router.pause_all("a")
+        router.publish(Stop())
+        router.publish(Free())
+        (run,) = router.runtime(route).runs
+        assert not run.is_cut
+        verdicts = [d.verdict for d in router.runtime(route).decisions]
+        assert verdicts == ["matched", "gated", "gated"]
+        router.resume_all("a")
+        await trio.sleep(10)
+        router.publish(Go())
+        assert router.runtime(route).decisions[-1].verdict == "matched"
+
+
+async def test_a_suspension_can_end_while_everything_is_held(autojump_clock):
+    """A resuming event that comes meanwhile is not lost: afterwards the chain triggers again."""
+    async with open_router() as router:
+        route = router.on(Go, name="a").suspend_on(Stop).resume_on(Free).stream(every_second)
+        router.publish(Stop())
+        router.pause_all("a")
+        router.publish(Free())
+        router.publish(Go())
+        assert not router.runtime(route).runs
+        router.resume_all("a")
+        await trio.sleep(0.5)
+        assert len(router.runtime(route).runs) == 1
+        verdicts = [d.verdict for d in router.runtime(route).decisions]
+        assert verdicts == ["suspended", "idle", "resumed", "queued", "matched"]
+
+
 async def test_a_run_that_was_paused_before_stays_paused(autojump_clock):
     """Letting everything go does not undo the pause of a chain's own rule."""
     async with open_router() as router:
