@@ -284,9 +284,13 @@ class Run:
             self.trigger = None
 
     def set_aside(self) -> None:
-        """Move this run to the background: rules no longer affect it, and its place is free."""
+        """Move this run to the background: rules no longer affect it, and its place is free.
+
+        If it is paused, it continues, because no resuming event will reach it.
+        """
         self.is_aside = True
         self.chain.set_aside(self)
+        self.resume()
         if self._token is not None:
             self._token.notify_background()
 

@@ -183,6 +183,22 @@ async def test_a_run_set_aside_frees_its_chain(autojump_clock):
         assert not router.runtime(route).runs
 
 
+async def test_a_paused_run_set_aside_goes_on(autojump_clock):
+    """No resuming event could reach it any more, so it continues where it stopped."""
+    async with open_router() as router:
+        route = router.on(Go).pause_on(Hold).resume_on(Free).stream(every_second).broadcast()
+        got = chunks_of(router)
+        router.publish(Go())
+        await trio.sleep(1.5)
+        router.publish(Hold())
+        await trio.sleep(10)
+        (run,) = router.runtime(route).runs
+        run.set_aside()
+        await trio.sleep(10)
+        assert got == [(0, 0), (1, 1), (11.5, 2), (12.5, 3), (13.5, 4)]
+        assert run.outcome == "completed"
+
+
 async def test_a_run_set_aside_ends_with_everything(autojump_clock):
     """Cutting all reaches it, unless it is left out; the router's end does too."""
     async with open_router() as router:
