@@ -30,6 +30,7 @@ from .conversations._safe_writer import CLOSE_S, SafeWriter
 from .error_text import detail, headline
 from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
+from .loop_check import check_trio
 
 if TYPE_CHECKING:
     from .conversations import Conversations
@@ -227,8 +228,10 @@ class App:
         Raises:
             ConversationBusyError: Another call has the conversation open.
             ConversationError: It was saved by a newer version.
+            RuntimeError: This does not run on trio.
             ValueError: The name is empty or too long.
         """
+        check_trio("App.open_call()")
         call_id = call_id or secrets.token_hex(8)
         async with (
             self._open_memory(conversation) as memory,

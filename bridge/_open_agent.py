@@ -13,6 +13,7 @@ from ._open_call import open_bare_call
 from .control._call_handle import Handle
 from .events import CallStarted
 from .history._history import History
+from .loop_check import check_trio
 
 
 class _Nobody:
@@ -44,7 +45,11 @@ async def open_agent(
         node: Answers; a ``ReasoningNode``, or anything with ``generate(message)``.
         name: The source its events carry; derived from the node's class by default.
         history: What was said earlier in the same conversation; ``None`` for nothing.
+
+    Raises:
+        RuntimeError: This does not run on trio.
     """
+    check_trio("open_agent()")
     async with open_bare_call(_Nobody(), call_id=token_hex(8), history=history) as call:
         call.converse(node, name=name)
         call.router.publish_detached(CallStarted(call_id=call.call_id), "call")

@@ -19,6 +19,7 @@ import trio
 from bargein.routes import BargeinError
 from bargein.routes.service_nursery import open_service_nursery
 
+from ..loop_check import check_trio
 from ..server._call_messages import ErrorMessage, encode
 from ..server._connection_messages import Hello, Resumed
 from ..server._message_base import ProtocolViolationError
@@ -87,7 +88,9 @@ async def open_caller(
         OSError: The server cannot be reached.
         CallRefusedError: It refused the call; a ConnectionError, with the server's reason.
         ConnectionError: The server does not speak this protocol.
+        RuntimeError: This does not run on trio.
     """
+    check_trio("open_caller()")
     if microphone is not None and mode != "audio":
         raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")
     way = _Way(url, mode, conversation, token, origin, ssl, stream, reconnect)

@@ -20,6 +20,7 @@ from bargein.routes.service_nursery import open_service_nursery
 
 from .._event_loop_watchdog import watch_loop
 from ..argument_checks import check_has, check_instance, check_strings
+from ..loop_check import check_trio
 from ..websocket import Connection, Data, accept, check_all
 from ._access import Access, Origins, UnguardedError
 from ._admission import Entrance
@@ -360,11 +361,13 @@ async def open_server(
 
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
+        RuntimeError: This does not run on trio.
         TypeError: `app` is not an App, or a list is one string.
         UnguardedError: It is public, and nothing keeps strangers out.
         ValueError: The secret is too short, a token is empty, or a proxy is not an address.
         ExceptionGroup: The app could not be opened, or the server failed.
     """
+    check_trio("open_server()")
     check_has("open_server(app=)", app, "open_call", example="App(answer)", required=True)
     check_instance("open_server(limits=)", limits, Limits)
     check_strings("open_server(trusted_proxies=)", trusted_proxies)

@@ -25,6 +25,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ..loop_check import check_trio
 from ..playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from ._errors import ExpectErrors
 from ._recording_transport import RecordingTransport, new_transport
@@ -343,10 +344,12 @@ async def open_call(
         Exception: What the block raised, with the agent's errors as notes; otherwise the agent's
             only error.
         ExceptionGroup: The agent's errors, if there are several.
+        RuntimeError: This does not run on trio.
         TypeError: `expect_errors` is of another type.
         ValueError: `chars_per_s` is not above 0, `expect_errors` is not a regular expression, or
             `seed` is negative or given inside another call.
     """
+    check_trio("open_call()")
     if not 0 < chars_per_s < math.inf:
         raise ValueError(f"chars_per_s= is a number above 0, not {chars_per_s!r}")
     transport = new_transport(

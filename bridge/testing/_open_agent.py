@@ -11,6 +11,7 @@ from .. import _open_agent
 from .._default_chain import Generates
 from ..control._call_handle import Handle
 from ..history._history import History
+from ..loop_check import check_trio
 from ._errors import AgentErrors, ExpectErrors
 from ._seed import seeded
 
@@ -43,10 +44,12 @@ async def open_agent(
         Exception: What the block raised, with the agent's errors as notes; otherwise the agent's
             only error.
         ExceptionGroup: The agent's errors, if there are several.
+        RuntimeError: This does not run on trio.
         TypeError: `expect_errors` is of another type.
         ValueError: `expect_errors` is not a regular expression, or `seed` is negative or given
             inside another call.
     """
+    check_trio("open_agent()")
     errors = AgentErrors(expect_errors)
     failure: BaseException | None = None
     async with seeded(seed):

@@ -29,6 +29,7 @@ from websockets.uri import WebSocketURI, parse_uri
 from bargein.routes import BargeinError
 
 from ..argument_checks import check_strings
+from ..loop_check import check_trio
 from ._accept import read_head
 from ._connection import READ_BYTES, Connection, Source, torn_on_error
 from ._websocket import MAX_WAITING_BYTES, WebSocket, using
@@ -99,7 +100,9 @@ async def open_websocket(
         HandshakeRefusedError: The server refused; a ConnectionError.
         ConnectionError: The peer is not a WebSocket server, or the line was lost.
         OSError: The server cannot be reached.
+        RuntimeError: This does not run on trio.
     """
+    check_trio("open_websocket()")
     check_strings("open_websocket(subprotocols=)", subprotocols)
     try:
         address = parse_uri(url)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from bargein import App, Budgets, Call, ChatNode, Identity, ReasoningNode, tool
+from bargein import App, Budgets, Call, ChatNode, Identity, ReasoningNode, open_agent, testing, tool
+from bargein.client import open_caller
 from bargein.ears import (
     AssemblyAIEar,
     CartesiaEar,
@@ -27,6 +30,7 @@ from bargein.speech import EspeakVoice, LocalSpeech, StreamingSpeech
 from bargein.testing import ScriptedModel, open_call
 from bargein.tools import ToolDefinitionError, command_tool
 from bargein.user_turns import TurnSettings
+from bargein.websocket import open_websocket
 
 
 async def answer(call: Call) -> None:
@@ -298,3 +302,28 @@ async def test_an_error_out_of_a_tool_names_the_tool(autojump_clock: object) -> 
         await caller.quiet()
         (error,) = caller.errors
         assert error.__notes__ == ["It came out of the tool 'look_up'."]
+
+
+@pytest.mark.parametrize(
+    ("name", "open_it"),
+    [
+        ("open_server()", lambda: open_server(App(answer), port=0)),
+        ("open_caller()", lambda: open_caller("http://localhost:1")),
+        ("open_websocket()", lambda: open_websocket("ws://localhost:1")),
+        ("open_agent()", lambda: open_agent(Node(str))),
+        ("open_agent()", lambda: testing.open_agent(Node(str))),
+        ("open_call()", lambda: open_call(answer)),
+    ],
+)
+def test_asyncio_is_named_where_trio_is_needed(
+    name: str, open_it: Callable[[], AbstractAsyncContextManager[object]]
+) -> None:
+    """Opened on asyncio, each says that it needs trio, and how to run it beside asyncio."""
+
+    async def open_on_asyncio() -> None:
+        async with open_it():
+            pass
+
+    told = rf"^{re.escape(name)} needs trio's event loop, and asyncio runs .* trio\.run\(\)"
+    with pytest.raises(RuntimeError, match=told):
+        asyncio.run(open_on_asyncio())
