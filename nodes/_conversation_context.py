@@ -77,7 +77,10 @@ class ConversationContext:
 
     @property
     def last_user_text(self) -> str:
-        """What the user has said since an agent was last heard, joined by spaces."""
+        """What the user has said since an agent was last heard, joined by spaces.
+
+        Empty once the first word of the answer to it was heard.
+        """
         words: list[str] = []
         for entry in reversed(self.entries):
             if isinstance(entry, AgentEntry) and entry.heard.strip():

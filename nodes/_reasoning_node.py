@@ -62,7 +62,8 @@ class ReasoningNode(Node, ABC):
         propagate.
 
         Args:
-            context: What the node knows; it follows the call.
+            context: What the node knows; it follows the call, also while the node answers: read
+                ``last_user_text`` before the first ``yield``, or ``copy()`` it.
 
         Yields:
             ``AgentResponse`` for text to say, and any other events.
