@@ -404,8 +404,8 @@ class Call:
 
     @property
     def history(self) -> History:
-        """What was said until now."""
-        return self.speaking.history
+        """What was said until now; outside of the event loop, until its last update."""
+        return self.speaking.history if trio.lowlevel.in_trio_run() else self.last_history
 
     @property
     def last_history(self) -> History:

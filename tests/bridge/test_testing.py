@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import trio
+import trio.testing
 
 from bargein import App, Call, Message
 from bargein.conversations import SqliteConversations
@@ -307,3 +308,17 @@ async def test_several_failures_stay_together(autojump_clock):
 
     with pytest.RaisesGroup(ValueError, KeyError, flatten_subgroups=True):
         await fail_too()
+
+
+def test_what_was_heard_can_be_read_outside_of_trio():
+    """A plain test that runs trio itself reads the caller and the history after the call."""
+
+    async def call_it() -> Caller:
+        async with open_call(echo) as caller:
+            await caller.says("tea", takes_s=0.5)
+            await caller.quiet()
+        return caller
+
+    caller = trio.run(call_it, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert caller.heard == "You said: tea"
+    assert [entry.role for entry in caller.call.history] == ["user", "agent"]
