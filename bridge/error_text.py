@@ -20,6 +20,7 @@ from bargein.routes.error_containment import CONTAINED, text_of
 __all__ = [
     "BY_NAME",
     "ON_TRIO",
+    "SWALLOWS",
     "detail",
     "explain",
     "headline",
@@ -31,7 +32,7 @@ __all__ = [
 ON_TRIO = (
     "bargein runs on trio, not on asyncio: write trio.sleep() for asyncio.sleep(), "
     "trio.to_thread.run_sync() for asyncio.to_thread(), trio.open_nursery() for gather() and "
-    "create_task(), trio.fail_after() for wait_for(), and httpx for aiohttp; run a library that "
+    "create_task(), trio.fail_after() for wait_for(), and httpx2 for aiohttp; run a library that "
     "needs asyncio in a thread, with trio.to_thread.run_sync(asyncio.run, coroutine)"
 )
 """What to write in place of asyncio's functions."""
@@ -45,6 +46,12 @@ _ASYNCIO_SIGNS: tuple[tuple[type[Exception], str], ...] = (
 """How asyncio's functions fail in a trio task (seen with Python 3.11 to 3.13): most ask for the
 running loop; ``sleep(0)``, ``gather()`` and futures yield values that trio does not know; asyncio's
 queues, locks and events create a future without asking."""
+
+SWALLOWS = (
+    "a generator was cut and went on: let trio.Cancelled and GeneratorExit pass, and catch "
+    "Exception instead of BaseException"
+)
+"""What to write in a generator that yields after it was closed; Python names neither it nor why."""
 
 BY_NAME = "give the fields of an event by their names, such as AgentResponse(content=...)"
 """What to write when an event got a positional argument; pydantic names no class."""
@@ -172,6 +179,8 @@ def _fix_of(error: BaseException) -> str:
     text = text_of(error)
     if any(isinstance(error, cls) and sign in text for cls, sign in _ASYNCIO_SIGNS):
         return ON_TRIO
+    if isinstance(error, RuntimeError) and "generator ignored GeneratorExit" in text:
+        return SWALLOWS
     # Not in a __getattr__ of these classes: with one, Python reads all their fields more slowly.
     if isinstance(error, AttributeError) and isinstance(error.obj, ChainStart):
         advice = f"a chain begins with an event: bridge.on(...).{error.name}(...)"

@@ -135,9 +135,20 @@ async def test_asyncio_is_answered_with_what_to_write(autojump_clock, fn):
         caller.publish(DTMFInput(button="1"))
         await trio.testing.wait_all_tasks_blocked()
     (error,) = caller.events(AgentError)
-    for word in ("trio, not on asyncio", "trio.sleep()", "trio.to_thread.run_sync", "httpx"):
+    for word in ("trio, not on asyncio", "trio.sleep()", "trio.to_thread.run_sync", "httpx2"):
         assert word in error.message
         assert word in "".join(caller.errors[0].__notes__)
+
+
+async def test_a_generator_that_swallows_its_cut_is_told_what_to_catch(autojump_clock):
+    """Python's own text names neither the interruption nor the except that caught it."""
+
+    def fail(message: Message) -> None:
+        raise RuntimeError("async generator ignored GeneratorExit")  # as Python's aclose() does
+
+    error = await told_of(fail)
+    assert "let trio.Cancelled and GeneratorExit pass" in error.message
+    assert error.message.endswith("catch Exception instead of BaseException")
 
 
 async def test_a_field_of_the_event_is_looked_for_in_the_event(autojump_clock):
