@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, final
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, final
 
 import trio
 
@@ -31,6 +32,28 @@ ASK_S = 30.0
 """How long a caller may be silent after a question, in seconds: time to look something up."""
 
 TOO_LATE = "the result of the tool was given already"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _on_the_loop(
+    method: Callable[P, Coroutine[Any, Any, R]],
+) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Make an async method raise in a thread, where its coroutine would do nothing, untold."""
+
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        if not trio.lowlevel.in_trio_run():
+            name = method.__name__
+            raise RuntimeError(
+                f"context.{name}() was called in a thread, where nobody can await it; in a sync "
+                f"tool, write trio.from_thread.run(context.{name}, ...)"
+            )
+        return method(*args, **kwargs)
+
+    return checked
+
 
 _current: ContextVar[ToolContext | None] = ContextVar("bargein_tool", default=None)
 
@@ -136,6 +159,7 @@ class ToolContext:
         """Whether the tool is hidden from callers."""
         return self._body.tool.permission == "operator"
 
+    @_on_the_loop
     async def say(self, text: str) -> bool:
         """Make the agent say something while the caller waits, such as "One moment".
 
@@ -159,6 +183,7 @@ class ToolContext:
         self._call.router.publish(said, body.source, body.run)
         return True
 
+    @_on_the_loop
     async def ask(
         self, question: str, *, choices: Sequence[str] = (), timeout_s: float | None = ASK_S
     ) -> Answer:
@@ -199,6 +224,7 @@ class ToolContext:
                 for_operator=self._is_operators,
             )  # fmt: skip
 
+    @_on_the_loop
     async def transfer(self, target_phone_number: str) -> CallActionCompleted | CallActionFailed:
         """Transfer the caller to a telephone number, and return the outcome.
 
@@ -217,6 +243,7 @@ class ToolContext:
         actions = self._call.actions
         return await actions.transfer(target_phone_number, source=self._body.source)
 
+    @_on_the_loop
     async def send_dtmf(self, button: Button) -> CallActionCompleted | CallActionFailed:
         """Press a key, for a menu at the other end, and return the outcome.
 

@@ -230,3 +230,21 @@ async def test_a_thread_goes_on_in_the_background(open_bench, policy):
             assert (await running.result()).outcome == "backgrounded"
             await running.done.wait()
             assert running.final.content == "worked"
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [("say", "One moment."), ("ask", "Which?"), ("transfer", "+4930123456"), ("send_dtmf", "5")],
+)
+async def test_an_async_method_of_the_context_is_an_error_in_a_thread(open_bench, name, argument):
+    """A sync tool cannot await it: it would say nothing, and nobody would know."""
+
+    @tool
+    def work(context: ToolContext) -> None:
+        getattr(context, name)(argument)
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(work, expect_errors=RuntimeError) as bench:
+            result = await bench.start("work").result()
+    assert f"context.{name}() was called in a thread" in result.content
+    assert result.content.endswith(f"write trio.from_thread.run(context.{name}, ...)")
