@@ -19,6 +19,10 @@ LOCAL_RIGHTS = frozenset({"watch", "control"})
 """The rights of callers in their own calls, on a server that only this machine can reach."""
 
 
+_BARE_NAME = re.compile(r"[^\s/:*\[\]]+|[0-9a-fA-F.]*:[0-9a-fA-F:.]*")
+"""A name or an address; no Host would ever equal anything else."""
+
+
 class UnguardedError(BargeinError, ValueError):
     """A public server has no protection: it would let everybody call."""
 
@@ -45,7 +49,7 @@ class Access:
     """What requests are checked against before the app is asked.
 
     Raises:
-        ValueError: The secret is too short, or a token is empty.
+        ValueError: The secret is too short, a token is empty, or a host name is none.
     """
 
     public: bool
@@ -66,6 +70,12 @@ class Access:
     def __post_init__(self) -> None:
         """Check the lists, the secret and the tokens before the first call."""
         check_strings("open_server(host_names=)", self.host_names)
+        for name in self.host_names:
+            if not _BARE_NAME.fullmatch(name):
+                raise ValueError(
+                    f"--host-name, or open_server(host_names=), is a bare name such as "
+                    f"'voice.example.com', without a scheme, a port, a path or a *, not {name!r}"
+                )
         if self.origins is not None:
             check_strings("open_server(origins=)", self.origins, re.Pattern)
         for which, token in (("token", self.token), ("metrics_token", self.metrics_token)):

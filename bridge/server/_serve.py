@@ -364,7 +364,8 @@ async def open_server(
         RuntimeError: This does not run on trio.
         TypeError: `app` is not an App, or a list is one string.
         UnguardedError: It is public, and nothing keeps strangers out.
-        ValueError: The secret is too short, a token is empty, or a proxy is not an address.
+        ValueError: The secret is too short, a token is empty, a host name is none, or a proxy is
+            not an address.
         ExceptionGroup: The app could not be opened, or the server failed.
     """
     check_trio("open_server()")

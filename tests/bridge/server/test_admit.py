@@ -1,5 +1,7 @@
 """Strangers: what a public server asks of them, and what it lets them do."""
 
+import re
+
 import pytest
 import trio
 
@@ -22,6 +24,26 @@ async def test_a_public_server_does_not_start_unguarded():
     with pytest.raises(UnguardedError, match=r"voice\.example"):
         async with open_server(App(silent), port=0, host_names=["voice.example"]):
             pass
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["https://voice.example", "voice.example:443", "voice.example/", "*.example", "[::1]", ""],
+)
+async def test_a_host_name_that_no_host_equals_is_an_error(name: str):
+    """The server would refuse every caller, and the operator would not know why."""
+    with pytest.raises(ValueError, match=rf"is a bare name .*, not {re.escape(repr(name))}$"):
+        async with open_server(App(silent), port=0, host_names=[name], insecure=True):
+            pass
+
+
+@pytest.mark.parametrize(
+    "name", ["voice.example", "voice.example.", "localhost", "::1", "10.0.0.1"]
+)
+async def test_a_host_name_may_be_an_address(name: str):
+    """A name, with or without a dot at its end, or an address."""
+    async with open_server(App(silent), port=0, host_names=[name], insecure=True):
+        pass
 
 
 @pytest.mark.parametrize("name", ["token", "metrics_token"])
