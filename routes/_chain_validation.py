@@ -69,8 +69,11 @@ def _checked_alias(pattern: str, where_from: str) -> str:
         if "*" in pattern:
             known = sorted({f"{alias.partition('.')[0]}.*" for alias in known})
         close = difflib.get_close_matches(pattern, known, n=3)
-        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {known}"
-        raise RouteDefinitionError(f"{where_from}: no event has the alias {pattern!r}; {hint}")
+        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {known}."
+        raise RouteDefinitionError(
+            f"{where_from}: no event has the alias {pattern!r}; {hint} Aliases are those of Event "
+            "and its subclasses; pass any other class itself, or decorate it with @register"
+        )
     return pattern
 
 

@@ -195,6 +195,7 @@ def test_a_field_whose_type_is_unknown_here_can_be_filtered():
         ("mt.kee", {}, "no event has the alias 'mt.kee'; did you mean 'mt.key'"),
         ("matsh.*", {}, r"no event has the alias 'matsh\.\*'; did you mean 'match\.\*'"),
         ("zzzzzzzzzz", {}, "no event has the alias 'zzzzzzzzzz'; known: "),
+        ("zzzz.*", {}, r"pass any other class itself, or decorate it with @register"),
         ([Key, Word, Key], {}, "names Key twice; name it once"),
         (["mt.key", "mt.key"], {}, "names 'mt.key' twice"),
         (Key, {"buton": "5"}, "Key has no field 'buton'; did you mean 'button'"),
