@@ -143,9 +143,12 @@ def _find(module: ModuleType, where: str, name: str) -> App:
         except TypeError as error:
             raise TargetError(f"{name!r} in {where!r} cannot answer calls: {error}") from error
     kind = "a class" if isinstance(found, type) else f"of class {type(found).__name__!r}"
+    hint = _hint(module, where)
+    if inspect.isfunction(found):
+        kind, hint = "a plain function", f"write async def {name}(call), or {hint}"
     raise TargetError(
         f"{name!r} in {where!r} is {kind}, neither an App nor an async function that answers "
-        f"calls; {_hint(module, where)}"
+        f"calls; {hint}"
     )
 
 

@@ -84,7 +84,11 @@ def test_an_async_function_becomes_an_app():
         ("plain:Kind", "'Kind' in 'plain' is a class, neither an App"),
         ("plain:number", "'number' in 'plain' is of class 'int'.*async function"),
         ("plain:two", "'two' in 'plain' cannot answer calls: .* must take one argument"),
-        ("factory", "'app' in 'factory' is of class 'function'"),
+        (
+            "factory",
+            r"'app' in 'factory' is a plain function, neither an App nor an async function that "
+            r"answers calls; write async def app\(call\)",
+        ),
         ("nothing.py:app", r"there is no file 'nothing\.py'"),
         ("sub/nothing.py", r"there is no file 'sub/nothing\.py'"),
         ("sub/:app", "there is no file 'sub/'"),
