@@ -7,10 +7,12 @@ Rules:
    said first, so a slow model is heard word by word.
 3. The history records them as notices: they were heard, but no model sees them as its own answer.
 4. A slow tool never counts as a failure: its turn continues in the background.
+5. A filler or an apology that fails itself is followed by nothing: the next one would fail, too.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -39,6 +41,9 @@ log = structlog.get_logger()
 PREPARE_S = 5.0
 """How long a voice may take for each text when the speech stack opens, in seconds; a call that
 starts without them tries again."""
+
+_REMEMBERED = 8
+"""How many of the last texts are known when they end; hardly ever more than two wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +149,7 @@ class SilenceFiller:
         self._spoken = spoken
         self._say_waiting = say_waiting
         self._said = 0  # how many fillers during this wait
+        self._own: deque[AnswerHandle] = deque(maxlen=_REMEMBERED)
         self._in_turn: AnswerHandle | None = None  # a filler within the caller's own turn
         self._is_deaf = False  # no words come, so asking the caller to wait would be untrue
         bridge.on([StageStalled, TurnEnded, VoiceStarted]).map(self._follow)
@@ -155,8 +161,10 @@ class SilenceFiller:
         match message.event:
             case StageStalled() as stalled:
                 self._fill(stalled)
-            case TurnEnded(outcome="failed", agent=agent) if self._bridge.call.has_floor(agent):
-                self._say(self._spoken.fillers.apology)
+            case TurnEnded(outcome="failed") as ended:
+                is_own = any(said.turn == ended.turn for said in self._own)
+                if self._bridge.call.has_floor(ended.agent) and not is_own:
+                    self._say(self._spoken.fillers.apology)
             case VoiceStarted() if self._in_turn is not None:
                 # The caller continues the same turn, which is not a barge-in.
                 in_turn, self._in_turn = self._in_turn, None
@@ -186,7 +194,11 @@ class SilenceFiller:
             self._bridge.give_up_answer(f"{stalled.stage} stalled")
 
     def _say(self, text: str) -> AnswerHandle | None:
-        return self._bridge.say_notice(text) if self._spoken.pieces_of(text) else None
+        if not self._spoken.pieces_of(text):
+            return None
+        said = self._bridge.say_notice(text)
+        self._own.append(said)
+        return said
 
 
 async def _said_by(voice: TextToSpeech | StreamingTTS, text: str) -> tuple[SpeechPiece, ...]:

@@ -14,7 +14,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.speech import Fillers, SpokenFillers, StreamingSpeech, TTSNode
+from bargein.speech import Fillers, SpeechPiece, SpokenFillers, StreamingSpeech, TTSNode
 from bargein.testing import ScriptedModel, open_call
 from bargein.user_turns import TurnTaking
 
@@ -241,3 +241,25 @@ async def test_a_voice_that_cannot_say_the_fillers_costs_them_alone(autojump_clo
         await spoken.prepare()
     assert [line["event"] for line in logs] == ["fillers_not_ready"]
     assert not spoken.is_ready
+
+
+class UnplayableVoice:
+    """Makes every text, at a rate that no player takes."""
+
+    sample_rate_hz = 0
+
+    async def synthesize(self, text):
+        await trio.lowlevel.checkpoint()
+        yield SpeechPiece(bytes(3200))
+
+
+async def test_an_apology_that_fails_is_not_apologised_for(autojump_clock):
+    """If even the prepared texts cannot be played, there is one attempt and then silence."""
+    model = ScriptedModel("Here I am.")
+    app = app_with(model, UnplayableVoice())
+    async with open_call(app, own_speech=True, expect_errors=True) as caller:
+        await ask(caller)
+        await trio.sleep(30)
+        assert not caller.heard
+        failed = [e for e in caller.events(TurnEnded) if e.outcome == "failed"]
+    assert [e.agent for e in failed] == ["chat_node", "call"]
