@@ -9,7 +9,7 @@ import structlog
 from bargein.bridge.events import VoiceHint
 from bargein.routes.error_containment import CONTAINED
 
-from ._errors import no_probability
+from ._errors import is_probability, no_probability
 from ._protocols import SoundOfVoice
 
 log = structlog.get_logger()
@@ -166,7 +166,7 @@ class ClassifierSchedule:
         try:
             with CONTAINED:
                 probability = sound.probability(pcm)
-                if not probability >= 0.0:
+                if not is_probability(probability):
                     raise no_probability((sound, probability))
         except Exception as error:
             self._report_error(error)

@@ -49,7 +49,8 @@ from bargein.routes.error_containment import CONTAINED, as_error
 from ._caller_voice import CallerVoice
 from ._classifier_schedule import ClassifierSchedule
 from ._early_recognition import Recording, words_of
-from ._errors import no_probability
+from ._engine_results import transcript_by
+from ._errors import is_probability, no_probability
 from ._listening_settings import ListeningSettings
 from ._noise_filter import Filtered
 from ._protocols import (
@@ -228,7 +229,7 @@ class Ear:
     def _hear_window(self, window: bytes) -> None:
         probability = self._vad.probability(window)
         echo = self._echo.probability(window) if self._echo is not None else 0.0
-        if not (probability >= 0.0 and echo >= 0.0):  # no calls in the usual case
+        if not (is_probability(probability) and is_probability(echo)):
             raise no_probability((self._vad, probability), (self._echo, echo))
         self._recent.append(window)
         self._shown.append(window)
@@ -403,7 +404,7 @@ class Ear:
             return
         try:
             with CONTAINED:
-                heard = await self._stt.transcribe(message.event.parts[-1])
+                heard = await transcript_by(self._stt, message.event.parts[-1])
         except Exception:  # the same audio is transcribed again when the voice is over
             log.info("early_look_failed", call_id=self._bridge.call_id, exc_info=True)
             return
@@ -433,7 +434,7 @@ class Ear:
         began_s, is_masked = trio.current_time(), self._voice.is_masked
         try:
             with trio.fail_after(RECOGNISER_LOST_S), CONTAINED:
-                heard = [await stt.transcribe(part) for part in parts]
+                heard = [await transcript_by(stt, part) for part in parts]
             words = words_of([part for part in heard if part.text.strip()])
             if is_masked:  # there, a recogniser is unsure of the ending of whole sentences, too
                 words = words.model_copy(update={"ending_confidence": None})

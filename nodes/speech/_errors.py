@@ -56,6 +56,14 @@ def need(engine: str, package: str, extra: str) -> ModuleType:
         raise SpeechExtraError(engine, package, extra) from error
 
 
+def is_probability(said: float) -> bool:
+    """Whether a detector's result is a number that is not negative."""
+    try:
+        return bool(said >= 0.0)
+    except TypeError:
+        return False  # None, or a coroutine
+
+
 def no_probability(*said: tuple[object, float]) -> ValueError:
     """Return the error for the first detector that did not return a probability.
 
@@ -64,5 +72,5 @@ def no_probability(*said: tuple[object, float]) -> ValueError:
     Args:
         *said: Each detector and its result; at least one is not a probability.
     """
-    detector, wrong = next(one for one in said if not one[1] >= 0.0)
+    detector, wrong = next(one for one in said if not is_probability(one[1]))
     return ValueError(f"{type(detector).__name__}.probability() is 0 to 1, not {wrong!r}")

@@ -30,6 +30,7 @@ from bargein.bridge.events import (
 )
 from bargein.routes.error_containment import CONTAINED
 
+from ._engine_results import check_piece, pieces_by
 from ._protocols import SpeechPiece, TextToSpeech
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
 
@@ -204,8 +205,11 @@ class SilenceFiller:
 async def _said_by(voice: TextToSpeech | StreamingTTS, text: str) -> tuple[SpeechPiece, ...]:
     """Return the audio of a text, from a voice of either kind."""
     if callable(getattr(voice, "synthesize", None)):
-        async with aclosing(cast(TextToSpeech, voice).synthesize(text)) as pieces:
-            return tuple([piece async for piece in pieces])
+        async with aclosing(pieces_by(cast(TextToSpeech, voice), text)) as pieces:
+            all_pieces = [piece async for piece in pieces]
+        for one in all_pieces:
+            check_piece(voice, one)
+        return tuple(all_pieces)
     said = []
     async with cast(StreamingTTS, voice).open_context(VoiceStyle()) as context:
         await context.send(text)

@@ -30,6 +30,7 @@ from bargein.routes import register
 from bargein.routes.error_containment import closing
 
 from ._clauses import ClauseSplitter
+from ._engine_results import check_piece, pieces_by
 from ._errors import SpeechEngineError
 from ._late_answer_fillers import SilenceFiller, SpokenFillers
 from ._protocols import SpeechPiece, TextToSpeech
@@ -238,7 +239,7 @@ class TTSNode:
         streamed = self._streamed.get(clause.utterance)
         if streamed is not None:
             return streamed.pieces()
-        return cast(TextToSpeech, self._voice).synthesize(clause.text.strip())
+        return pieces_by(cast(TextToSpeech, self._voice), clause.text.strip())
 
     async def _say(self, message: Message) -> AsyncIterator[Any]:
         clause: Clause = message.event
@@ -293,6 +294,7 @@ class TTSNode:
                     await streamed.asked()
                 patience.deadline = trio.current_time() + SILENT_S
                 async for piece in pieces:
+                    check_piece(self._voice, piece, streams=streamed is not None)
                     patience.deadline = math.inf  # no deadline while a paused call takes no pieces
                     yield piece
                     patience.deadline = trio.current_time() + SILENT_S

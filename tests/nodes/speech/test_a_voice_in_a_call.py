@@ -230,6 +230,56 @@ async def test_a_voice_without_a_sound_fails_with_an_error(autojump_clock, strea
         assert str(error) == "the voice gave no sound for a text with words"
 
 
+class YieldsBytes(SlowVoice):
+    async def synthesize(self, text):
+        yield bytes(4800)
+
+
+class YieldsArrays(SlowVoice):
+    async def synthesize(self, text):
+        yield SpeechPiece([0] * 2400)
+
+
+class YieldsHalfASample(SlowVoice):
+    async def synthesize(self, text):
+        yield SpeechPiece(bytes(4801))
+
+
+class YieldsTuples(SlowVoice):
+    async def synthesize(self, text):
+        yield SpeechPiece(bytes(4800), words=(("Hello.", 0.0, 0.1),))
+
+
+class IsNoGenerator(SlowVoice):
+    async def synthesize(self, text):
+        return SpeechPiece(bytes(4800))
+
+
+class IsNotAsync(SlowVoice):
+    def synthesize(self, text):
+        yield SpeechPiece(bytes(4800))
+
+
+@pytest.mark.parametrize(
+    ("voice", "told"),
+    [
+        (YieldsBytes(), "YieldsBytes yields SpeechPiece(pcm), not bytes"),
+        (YieldsArrays(), "YieldsArrays yields SpeechPiece(pcm=) with bytes, PCM16, not list"),
+        (YieldsHalfASample(), "an even number of bytes, not 4801"),
+        (YieldsTuples(), "YieldsTuples yields SpeechPiece(words=) with WordTimings, not (("),
+        (IsNoGenerator(), "IsNoGenerator.synthesize() is an async generator: write async def"),
+        (IsNotAsync(), "and yield SpeechPiece(pcm); it returned generator"),
+    ],
+)
+async def test_a_mistake_in_a_voice_names_the_voice(autojump_clock, voice, told):
+    """The error says which class is wrong, and what it yields."""
+    async with speaking(voice, ["Hello."]) as caller:
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        (error,) = caller.errors
+        assert told in str(error)
+
+
 async def test_what_two_speakers_say_at_once_is_said_whole(autojump_clock):
     """A fixed text in the middle of an answer takes no word of the answer away."""
     words = ["One two ", "three four ", "five six ", "seven eight. "]

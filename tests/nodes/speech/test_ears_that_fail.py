@@ -69,6 +69,28 @@ async def test_a_recogniser_that_gives_something_else_is_told(autojump_clock, gi
         assert words.error in ("AttributeError", "TypeError")
 
 
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_mistake_in_a_recogniser_names_the_recogniser(autojump_clock, is_async):
+    """The error says which class is wrong, and what it returns."""
+
+    class Other:
+        if is_async:
+
+            async def transcribe(self, pcm):
+                return "a latte"
+        else:
+
+            def transcribe(self, pcm):
+                return "a latte"
+
+    async with listening(Other(), SilenceOnly(), expect_errors=True) as caller:
+        await send(caller, VOICE, 0.64)
+        await send(caller, SILENCE, 1.6)
+        assert str(caller.errors[0]) == (
+            "Other.transcribe() is async and returns Transcript(text); it returned str"
+        )
+
+
 async def test_a_recogniser_that_hangs_is_given_up(autojump_clock):
     """After half a minute the failure is published, and the recording is dropped."""
     engines = Engines(takes_s=math.inf)
@@ -221,14 +243,15 @@ async def test_a_classifier_of_sounds_that_fails_costs_its_hint_alone(autojump_c
     assert [line["detector"] for line in failed] == ["Broken"]
 
 
-async def test_a_detector_that_says_no_number_stops_the_voice(autojump_clock):
-    """A detector that returns NaN counts as failed, and the voice does not last for ever."""
+@pytest.mark.parametrize("wrong", [math.nan, None, "loud"])
+async def test_a_detector_that_says_no_number_stops_the_voice(autojump_clock, wrong):
+    """A detector that returns NaN or no number has failed; the voice does not last for ever."""
 
     class Confused(LoudIsSpeech):
         is_confused = False
 
         def probability(self, frame):
-            return math.nan if self.is_confused else super().probability(frame)
+            return wrong if self.is_confused else super().probability(frame)
 
     vad = Confused()
     with_errors = listening_by(vad, Engines(), ValueError)
@@ -238,4 +261,4 @@ async def test_a_detector_that_says_no_number_stops_the_voice(autojump_clock):
         await send(caller, VOICE, 2.0)
         assert len(caller.events(VoiceStopped)) == 1
         assert [event.error for event in caller.events(ListeningFailed)] == ["ValueError"]
-        assert "Confused.probability() is 0 to 1, not nan" in str(caller.errors[0])
+        assert f"Confused.probability() is 0 to 1, not {wrong!r}" in str(caller.errors[0])
