@@ -38,7 +38,11 @@ class ConversationLock:
             OSError: The lock file cannot be created.
         """
         folder = database.with_name(database.name + "-locks")
-        folder.mkdir(mode=0o700, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except FileNotFoundError as error:
+            told = "there is no such folder; create it"
+            raise FileNotFoundError(error.errno, told, str(database.parent)) from error
         self._path = folder / hashlib.sha256(conversation.encode()).hexdigest()[:32]
         self._descriptor = self._acquire()
 

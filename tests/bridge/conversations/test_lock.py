@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 
 import bargein
 from bargein.conversations import ConversationBusyError, SqliteConversations
@@ -56,3 +57,14 @@ async def opens(path: Path) -> None:
     """Open the conversation, and leave it."""
     async with SqliteConversations(path).open_conversation("a"):
         pass
+
+
+async def test_a_folder_that_is_missing_is_named(tmp_path):
+    """The call continues, and its log says which folder to create, not which lock was missing."""
+    folder = tmp_path / "missing"
+    with capture_logs() as logs:
+        async with SqliteConversations(folder / "calls.db").open_conversation("a"):
+            pass
+    (line,) = [line for line in logs if line["event"] == "conversation_trouble"]
+    assert "there is no such folder; create it" in line["error"]
+    assert line["error"].endswith(f"{str(folder)!r}")
