@@ -23,7 +23,8 @@ def outside_loop(verb: str, argument: str) -> RuntimeError:
     """Return the error for a method of the call that a thread calls itself."""
     return RuntimeError(
         f"call.{verb}() was called outside the call's event loop; in a sync tool or another "
-        f"thread, write trio.from_thread.run_sync(call.{verb}, {argument})"
+        f"thread, write trio.from_thread.run_sync(call.{verb}, {argument}), with trio_token= in a "
+        "thread that trio did not start"
     )
 
 
