@@ -44,6 +44,7 @@ from bargein.bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
+from bargein.bridge.number_checks import check_count
 from bargein.routes.error_containment import CONTAINED, as_error
 
 from ._caller_voice import CallerVoice
@@ -143,7 +144,12 @@ class Ear:
             sounds: Classifiers of a voice by its sound, shared by all calls.
             echo: The detector of the agent's echo in this call; ``None`` for none.
             noise_filter: Cleans the audio of this call first; ``None`` leaves it as it is.
+
+        Raises:
+            TypeError: The detector's ``frame_samples`` is not a whole number.
+            ValueError: It is below 1.
         """
+        check_count(f"{type(vad).__name__}.frame_samples", vad.frame_samples)
         self._bridge = bridge
         self._vad = vad
         self._stt = stt

@@ -145,6 +145,18 @@ async def listening_by(vad, engines, error=RuntimeError):
         yield caller
 
 
+@pytest.mark.parametrize("samples", [0, "512"])
+async def test_a_detector_without_frames_is_named(autojump_clock, samples):
+    """The call has no ear, and the error says what the detector's frames should be."""
+
+    class Endless(LoudIsSpeech):
+        frame_samples = samples
+
+    async with listening_by(Endless(), Engines(), (TypeError, ValueError)) as caller:
+        (error,) = caller.errors
+    assert str(error) == f"Endless.frame_samples is a whole number from 1, not {samples!r}"
+
+
 async def test_an_ear_that_is_dead_says_so(autojump_clock):
     """One event, one line and one AgentError in ten seconds of audio; the snapshot shows it."""
     vad = DiesSometimes()
