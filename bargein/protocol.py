@@ -47,7 +47,7 @@ from .bridge.server._control_messages import Description as Description
 from .bridge.server._control_messages import OpenQuestion as OpenQuestion
 from .bridge.server._control_messages import RunningTool as RunningTool
 from .bridge.server._control_messages import SnapshotMessage as SnapshotMessage
-from .bridge.server._control_messages import StepOfTurn as StepOfTurn
+from .bridge.server._control_messages import StepOfAnswer as StepOfAnswer
 from .bridge.server._control_messages import StoppedTool as StoppedTool
 from .bridge.server._control_messages import ToolAtWork as ToolAtWork
 from .bridge.server._control_messages import UseVerb as UseVerb
@@ -104,7 +104,7 @@ __all__ = [
     "SnapshotMessage",
     "Spoken",
     "State",
-    "StepOfTurn",
+    "StepOfAnswer",
     "Stop",
     "StoppedTool",
     "Talk",

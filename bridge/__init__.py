@@ -28,7 +28,7 @@ from ._transport import CallActionError as CallActionError
 from ._transport import CanSendDTMF as CanSendDTMF
 from ._transport import CanTransfer as CanTransfer
 from ._transport import Transport as Transport
-from .answers._answer import Turn as Turn
+from .answers._answer import Answer as Answer
 from .answers._answer_handle import AnswerHandle as AnswerHandle
 from .control._call_handle import Handle as Handle
 from .control._snapshot import Snapshot as Snapshot
@@ -50,6 +50,7 @@ from .history._history import UserEntry as UserEntry
 __all__ = [
     "AgentEntry",
     "AgentStatus",
+    "Answer",
     "AnswerHandle",
     "App",
     "Bridge",
@@ -82,7 +83,6 @@ __all__ = [
     "ToolEntry",
     "ToolRecord",
     "Transport",
-    "Turn",
     "UserEntry",
     "current_meter",
     "current_run",

@@ -72,8 +72,8 @@ class AgentStatus:
     @property
     def route(self) -> str:
         """The chain whose run speaks or works, as written; empty for none."""
-        turn = self._control.target()
-        return "" if turn is None or turn.run is None else turn.run.written
+        answer = self._control.target()
+        return "" if answer is None or answer.run is None else answer.run.written
 
     def may_be_cut_by(self, event_class: type) -> bool:
         """Whether an event of this class would cut what is being said or generated.

@@ -10,8 +10,8 @@ import trio
 
 from bargein.routes import Interruption, Message
 
-from ._verbs import TurnPhase
-from .answers._answer import Turn, Turns, verb_of
+from ._verbs import AnswerPhase
+from .answers._answer import Answer, Answers, verb_of
 from .events import AgentHandoff, TurnDecided, UserStartedSpeaking
 
 if TYPE_CHECKING:
@@ -29,11 +29,13 @@ class _BargeIn:
 
     by: Interruption
     turn_rule: str | None
-    phases: dict[Turn, TurnPhase] = field(default_factory=dict)
+    phases: dict[Answer, AnswerPhase] = field(default_factory=dict)
 
-    def first(self) -> Turn:
+    def first(self) -> Answer:
         """Return the turn that was being heard, or else the oldest."""
-        return min(self.phases, key=lambda turn: (self.phases[turn] != "speaking", turn.number))
+        return min(
+            self.phases, key=lambda answer: (self.phases[answer] != "speaking", answer.number)
+        )
 
 
 class BargeIns:
@@ -43,31 +45,31 @@ class BargeIns:
     its own event was not interrupted by anybody.
     """
 
-    __slots__ = ("_cause_of_turn", "_context", "_cut", "_decided", "_follows_turns", "_turns")
+    __slots__ = ("_answers", "_cause_of_turn", "_context", "_cut", "_decided", "_follows_turns")
 
-    def __init__(self, context: CallContext, turns: Turns) -> None:
+    def __init__(self, context: CallContext, answers: Answers) -> None:
         self._context = context
-        self._turns = turns
+        self._answers = answers
         self._cut: dict[object, _BargeIn] = {}
         self._decided: tuple[str, str] | None = None
         self._follows_turns = False
         self._cause_of_turn: tuple[int, tuple[str, str] | None] = (0, None)
         context.router.observe(TurnDecided, self._turn_decided)
 
-    def add(self, turn: Turn, by: Interruption, phase: TurnPhase) -> None:
+    def add(self, answer: Answer, by: Interruption, phase: AnswerPhase) -> None:
         """Record that a turn was cut; ``write_down()`` logs it."""
-        if verb_of(by.cause) != "barge_in" or self._is_of_an_agent(turn, by.cause):
+        if verb_of(by.cause) != "barge_in" or self._is_of_an_agent(answer, by.cause):
             return
-        cause: object = turn if by.cause is None else by.cause.id
+        cause: object = answer if by.cause is None else by.cause.id
         if cause not in self._cut:
             self._cut[cause] = _BargeIn(by, self._turn_rule(by.cause))
-        self._cut[cause].phases[turn] = phase
+        self._cut[cause].phases[answer] = phase
 
-    def _is_of_an_agent(self, turn: Turn, cause: Message | None) -> bool:
+    def _is_of_an_agent(self, answer: Answer, cause: Message | None) -> bool:
         """Whether an agent cut its own turn, by a hand-over or by its own chain."""
         if cause is None:
             return False
-        return isinstance(cause.event, AgentHandoff) or self._turns.of(cause.run) is turn
+        return isinstance(cause.event, AgentHandoff) or self._answers.of(cause.run) is answer
 
     def write_down(self) -> None:
         """Log the recorded cuts once the current publication is over."""
@@ -102,13 +104,13 @@ class BargeIns:
     def _write_one(self, barge_in: _BargeIn) -> None:
         by, first = barge_in.by, barge_in.first()
         heard_s, dropped_s = self._seconds(barge_in) if self._context.audio else (None, None)
-        heard = sum(len(turn.heard) for turn in barge_in.phases)
-        generated = sum(len(turn.generated) for turn in barge_in.phases)
+        heard = sum(len(answer.heard) for answer in barge_in.phases)
+        generated = sum(len(answer.generated) for answer in barge_in.phases)
         log.info(
             "barge_in",
-            turn=first.number,
+            answer=first.number,
             agent=first.agent,
-            turns=len(barge_in.phases),
+            answers=len(barge_in.phases),
             cause=by.cause.alias if by.cause is not None else None,
             by=by.cause.source if by.cause is not None else None,
             rule=by.reason,
@@ -124,7 +126,7 @@ class BargeIns:
     def _seconds(barge_in: _BargeIn) -> tuple[float, float]:
         """Return how many seconds of the answers were heard, and how many were dropped."""
         now_s = trio.current_time()
-        said = [utterance for turn in barge_in.phases for utterance in turn.utterances]
+        said = [utterance for answer in barge_in.phases for utterance in answer.utterances]
         heard_ms = sum(max(u.position_ms(now_s), u.played_once_ms) for u in said)
         dropped_ms = sum(u.audio_ms for u in said) - heard_ms
         return round(heard_ms / 1000, 3), round(max(0.0, dropped_ms) / 1000, 3)

@@ -26,7 +26,7 @@ from ._transfer_and_dtmf import CallActions
 from ._transport import Transport
 from ._transport_guard import TransportGuard
 from ._verbs import Verb
-from .answers._answer import FixedText, Turn
+from .answers._answer import Answer, FixedText
 from .answers._answer_handle import AnswerHandle
 from .answers._call_answers import Speaking
 from .answers._goodbye import Goodbye
@@ -128,7 +128,7 @@ class Call:
         router.add_sink(self._transport.send, unless=_SENT_ELSEWHERE, may_wait=True)
         self.delivery = Delivery(context)
         self.speaking = Speaking(context, self._transport, self.delivery, self._interrupt)
-        self.steps = StepKeeper(context, self.speaking.turn_of)
+        self.steps = StepKeeper(context, self.speaking.answer_of)
         self.on_error: list[Callable[[Exception], None]] = []
         self.permissions = Permissions(context)
         # Before the history writer: it records which question the words answer.
@@ -157,7 +157,7 @@ class Call:
         )
         self._chain_check = ChainCheck(router, context.floor)
         HistoryListener(context, self.speaking)
-        Handoff(context, self.questions, self.speaking.turn_of, self.control.floor_moved)
+        Handoff(context, self.questions, self.speaking.answer_of, self.control.floor_moved)
         Goodbye(context, self.speaking, self.end)
         if context.audio and budgets is not None:
             StageWatchdog(context, self.speaking, self.control.target, budgets)
@@ -298,8 +298,8 @@ class Call:
     @property
     def answer(self) -> AnswerHandle | None:
         """The current answer, which a verb would affect now; ``None`` without one."""
-        turn = self.control.target()
-        return None if turn is None else self.speaking.handle_of(turn)
+        answer = self.control.target()
+        return None if answer is None else self.speaking.handle_of(answer)
 
     def hold_speech(self, reason: str) -> None:
         """Hold the agent's voice at the sample being heard, in this step.
@@ -454,9 +454,9 @@ class Call:
             self._transport.watchers.append(watcher)
         return watcher
 
-    def turn_of(self, run: Run | None) -> Turn | None:
+    def answer_of(self, run: Run | None) -> Answer | None:
         """Return the turn that a run works on; ``None`` if there is none, or it is over."""
-        return self.speaking.turn_of(run)
+        return self.speaking.answer_of(run)
 
     def touch_state(self) -> None:
         """Update the state once the current publication is over."""
@@ -478,8 +478,8 @@ class Call:
         self.speaking.run_started(run)
         self._chain_check.run_started(route)
 
-    def _interrupt(self, turn: Turn | None, reason: str) -> Receipt:
-        return self.control.interrupt(turn, reason)
+    def _interrupt(self, answer: Answer | None, reason: str) -> Receipt:
+        return self.control.interrupt(answer, reason)
 
     async def _describe_interruption(self, run: Run, interruption: Interruption) -> Interruption:
         await self.control.cut_tools_end(run)

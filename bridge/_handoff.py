@@ -12,7 +12,7 @@ import trio
 from bargein.routes import Message, Run
 
 from ._call_context import CallContext
-from .answers._answer import Turn, lineage
+from .answers._answer import Answer, lineage
 from .control._questions import Questions
 from .events import AgentError, AgentHandoff
 
@@ -27,13 +27,13 @@ would go on for ever, without a word heard: each reads the same words of the cal
 class Handoff:
     """Hands over the floor of one call between agents."""
 
-    __slots__ = ("_floor", "_moved", "_questions", "_router", "_times_s", "_turn_of")
+    __slots__ = ("_answer_of", "_floor", "_moved", "_questions", "_router", "_times_s")
 
     def __init__(
         self,
         context: CallContext,
         questions: Questions,
-        turn_of: Callable[[Run | None], Turn | None],
+        answer_of: Callable[[Run | None], Answer | None],
         moved: Callable[[], None],
     ) -> None:
         """Listen for ``AgentHandoff``.
@@ -41,13 +41,13 @@ class Handoff:
         Args:
             context: The call's.
             questions: Closes the questions of an agent that loses the floor.
-            turn_of: Returns the turn that a run works on.
+            answer_of: Returns the turn that a run works on.
             moved: Called once another agent has the floor, before its chains get the event.
         """
         self._router = context.router
         self._floor = context.floor
         self._questions = questions
-        self._turn_of = turn_of
+        self._answer_of = answer_of
         self._moved = moved
         self._times_s: deque[float] = deque(maxlen=MOST_HANDOVERS)
         context.router.observe(AgentHandoff, self._hand_over)
@@ -119,9 +119,11 @@ class Handoff:
                     if run in own:
                         run.stop()
                         continue
-                    said, turn = run.trigger, self._turn_of(run)
+                    said, answer = run.trigger, self._answer_of(run)
                     is_cut = run.cut(message, reason="the floor was handed over")
-                    answers = runtime.route.streams and turn is not None and not turn.heard.strip()
+                    answers = (
+                        runtime.route.streams and answer is not None and not answer.heard.strip()
+                    )
                     if is_cut and answers and said is not None and self._is_of_caller(said):
                         unanswered.append(said)
         return unanswered

@@ -160,7 +160,7 @@ class Bridge(ChainStart):
         Args:
             message: The message; valid from the step in which it is published.
         """
-        return message.tag is not None and message.tag.turn.is_notice
+        return message.tag is not None and message.tag.answer.is_notice
 
     def give_up_answer(self, reason: str) -> None:
         """Fail the answer that the caller is waiting for, in this step.
@@ -170,10 +170,10 @@ class Bridge(ChainStart):
         """
         speaking = self.call.speaking
         front = speaking.front()
-        turn = self.call.control.target() if front is None else front.turn
-        if turn is not None:
-            turn.give_up()
-            speaking.cut(turn, reason)
+        answer = self.call.control.target() if front is None else front.answer
+        if answer is not None:
+            answer.give_up()
+            speaking.cut(answer, reason)
 
     def move_answer_to_background(self) -> bool:
         """Move the current answer to the background, and return whether that was possible."""

@@ -39,7 +39,7 @@ from .events import (
 
 if TYPE_CHECKING:
     from ._call_context import CallContext
-    from .answers._answer import Turn
+    from .answers._answer import Answer
     from .answers._call_answers import Speaking
     from .playout._utterance import Utterance
 
@@ -65,7 +65,7 @@ class StageWatchdog:
         self,
         context: CallContext,
         speaking: Speaking,
-        target: Callable[[], Turn | None],
+        target: Callable[[], Answer | None],
         budgets: Budgets,
     ) -> None:
         """Watch from now on.
@@ -159,8 +159,8 @@ class StageWatchdog:
             return self._stage_of(front, now_s)
         if state == "tool":
             return "tool"
-        turn = self._target()
-        return "between_tokens" if turn is not None and turn.generated else "first_token"
+        answer = self._target()
+        return "between_tokens" if answer is not None and answer.generated else "first_token"
 
     def _is_half_dead(self, now_s: float) -> bool:
         """Whether the player has not reported on the audio it got for too long."""
@@ -215,10 +215,12 @@ class StageWatchdog:
     def _publish(self, stage: AnswerStage, silent_s: float) -> None:
         self._count += 1
         front = self._speaking.front()
-        turn = self._target() if front is None else front.turn
-        number = 0 if turn is None else turn.number
+        answer = self._target() if front is None else front.answer
+        number = 0 if answer is None else answer.number
         silent_s = round(silent_s, 3)
-        log.warning("stage_stalled", stage=stage, silent_s=silent_s, count=self._count, turn=number)
+        log.warning(
+            "stage_stalled", stage=stage, silent_s=silent_s, count=self._count, answer=number
+        )
         self._context.history.add_fault(f"{stage} stalled: nothing was heard for {silent_s:g} s")
-        event = StageStalled(stage=stage, silent_s=silent_s, count=self._count, turn=number)
+        event = StageStalled(stage=stage, silent_s=silent_s, count=self._count, answer=number)
         self._context.router.publish_detached(event, "call")

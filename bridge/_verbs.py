@@ -34,7 +34,7 @@ STRENGTH: dict[Verb, int] = {
 }
 """A stronger verb replaces a weaker one that is still settling; a weaker one is superseded."""
 
-TurnPhase = Literal[
+AnswerPhase = Literal[
     "idle",
     "connect",
     "text",

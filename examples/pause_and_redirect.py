@@ -23,11 +23,11 @@ import trio
 from bargein import App, Call, ChatNode, Handle, open_agent
 from bargein.events import (
     AgentResponse,
+    AnswerEnded,
     ControlRequested,
     StateChanged,
     ToolCall,
     ToolResult,
-    TurnEnded,
 )
 from bargein.llm import AnswerPiece, TextDelta, ToolCallRequest, Usage
 from bargein.tools import commit, current_tool, finish, tool
@@ -158,8 +158,8 @@ def shown(event: Any) -> str:
             return f"   {STEPS[event.name]}: {event.outcome}, {event.content.splitlines()[0]}"
         case AgentResponse():
             return f'   "{event.content.strip()}"'
-        case TurnEnded():
-            return f"== turn {event.turn} is {event.outcome}"
+        case AnswerEnded():
+            return f"== answer {event.answer} is {event.outcome}"
         case StateChanged(state="pausing" | "paused" | "stopping"):
             return f"   ({event.state})"
     return ""

@@ -53,7 +53,7 @@ class AnswerSteps:
         self._asked: list[ChatMessage] = []
         self._steps: list[Entry] = []
         self._text = ""
-        self._turn = 0
+        self._answer = 0
         """Each step gets its own turn number, so that its words and tool calls stay in order."""
 
     def restart(self) -> None:
@@ -80,7 +80,7 @@ class AnswerSteps:
     def broken_off(self, asked: list[ChatMessage], text: str) -> list[ChatMessage]:
         """Return the messages that ask the next model to continue this answer."""
         now_s = trio.current_time()
-        said = AgentEntry(now_s, self._turn - 1, "", text, text)
+        said = AgentEntry(now_s, self._answer - 1, "", text, text)
         note = NoteEntry(now_s, GO_ON)
         return [*asked, *as_chat([said, note], note_tag=self._context.note_tag)]
 
@@ -99,10 +99,10 @@ class AnswerSteps:
     def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:
         """Record the model's text; return its tool calls with ids that are unique in the call."""
         self._text = text
-        self._turn -= 1  # negative, so it never equals the number of a real turn
+        self._answer -= 1  # negative, so it never equals the number of a real turn
         self._ids.update(call["id"] for m in self._asked for call in m.get("tool_calls") or ())
         if text:
-            self._steps.append(AgentEntry(trio.current_time(), self._turn, "", text, text))
+            self._steps.append(AgentEntry(trio.current_time(), self._answer, "", text, text))
         return [replace(request, id=self._unique(request.id)) for request in requests]
 
     def add_result(self, running: RunningTool, result: ToolResult) -> None:
@@ -111,9 +111,9 @@ class AnswerSteps:
             trio.current_time(),
             ToolCall(name=running.name, arguments=running.arguments, id=running.id),
             result,
-            turn=self._turn,
+            answer=self._answer,
             said_chars=len(self._text),
-            together=isinstance(last, ToolEntry) and last.turn == self._turn,
+            together=isinstance(last, ToolEntry) and last.answer == self._answer,
         )
         self._steps.append(entry)
 

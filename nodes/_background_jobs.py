@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import structlog
 
-from bargein.bridge.control import ActiveClock, BackgroundTurn, Caps, Meter, Verb
-from bargein.bridge.events import ToolResult, TurnEnded
+from bargein.bridge.control import ActiveClock, BackgroundAnswer, Caps, Meter, Verb
+from bargein.bridge.events import AnswerEnded, ToolResult
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
@@ -32,14 +32,14 @@ class Job:
     """A tool or a turn in the background; the handle stays valid after it has ended.
 
     Attributes:
-        id: The id of the tool call; for a turn, ``turn_`` and its number.
+        id: The id of the tool call; for a turn, ``answer_`` and its number.
         name: The name of the tool; for a turn, the name of its agent.
         caps: Its limits, counted from the start of the tool or the turn.
         capped: The cap that ended it; empty if none did.
     """
 
     def __init__(
-        self, work: RunningTool | BackgroundTurn, caps: Caps, usage: Callable[[], Usage]
+        self, work: RunningTool | BackgroundAnswer, caps: Caps, usage: Callable[[], Usage]
     ) -> None:
         """Make a handle; a node's ``jobs`` lists them.
 
@@ -109,30 +109,30 @@ class Job:
 class Jobs:
     """The background jobs of one node in one call."""
 
-    def __init__(self, bridge: Bridge, runner: ToolRunner, caps: Caps, turn_caps: Caps) -> None:
+    def __init__(self, bridge: Bridge, runner: ToolRunner, caps: Caps, answer_caps: Caps) -> None:
         """Start following the tools and turns of a node.
 
         Args:
             bridge: The node's place in the call.
             runner: Runs the node's tools.
             caps: The limits of each tool in the background.
-            turn_caps: The limits of each turn, in the foreground and the background together.
+            answer_caps: The limits of each turn, in the foreground and the background together.
         """
         call: CallWithJobs = bridge.call
         self._call = call
         self._source = bridge.name
         self._caps = caps
-        self._turn_caps = turn_caps
+        self._answer_caps = answer_caps
         self._watched: dict[str, tuple[RunningTool, Meter]] = {}
         self._jobs: dict[str, Job] = {}
         call.router.observe(ToolResult, self._result)
-        call.router.observe(TurnEnded, self._turn_ended)
+        call.router.observe(AnswerEnded, self._answer_ended)
         runner.on_settled = self._settled
 
     @property
     def all(self) -> tuple[Job, ...]:
         """The jobs so far, in the order in which they moved to the background."""
-        self._find_moved_turns()
+        self._find_moved_answers()
         return tuple(self._jobs.values())
 
     def watch(self, running: RunningTool, meter: Meter) -> None:
@@ -153,18 +153,18 @@ class Jobs:
             name = f"time of job {job.name}"
             self._call.nursery.start_soon(job.keep_time, meter.clock, self._caps.wall_s, name=name)
 
-    def _turn_ended(self, message: Message) -> None:
+    def _answer_ended(self, message: Message) -> None:
         if message.event.outcome == "backgrounded":
-            self._find_moved_turns()
+            self._find_moved_answers()
 
-    def _find_moved_turns(self) -> None:
+    def _find_moved_answers(self) -> None:
         """Make jobs of the node's turns that were moved to the background."""
         for work in self._call.work.jobs:
-            if not isinstance(work, BackgroundTurn) or work.name != self._source:
+            if not isinstance(work, BackgroundAnswer) or work.name != self._source:
                 continue
             if work.id not in self._jobs:
-                self._jobs[work.id] = Job(work, self._turn_caps, work.turn.caps)
-                log.info("job_begun", job=work.id, turn=work.turn.number)
+                self._jobs[work.id] = Job(work, self._answer_caps, work.answer.caps)
+                log.info("job_begun", job=work.id, answer=work.answer.number)
 
     def _settled(self, running: RunningTool, result: ToolResult) -> None:
         job = self._jobs.get(running.id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import trio
 
-    from bargein.bridge import History, Turn
+    from bargein.bridge import Answer, History
     from bargein.bridge.control import WorkRoom
     from bargein.routes import Router, Run
 
@@ -20,7 +20,7 @@ class RememberedCall(Protocol):
         """The conversation up to this moment."""
         ...
 
-    def turn_of(self, run: Run | None) -> Turn | None:
+    def answer_of(self, run: Run | None) -> Answer | None:
         """Return the open turn that a run works on; ``None`` if there is none."""
         ...
 
@@ -28,11 +28,11 @@ class RememberedCall(Protocol):
 class SpokenAnswers(Protocol):
     """Controls what the agents of a call say."""
 
-    def complete_text(self, turn: Turn) -> None:
+    def complete_text(self, answer: Answer) -> None:
         """Speak the text of a turn so far without waiting for the end of its clause."""
         ...
 
-    def withdraw(self, turn: Turn, text: str) -> bool:
+    def withdraw(self, answer: Answer, text: str) -> bool:
         """Withdraw the last text of a turn if none of its audio has reached the caller's line."""
         ...
 

@@ -144,7 +144,7 @@ class ConversationContext:
             entries: The entries of the snapshot, in order.
         """
         other = ConversationContext(self.system_prompt, entries)
-        other._render_as(self.note_tag, self._turn())
+        other._render_as(self.note_tag, self._answer())
         return other
 
     def _render_as(self, note_tag: str, answering: int) -> None:
@@ -160,7 +160,9 @@ class ConversationContext:
         Turns of which nothing was heard are left out. Every tool call has a result, or a text that
         says there is none yet.
         """
-        return as_chat(self.entries, self.system_prompt, note_tag=self.note_tag, turn=self._turn())
+        return as_chat(
+            self.entries, self.system_prompt, note_tag=self.note_tag, answer=self._answer()
+        )
 
     def as_anthropic(self) -> tuple[str, list[ChatMessage]]:
         """Return the system prompt and the conversation in the form of Anthropic's messages API.
@@ -168,7 +170,7 @@ class ConversationContext:
         The content is that of ``as_chat``; roles alternate and start with the user's.
         """
         return as_anthropic(
-            self.entries, self.system_prompt, note_tag=self.note_tag, turn=self._turn()
+            self.entries, self.system_prompt, note_tag=self.note_tag, answer=self._answer()
         )
 
     @property
@@ -176,9 +178,9 @@ class ConversationContext:
         """The tag that tells a model which words are not the caller's; see ``History.note_tag``."""
         return (self._own if self._call is None else self._call.history).note_tag
 
-    def _turn(self) -> int:
-        turn = None if self._call is None else self._call.turn_of(current_run())
-        return self._answering if turn is None else turn.number
+    def _answer(self) -> int:
+        answer = None if self._call is None else self._call.answer_of(current_run())
+        return self._answering if answer is None else answer.number
 
     def __repr__(self) -> str:
         return f"<ConversationContext of {len(self)} entries>"

@@ -26,11 +26,11 @@ from bargein.bridge import (
 )
 from bargein.bridge.control import (
     ActiveClock,
+    AnswerPhase,
     CapReachedError,
     Caps,
     Meter,
     StepState,
-    TurnPhase,
     current_meter,
 )
 from bargein.bridge.events import AgentAudio, AgentResponse, ToolCall
@@ -121,7 +121,7 @@ class ToolLoop:
         self._continuation = Continuation("")
         self.running: dict[str, RunningTool] = {}
 
-    def _join_turn(self) -> None:
+    def _join_answer(self) -> None:
         """Find the answer's turn, run and meter; call it in the task that gives the answer."""
         self._run = current_run()
         outer = current_meter()
@@ -129,14 +129,14 @@ class ToolLoop:
         # caps, although its task inherits the context variables of the tool's task.
         self._outer = outer if outer is not None and outer.run is self._run else None
         call, context = self._call, self._context
-        self._turn = None if call is None or self._outer else call.turn_of(self._run)
+        self._answer = None if call is None or self._outer else call.answer_of(self._run)
         if self._outer is not None:
             self.meter = self._outer.child(self._plan.caps)
         else:
-            self.meter = Meter(self._plan.caps, self._turn, call, ActiveClock(self._run))
-        if self._turn is not None:
-            self._turn.count_by(self.meter.snapshot)
-        if call is not None and self._turn is not None and call.has_floor(self._turn.agent):
+            self.meter = Meter(self._plan.caps, self._answer, call, ActiveClock(self._run))
+        if self._answer is not None:
+            self._answer.count_by(self.meter.snapshot)
+        if call is not None and self._answer is not None and call.has_floor(self._answer.agent):
             self._last_asked = last_asked_of(call)
         history = History(context.entries) if call is None else call.history
         self._story = AnswerSteps(context, history, self._last_asked)
@@ -152,10 +152,10 @@ class ToolLoop:
             CapReachedError: An answer outside a turn reached a cap. Inside a turn the turn ends
                 instead.
         """
-        self._join_turn()
+        self._join_answer()
         try:
             await self._let_cut_tools_end()
-            if self._turn is not None and self._last_asked.covers(self._turn, self._story.news):
+            if self._answer is not None and self._last_asked.covers(self._answer, self._story.news):
                 return
             while await self._may_go_on():
                 if self.meter.refused is not None:
@@ -206,13 +206,13 @@ class ToolLoop:
         """Ask the model once; yield its text and speech, and collect its tool calls."""
         self._requests, self._text = [], ""
         self._continuation = Continuation("")
-        turn = self._turn
-        if turn is not None:
-            turn.step_list.ask_model()
+        answer = self._answer
+        if answer is not None:
+            answer.step_list.ask_model()
         self._show("connect", step=True)
-        self._story.add_late(is_heard=turn is None or not turn.is_aside)
-        if turn is not None and not turn.is_aside:
-            self._last_asked.add(turn, self._story.news)
+        self._story.add_late(is_heard=answer is None or not answer.is_aside)
+        if answer is not None and not answer.is_aside:
+            self._last_asked.add(answer, self._story.news)
         asked = messages = self._story.messages(self._plan.messages)
         model: ChatModel | None = self._plan.model
         with self.meter.steps() as step:
@@ -259,8 +259,8 @@ class ToolLoop:
 
     def _say(self, text: str) -> AgentResponse:
         self._text += text
-        turn = self._turn
-        if turn is not None and (turn.phase != "text" or turn.label):
+        answer = self._answer
+        if answer is not None and (answer.phase != "text" or answer.label):
             self._show("text")
         return AgentResponse(content=text)
 
@@ -281,16 +281,16 @@ class ToolLoop:
         else:
             asked = self._story.broken_off(asked, self._text)
         self._continuation = Continuation(self._text)
-        if self._turn is not None:
-            self._turn.step_list.ask_model()
+        if self._answer is not None:
+            self._answer.step_list.ask_model()
         self._show("connect", step=True)
         return asked
 
     def _is_withdrawn(self) -> bool:
         """Withdraw the model's text if the caller heard none of it; return whether that worked."""
-        if self._turn is None or self._call is None:
+        if self._answer is None or self._call is None:
             return not self._text
-        return self._call.speaking.withdraw(self._turn, self._text)
+        return self._call.speaking.withdraw(self._answer, self._text)
 
     def _count(self, usage: Usage, counted: int) -> None:
         """Count the tokens and cost of a request, less the pieces counted as they came."""
@@ -308,9 +308,9 @@ class ToolLoop:
             log.warning("tool_call_outside_of_a_call", tools=[r.name for r in self._requests])
             return False
         requests = self._story.add_step(self._text, self._requests)
-        if self._turn is not None and self._call is not None:
+        if self._answer is not None and self._call is not None:
             # The text before the tools is complete: no voice waits for the rest of a clause.
-            self._call.speaking.complete_text(self._turn)
+            self._call.speaking.complete_text(self._answer)
         refused: CapReachedError | None = None
         for request in requests:
             if not await self._may_go_on():
@@ -354,7 +354,9 @@ class ToolLoop:
         self._story.add_result(running, result)
         if running.capped is not None and self.meter.answers_to(running.capped.meter):
             raise running.capped  # an agent inside the tool reached a cap of this answer
-        if self._turn is None or self._turn.phase != "permission":  # another tool may wait for it
+        if (
+            self._answer is None or self._answer.phase != "permission"
+        ):  # another tool may wait for it
             self._show("tool" if self.running else "between_tools")
 
     def _cancel_tools(self) -> None:
@@ -366,20 +368,20 @@ class ToolLoop:
     def _end_capped(self, capped: CapReachedError) -> None:
         self._cancel_tools()
         log.info("capped", cap=capped.which, used=capped.used, limit=capped.limit)
-        if self._turn is None:
+        if self._answer is None:
             raise capped
-        self._turn.end_by_cap(capped.which)
+        self._answer.end_by_cap(capped.which)
 
     def _model_ended(self, state: StepState) -> None:
-        if self._turn is not None:
-            self._turn.step_list.model_answered(state)
+        if self._answer is not None:
+            self._answer.step_list.model_answered(state)
 
-    def _show_tool(self, phase: TurnPhase, name: str, *, step: bool = False) -> None:
+    def _show_tool(self, phase: AnswerPhase, name: str, *, step: bool = False) -> None:
         tool = None if self._runner is None else self._runner.tools.get(name)
         is_operators = tool is not None and tool.permission == "operator"
         self._show(phase, "" if is_operators else name, step=step)  # callers may see it
 
-    def _show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> None:
-        if self._turn is not None and self._turn.show(phase, label, step=step):
+    def _show(self, phase: AnswerPhase, label: str = "", *, step: bool = False) -> None:
+        if self._answer is not None and self._answer.show(phase, label, step=step):
             assert self._call is not None
             self._call.touch_state()

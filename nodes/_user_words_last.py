@@ -36,8 +36,8 @@ YOUR_TURN = (
 """The note for a model that is asked right after an agent's words."""
 
 
-class Turn(Protocol):
-    """A turn of the call, as ``call.turn_of()`` returns it."""
+class Answer(Protocol):
+    """A turn of the call, as ``call.answer_of()`` returns it."""
 
     number: int
     run: Run | None
@@ -50,7 +50,7 @@ class Turn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    turn: Turn
+    answer: Answer
     news: Entry
     at_s: float
 
@@ -77,7 +77,7 @@ class LastAsked:
     def __init__(self) -> None:
         self._last: _Request | None = None
 
-    def add(self, turn: Turn, news: Entry | None) -> None:
+    def add(self, answer: Answer, news: Entry | None) -> None:
         """Record that a turn asks its model now.
 
         Args:
@@ -85,26 +85,26 @@ class LastAsked:
             news: The newest user words or job result that the model sees; ``None`` if it sees none,
                 or not all.
         """
-        self._last = None if news is None else _Request(turn, news, trio.current_time())
+        self._last = None if news is None else _Request(answer, news, trio.current_time())
 
-    def covers(self, turn: Turn, news: Entry | None) -> bool:
+    def covers(self, answer: Answer, news: Entry | None) -> bool:
         """Return whether a turn asked since this one was triggered already answers everything new.
 
         Args:
             turn: The turn that would ask.
             news: As in ``add()``.
         """
-        last, trigger = self._last, None if turn.run is None else turn.run.trigger
-        if last is None or trigger is None or last.turn is turn:
+        last, trigger = self._last, None if answer.run is None else answer.run.trigger
+        if last is None or trigger is None or last.answer is answer:
             return False
         if last.news is not news or trigger.at_s > last.at_s:
             return False
-        if trigger.run is not None and trigger.run is last.turn.run:
+        if trigger.run is not None and trigger.run is last.answer.run:
             return False  # that answer asks for this one, as when it hands the caller over
-        fell_short = last.turn.outcome not in (None, "completed")
-        if (last.turn.interruption is not None or fell_short) and not last.turn.heard.strip():
+        fell_short = last.answer.outcome not in (None, "completed")
+        if (last.answer.interruption is not None or fell_short) and not last.answer.heard.strip():
             return False  # the caller has heard nothing of that answer
-        log.info("turn_answered_already", turn=turn.number, by=last.turn.number)
+        log.info("turn_answered_already", answer=answer.number, by=last.answer.number)
         return True
 
     def in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -121,7 +121,7 @@ class LastAsked:
             if entries[at] is last.news:
                 seen = at
                 break
-            if not until and _is_of(entries[at], last.turn):
+            if not until and _is_of(entries[at], last.answer):
                 until = at + 1
         else:
             return entries
@@ -160,5 +160,5 @@ def _is_news(entry: Entry) -> bool:
     return isinstance(entry, (UserEntry, JobEntry))
 
 
-def _is_of(entry: Entry, turn: Turn) -> bool:
-    return isinstance(entry, (AgentEntry, ToolEntry)) and entry.turn == turn.number
+def _is_of(entry: Entry, answer: Answer) -> bool:
+    return isinstance(entry, (AgentEntry, ToolEntry)) and entry.answer == answer.number

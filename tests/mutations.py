@@ -74,14 +74,14 @@ MUTATIONS = {
         "bargein.bridge.conversations._sqlite_conversation",
         "if self._unwritten or not self._is_attached or not self._try(index, entry):",
         "if True:",
-        "tests/bridge/test_app.py::test_what_is_told_of_a_turn_is_written_before",
+        "tests/bridge/test_app.py::test_what_is_told_of_an_answer_is_written_before",
     ),
     "told_first": Mutation(
         "a result is in the history before anybody hears of it",
         "bargein.bridge.history._event_recorder",
         "context.router.observe([ToolCall, ToolResult], self._remember_tool)",
         "context.router.add_sink(self._remember_tool, [ToolCall, ToolResult])",
-        "tests/bridge/test_app.py::test_what_is_told_of_a_turn_is_written_before",
+        "tests/bridge/test_app.py::test_what_is_told_of_an_answer_is_written_before",
     ),
 }
 

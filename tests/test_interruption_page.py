@@ -579,5 +579,5 @@ async def test_state_stays_consistent(autojump_clock):
                 assert entry.generated.startswith(entry.heard)
         said = [entry.content for entry in caller.call.history if entry.role == "user"]
         assert said == [f"words {n}" for n in range(10)]
-        numbers = [e.turn for e in caller.events(AgentGenerationComplete)]
+        numbers = [e.answer for e in caller.events(AgentGenerationComplete)]
         assert numbers == list(range(1, 11))

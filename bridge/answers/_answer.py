@@ -14,9 +14,9 @@ import trio
 
 from bargein.routes import DeferredWork, Interruption, Message, Outcome, Run, current_run
 
-from .._verbs import TurnPhase, Verb
+from .._verbs import AnswerPhase, Verb
 from ..control._steps import StepList
-from ..events import AgentResponse, ControlRequested, EmergencyStop, HeardBasis, TurnEnded
+from ..events import AgentResponse, AnswerEnded, ControlRequested, EmergencyStop, HeardBasis
 from ..history._entries import InterruptionRecord, directive_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
+class Answer:
     """One answer of an agent."""
 
     number: int
@@ -35,7 +35,7 @@ class Turn:
     active: list[Run] = field(default_factory=list)
     """The runs that work on it.  Usually one, so a list: a set takes twice the memory."""
     utterances: list[Utterance] = field(default_factory=list)
-    answers: int = 0
+    trigger_id: int = 0
     """The number of the message that it answers; 0 for none."""
     outcome: Outcome | None = None
     """How its generation ended; ``None`` while it runs."""
@@ -51,7 +51,7 @@ class Turn:
     """The cut; ``None`` if it was not cut."""
     is_over: bool = False
     """Whether it was heard to its end, or cut."""
-    phase: TurnPhase = "thinking"
+    phase: AnswerPhase = "thinking"
     """What it is doing; nodes set it with ``show()``, and then call ``call.touch_state()``."""
     step: int = 0
     """The number of its current step (a model call or a tool), from 1; 0 before the first."""
@@ -83,7 +83,7 @@ class Turn:
     """Why its clock stands still; empty while it runs."""
     _paused_since_s: float = 0.0
 
-    def show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> bool:
+    def show(self, phase: AnswerPhase, label: str = "", *, step: bool = False) -> bool:
         """Set what it is doing now, and return whether that changed anything.
 
         A turn that was cut keeps its phase.
@@ -109,9 +109,9 @@ class Turn:
         """Record the cap that ends it."""
         self.capped = cap
 
-    def answer_to(self, message: int) -> None:
+    def set_trigger(self, message: int) -> None:
         """Record the number of the message that it answers."""
-        self.answers = message
+        self.trigger_id = message
 
     def give_up(self) -> None:
         """Record that its next cut is a failure."""
@@ -202,7 +202,7 @@ class Turn:
         self._pause_reasons = tuple(each for each in self._pause_reasons if each != reason)
 
     @property
-    def seen_phase(self) -> TurnPhase:
+    def seen_phase(self) -> AnswerPhase:
         """What it is doing, from the point of view of an interrupt."""
         if self.outcome not in (None, "backgrounded"):
             return "speaking"
@@ -283,7 +283,7 @@ class FixedText:
     is_notice: bool
 
 
-class Turns:
+class Answers:
     """The turns of a call that are not over."""
 
     __slots__ = ("_by_run", "_count", "_deferred", "_kept_earlier", "_open")
@@ -296,15 +296,15 @@ class Turns:
             after: The number of the last turn of the conversation so far.
         """
         self._deferred = deferred
-        self._open: dict[Turn, None] = {}
-        self._by_run: dict[Run, Turn] = {}
+        self._open: dict[Answer, None] = {}
+        self._by_run: dict[Run, Answer] = {}
         self._kept_earlier: dict[Run, list[Run]] = {}
         self._count = after
 
-    def __iter__(self) -> Iterator[Turn]:
+    def __iter__(self) -> Iterator[Answer]:
         return iter(tuple(self._open))
 
-    def open(self, run: Run | None, agent: str) -> Turn:
+    def open(self, run: Run | None, agent: str) -> Answer:
         """Start a turn.
 
         Args:
@@ -312,20 +312,20 @@ class Turns:
             agent: The name of its bridge.
         """
         self._count += 1
-        turn = Turn(self._count, agent, run, trio.current_time())
-        self._open[turn] = None
+        answer = Answer(self._count, agent, run, trio.current_time())
+        self._open[answer] = None
         if run is not None:
-            self._by_run[run] = turn
-            self.join(turn, run)
-        return turn
+            self._by_run[run] = answer
+            self.join(answer, run)
+        return answer
 
-    def join(self, turn: Turn, run: Run | None) -> None:
+    def join(self, answer: Answer, run: Run | None) -> None:
         """Count a run as working on a turn for as long as its stages run."""
         if run is not None and run.is_running:
-            if run not in turn.active:
-                turn.active.append(run)
+            if run not in answer.active:
+                answer.active.append(run)
                 self._keep_earlier(run)
-            self._by_run[run] = turn
+            self._by_run[run] = answer
 
     def _keep_earlier(self, run: Run) -> None:
         """Keep a run's ancestors interruptible until it ends: their rules may cut it too."""
@@ -339,30 +339,30 @@ class Turns:
         for each in self._kept_earlier.pop(run, ()):
             each.release()
 
-    def leave(self, turn: Turn, run: Run) -> None:
+    def leave(self, answer: Answer, run: Run) -> None:
         """Record that a run that worked on a turn has finished its stages."""
-        if run in turn.active:
-            turn.active.remove(run)
+        if run in answer.active:
+            answer.active.remove(run)
         self._release_earlier(run)
-        if run is not turn.run:
-            self._forget(run, turn)
+        if run is not answer.run:
+            self._forget(run, answer)
 
-    def of(self, run: Run | None) -> Turn | None:
+    def of(self, run: Run | None) -> Answer | None:
         """Return the turn that a run belongs to, or ``None`` if it belongs to none."""
         if self._deferred.unreported:
             self._deferred.report_cuts()
         source = None
         while run is not None:
-            turn = self._by_run.get(run)
-            if turn is not None:
-                return turn
+            answer = self._by_run.get(run)
+            if answer is not None:
+                return answer
             source = source or run.source
             run = run.parent
             if run is not None and run.source != source:
                 return None
         return None
 
-    def cut_by_itself(self, message: Message) -> Turn | None:
+    def cut_by_itself(self, message: Message) -> Answer | None:
         """Return the turn whose chain published a message that cut it; ``None`` for none.
 
         Such a message is detached from its run, and delivered anyway.
@@ -375,57 +375,57 @@ class Turns:
                 return self.of(run)
         return None
 
-    def is_begun_by(self, turn: Turn, cause: Message | None) -> bool:
+    def is_begun_by(self, answer: Answer, cause: Message | None) -> bool:
         """Whether a turn's own first words cut it; then it ends once they are heard."""
-        if cause is None or turn.generated or not isinstance(cause.event, AgentResponse):
+        if cause is None or answer.generated or not isinstance(cause.event, AgentResponse):
             return False
-        return self.of(cause.run) is turn
+        return self.of(cause.run) is answer
 
-    def close(self, turn: Turn) -> None:
+    def close(self, answer: Answer) -> None:
         """Forget a turn that is over."""
-        self._open.pop(turn, None)
-        self._forget(turn.run, turn)
-        for run in turn.active:
+        self._open.pop(answer, None)
+        self._forget(answer.run, answer)
+        for run in answer.active:
             self._release_earlier(run)
-            self._forget(run, turn)
-        turn.close()
+            self._forget(run, answer)
+        answer.close()
 
-    def _forget(self, run: Run | None, turn: Turn) -> None:
-        if run is not None and self._by_run.get(run) is turn:
+    def _forget(self, run: Run | None, answer: Answer) -> None:
+        if run is not None and self._by_run.get(run) is answer:
             del self._by_run[run]
 
     def generating(self, agents: tuple[str, ...]) -> bool:
         """Whether any turn of some agents is still being generated."""
         if self._deferred.unreported:
             self._deferred.report_cuts()
-        for turn in self._open:
-            if turn.outcome is None and turn.interruption is None and turn.agent in agents:
+        for answer in self._open:
+            if answer.outcome is None and answer.interruption is None and answer.agent in agents:
                 return True
         return False
 
-    def newest_of(self, agents: tuple[str, ...]) -> Turn | None:
+    def newest_of(self, agents: tuple[str, ...]) -> Answer | None:
         """Return these agents' newest turn that is neither over nor cut; ``None`` for none."""
         if self._deferred.unreported:
             self._deferred.report_cuts()
-        for turn in reversed(self._open):
-            is_over = turn.interruption is not None or (
-                turn.outcome is not None and turn.is_delivered
+        for answer in reversed(self._open):
+            is_over = answer.interruption is not None or (
+                answer.outcome is not None and answer.is_delivered
             )
-            if turn.agent in agents and not is_over:
-                return turn
+            if answer.agent in agents and not is_over:
+                return answer
         return None
 
-    def at_work(self, is_audible: Callable[[str], bool]) -> Iterator[Turn]:
+    def at_work(self, is_audible: Callable[[str], bool]) -> Iterator[Answer]:
         """Yield the turns still being generated by agents that the caller hears."""
         if self._deferred.unreported:
             self._deferred.report_cuts()
-        for turn in self._open:
-            if turn.outcome is None and turn.interruption is None and is_audible(turn.agent):
-                yield turn
+        for answer in self._open:
+            if answer.outcome is None and answer.interruption is None and is_audible(answer.agent):
+                yield answer
 
-    def set_aside(self, turn: Turn) -> None:
+    def set_aside(self, answer: Answer) -> None:
         """Move a turn to the background: it is no longer among the open ones."""
-        self._open.pop(turn, None)
+        self._open.pop(answer, None)
 
 
 def outermost(run: Run | None) -> Run | None:
@@ -458,33 +458,33 @@ def verb_of(cause: Message | None) -> Verb:
     return "barge_in"
 
 
-def record_of(turn: Turn, interruption: Interruption, phase: TurnPhase) -> InterruptionRecord:
+def record_of(answer: Answer, interruption: Interruption, phase: AnswerPhase) -> InterruptionRecord:
     """Return the record of the cut of a turn."""
     cause = interruption.cause
     verb = verb_of(cause)
     return InterruptionRecord(
-        turn=turn.number,
+        answer=answer.number,
         verb=verb,
         by=cause.source if cause else "",
         cause=cause.alias if cause else interruption.reason,
         phase=phase,
         at_s=interruption.at_s,
         elapsed_s=interruption.elapsed_s,
-        generated=turn.generated,
-        heard=turn.heard,
-        basis=turn.basis,
-        step=turn.step,
+        generated=answer.generated,
+        heard=answer.heard,
+        basis=answer.basis,
+        step=answer.step,
         directive=directive_of(verb),
     )
 
 
-def end_of(turn: Turn, outcome: Outcome) -> TurnEnded:
+def end_of(answer: Answer, outcome: Outcome) -> AnswerEnded:
     """Return the event for the end of a turn."""
-    return TurnEnded(
-        turn=turn.number,
-        agent=turn.agent,
+    return AnswerEnded(
+        answer=answer.number,
+        agent=answer.agent,
         outcome=outcome,
-        generated=turn.generated,
-        heard=turn.heard,
-        capped=turn.capped,
+        generated=answer.generated,
+        heard=answer.heard,
+        capped=answer.capped,
     )

@@ -11,7 +11,7 @@ from ..control._verb_receipt import Receipt
 from ..events import Outcome
 
 if TYPE_CHECKING:
-    from ._answer import Turn
+    from ._answer import Answer
 
 
 class AnswerHandle:
@@ -24,22 +24,22 @@ class AnswerHandle:
     Use it from the call's event loop; from a thread, go through ``trio.from_thread``.
     """
 
-    __slots__ = ("_interrupt", "_outcome", "_over", "_receipt", "_turn")
+    __slots__ = ("_answer", "_interrupt", "_outcome", "_over", "_receipt")
 
     def __init__(
-        self, interrupt: Callable[[Turn | None, str], Receipt], turn: Turn | None = None
+        self, interrupt: Callable[[Answer | None, str], Receipt], answer: Answer | None = None
     ) -> None:
         self._interrupt = interrupt
-        self._turn = turn
+        self._answer = answer
         self._outcome: Outcome | None = None
         self._over = trio.Event()
         self._receipt: Receipt | None = None
 
     @property
-    def turn(self) -> int | None:
+    def number(self) -> int | None:
         """The number of its turn, as in events; ``None`` for a text that waits for the end of a
         pause."""
-        return None if self._turn is None else self._turn.number
+        return None if self._answer is None else self._answer.number
 
     @property
     def outcome(self) -> Outcome | None:
@@ -47,7 +47,7 @@ class AnswerHandle:
 
         ``completed``: heard to its end.  ``interrupted``, ``redirected``: cut.  ``backgrounded``:
         it continues unheard.  ``capped``: a cap ended it.  ``failed``: its chain or its voice
-        failed.  ``disconnected``, ``shutdown``: the call ended first.  ``TurnEnded`` carries the
+        failed.  ``disconnected``, ``shutdown``: the call ended first.  ``AnswerEnded`` carries the
         same word.
         """
         return self._outcome
@@ -55,12 +55,12 @@ class AnswerHandle:
     @property
     def generated(self) -> str:
         """The text generated so far."""
-        return "" if self._turn is None else self._turn.generated
+        return "" if self._answer is None else self._answer.generated
 
     @property
     def heard(self) -> str:
         """What the caller has heard of it, to the word; final once there is an outcome."""
-        return "" if self._turn is None else self._turn.heard
+        return "" if self._answer is None else self._answer.heard
 
     def interrupt(self) -> Receipt:
         """Cut only this answer, now, even if it is not interruptible.
@@ -73,8 +73,8 @@ class AnswerHandle:
             was done, ``reason`` says why: the answer is over, or something else cut it.
         """
         if self._receipt is None or not self._receipt.accepted:
-            unbegun = self._turn is None and self._outcome is None
-            self._receipt = self._interrupt(self._turn, self._why_not())
+            unbegun = self._answer is None and self._outcome is None
+            self._receipt = self._interrupt(self._answer, self._why_not())
             if unbegun:
                 self._end("interrupted")
         return self._receipt
@@ -82,7 +82,9 @@ class AnswerHandle:
     def _why_not(self) -> str:
         if self._outcome is not None:
             return f"the answer is over: {self._outcome}"
-        if self._turn is not None and (self._turn.interruption is not None or self._turn.is_stale):
+        if self._answer is not None and (
+            self._answer.interruption is not None or self._answer.is_stale
+        ):
             return "something else cut the answer"
         return ""
 
@@ -96,8 +98,8 @@ class AnswerHandle:
         self._over.set()
 
     def __repr__(self) -> str:
-        turn = "no turn yet" if self._turn is None else f"turn {self._turn.number}"
-        return f"<AnswerHandle of {turn}, {self._outcome or 'under way'}>"
+        answer = "no turn yet" if self._answer is None else f"turn {self._answer.number}"
+        return f"<AnswerHandle of {answer}, {self._outcome or 'under way'}>"
 
 
 @final
@@ -106,9 +108,9 @@ class OwnedAnswerHandle(AnswerHandle):
 
     __slots__ = ()
 
-    def start(self, turn: Turn) -> None:
+    def start(self, answer: Answer) -> None:
         """Set the turn of an answer that waited for one."""
-        self._turn = turn
+        self._answer = answer
 
     def end(self, outcome: Outcome) -> None:
         """End the answer."""

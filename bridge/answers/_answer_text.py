@@ -17,7 +17,7 @@ from ..events import AgentResponse, AgentSpeechSent, AgentTextComplete
 from ..playout._playout import Playout
 from ..playout._utterance import Utterance
 from ..playout._utterance_timing import TICK_S
-from ._answer import Turn, Turns, lineage, outermost
+from ._answer import Answer, Answers, lineage, outermost
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
@@ -32,17 +32,17 @@ HEARD_EVERY_S = 0.1
 sent within this many seconds in one ``AgentSpeechSent``.  The wire joins text for as long."""
 
 
-class Answers(Protocol):
+class OpensAnswers(Protocol):
     """Starts and ends the turns that texts belong to."""
 
     is_closed: bool
     """Whether the call is over: nothing is said any more."""
 
-    def open_turn(self, run: Run | None, agent: str) -> Turn:
+    def open_answer(self, run: Run | None, agent: str) -> Answer:
         """Start a turn of an agent."""
         ...
 
-    def finish(self, turn: Turn, outcome: Outcome) -> None:
+    def finish(self, answer: Answer, outcome: Outcome) -> None:
         """End the text of a turn; one that has ended keeps its outcome."""
 
 
@@ -50,16 +50,28 @@ class Texts:
     """Assigns the text of the agents to utterances."""
 
     __slots__ = (
-        "_answers", "_audio", "_floor", "_history", "_last", "_last_run", "_memory", "_playout",
-        "_published_chars", "_published_s", "_router", "_transport", "_turns", "_unpublished",
+        "_answers",
+        "_audio",
+        "_floor",
+        "_history",
+        "_last",
+        "_last_run",
+        "_memory",
+        "_opener",
+        "_playout",
+        "_published_chars",
+        "_published_s",
+        "_router",
+        "_transport",
+        "_unpublished",
     )  # fmt: skip
 
     def __init__(
         self,
         context: CallContext,
         transport: Transport,
+        opener: OpensAnswers,
         answers: Answers,
-        turns: Turns,
         playout: Playout,
         memory: AnswerMemory,
     ) -> None:
@@ -68,8 +80,8 @@ class Texts:
         self._history = context.history
         self._audio = context.audio
         self._transport = transport
+        self._opener = opener
         self._answers = answers
-        self._turns = turns
         self._playout = playout
         self._memory = memory
         self._last: Utterance | None = None
@@ -81,12 +93,12 @@ class Texts:
         passed = self._passed if self._audio else self._passed_as_text
         context.router.add_sink(passed, AgentResponse)
 
-    def complete(self, turn: Turn) -> None:
+    def complete(self, answer: Answer) -> None:
         """Speak the text of a turn so far, without waiting for the rest of its clause."""
         if self._unpublished is not None:
             self.publish_heard()
         self._last = None
-        for utterance in turn.utterances:
+        for utterance in answer.utterances:
             if not utterance.text_complete:
                 self._playout.text_complete(utterance)
                 if not utterance.finished:
@@ -100,7 +112,7 @@ class Texts:
         if (
             last is not None
             and message.run is self._last_run
-            and last.turn.outcome is None
+            and last.answer.outcome is None
             and last.interruptible is response.interruptible
             and message.source == self._floor.holder
         ):
@@ -112,40 +124,40 @@ class Texts:
 
     def _first_response(self, message: Message) -> None:
         has_floor = message.source == self._floor.holder or self._floor.is_audible(message)
-        if self._answers.is_closed or not has_floor:
+        if self._opener.is_closed or not has_floor:
             log.debug("unheard_agent", source=message.source)
             return
         response: AgentResponse = message.event
         run = message.run
-        turn = self._turns.of(run) or self._cut_by_its_first_words(message)
-        if turn is not None and turn.end_job is not None:
-            turn.say_aside(response.content)
+        answer = self._answers.of(run) or self._cut_by_its_first_words(message)
+        if answer is not None and answer.end_job is not None:
+            answer.say_aside(response.content)
             return
-        if turn is None or turn.outcome is not None:
-            turn = self._answers.open_turn(outermost(run), message.source)
-        if run is not None and run not in turn.active:
-            self._turns.join(turn, run)
-        utterance = self._utterance_for(turn, run, response.interruptible)
-        if not utterance.generated and not turn.generated:
-            self._memory.remember(turn)  # reserves its place in the order of the history
+        if answer is None or answer.outcome is not None:
+            answer = self._opener.open_answer(outermost(run), message.source)
+        if run is not None and run not in answer.active:
+            self._answers.join(answer, run)
+        utterance = self._utterance_for(answer, run, response.interruptible)
+        if not utterance.generated and not answer.generated:
+            self._memory.remember(answer)  # reserves its place in the order of the history
         utterance.add_text(response.content, message.at_s)
         if self._audio:
             self._playout.check_by(message.at_s + TICK_S)
         else:
             self._last, self._last_run = utterance, run
         message.carry(utterance)
-        self._memory.note(turn)
+        self._memory.note(answer)
 
-    def _cut_by_its_first_words(self, message: Message) -> Turn | None:
+    def _cut_by_its_first_words(self, message: Message) -> Answer | None:
         """Return the turn that its own first message cut; these words are then all of it."""
-        turn = self._turns.cut_by_itself(message)
-        return turn if turn is not None and not turn.generated else None
+        answer = self._answers.cut_by_itself(message)
+        return answer if answer is not None and not answer.generated else None
 
     def _passed(self, message: Message) -> None:
         utterance: Utterance | None = message.tag
         if utterance is not None:  # else an agent without the floor said it: nobody hears it
             self._transport.send(message)
-            self._finish_without_run(utterance.turn)
+            self._finish_without_run(utterance.answer)
 
     def _passed_as_text(self, message: Message) -> None:
         utterance: Utterance | None = message.tag
@@ -173,14 +185,14 @@ class Texts:
             self._router.call_at(self, next_s, self.publish_heard)
         else:
             self.publish_heard()
-        self._finish_without_run(utterance.turn)
+        self._finish_without_run(utterance.answer)
 
-    def _finish_without_run(self, turn: Turn) -> None:
+    def _finish_without_run(self, answer: Answer) -> None:
         """End the text of a turn that no run will end."""
-        if turn.interruption is not None:
-            self._answers.finish(turn, "interrupted")  # these words cut it, and are all of it
-        elif not turn.active:
-            self._answers.finish(turn, "completed")
+        if answer.interruption is not None:
+            self._opener.finish(answer, "interrupted")  # these words cut it, and are all of it
+        elif not answer.active:
+            self._opener.finish(answer, "completed")
 
     def close(self) -> None:
         """Publish the last heard text, because the call is over."""
@@ -195,19 +207,19 @@ class Texts:
             self._router.forget(self)
             content = utterance.generated[self._published_chars : utterance.heard_chars]
             sent = AgentSpeechSent(content=content, utterance=utterance.number)
-            self._router.publish_detached(sent, utterance.turn.agent)
+            self._router.publish_detached(sent, utterance.answer.agent)
 
-    def _utterance_for(self, turn: Turn, run: Run | None, interruptible: bool) -> Utterance:
-        last = turn.utterances[-1] if turn.utterances else None
+    def _utterance_for(self, answer: Answer, run: Run | None, interruptible: bool) -> Utterance:
+        last = answer.utterances[-1] if answer.utterances else None
         if last is not None and last.interruptible == interruptible and not last.text_complete:
             if run is not None and run not in last.runs:
                 self._keep_run(last, run)
             return last
-        self.complete(turn)
-        utterance = Utterance(self._playout.new_number(), turn, interruptible)
-        turn.add_utterance(utterance)
+        self.complete(answer)
+        utterance = Utterance(self._playout.new_number(), answer, interruptible)
+        answer.add_utterance(utterance)
         if self._audio:
-            self._playout.add(utterance, first=turn.is_notice)
+            self._playout.add(utterance, first=answer.is_notice)
         if run is not None:
             self._keep_run(utterance, run)
         return utterance
@@ -218,7 +230,7 @@ class Texts:
 
     def _publish_of(self, utterance: Utterance, event: object) -> None:
         """Publish an event of an utterance, which becomes stale only with the utterance's run."""
-        router, agent = self._router, utterance.turn.agent
+        router, agent = self._router, utterance.answer.agent
         if utterance.runs:
             router.publish(event, agent, utterance.runs[0])
         else:

@@ -8,10 +8,10 @@ import trio
 
 from bargein.routes import Interruption, Message, Phase
 
-from .._verbs import TurnPhase
+from .._verbs import AnswerPhase
 from ..history._entries import AgentEntry
 from ..history._history import History
-from ._answer import Turn, record_of
+from ._answer import Answer, record_of
 
 CUT_RUNS_KEPT = 32
 """For how many cut runs their turn is remembered."""
@@ -26,15 +26,15 @@ class CutRecords:
         self._history = history
         self._cut_runs: list[tuple[int, int]] = []  # each with its turn
 
-    def record(self, turn: Turn, interruption: Interruption, phase: TurnPhase) -> None:
+    def record(self, answer: Answer, interruption: Interruption, phase: AnswerPhase) -> None:
         """Record that a turn was cut or paused, and what it was doing."""
-        record = record_of(turn, interruption, phase)
-        self._history.set_interruption(record, turn.agent)
+        record = record_of(answer, interruption, phase)
+        self._history.set_interruption(record, answer.agent)
 
-    def keep(self, turn: Turn, by: Interruption) -> None:
+    def keep(self, answer: Answer, by: Interruption) -> None:
         """Remember which turn was cut with a run."""
-        first = by.run if turn.run is None else turn.run.id
-        self._cut_runs += ((run, turn.number) for run in {by.run, first})
+        first = by.run if answer.run is None else answer.run.id
+        self._cut_runs += ((run, answer.number) for run in {by.run, first})
         del self._cut_runs[:-CUT_RUNS_KEPT]
 
     def completed_for_handler(self, interruption: Interruption) -> Interruption:
@@ -42,16 +42,18 @@ class CutRecords:
         number = dict(self._cut_runs).get(interruption.run)
         for entry in reversed(self._history.entries):
             record = entry.interruption if isinstance(entry, AgentEntry) else None
-            if isinstance(entry, AgentEntry) and record and record.turn == number:
+            if isinstance(entry, AgentEntry) and record and record.answer == number:
                 return replace(
                     interruption, generated=entry.generated, heard=entry.heard, tools=record.tools
                 )
         return interruption
 
 
-def interruption_of(turn: Turn, cause: Message | None, reason: str, phase: Phase) -> Interruption:
+def interruption_of(
+    answer: Answer, cause: Message | None, reason: str, phase: Phase
+) -> Interruption:
     """Describe the cut of a turn that no rule of its chain made."""
     at_s = trio.current_time() if cause is None else cause.at_s
-    run = turn.run.id if turn.run is not None else 0
-    elapsed_s = at_s - turn.started_at_s
-    return Interruption(run, "", turn.agent, cause, reason, phase, at_s, elapsed_s)
+    run = answer.run.id if answer.run is not None else 0
+    elapsed_s = at_s - answer.started_at_s
+    return Interruption(run, "", answer.agent, cause, reason, phase, at_s, elapsed_s)

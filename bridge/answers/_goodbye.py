@@ -57,12 +57,12 @@ class Goodbye:
 
     async def _end_when_heard(self, message: Message) -> None:
         speaking = self._speaking
-        cut_before = speaking.turns_cut
+        cut_before = speaking.answers_cut
         self._is_paused = self._must_stand()
         clock = self._clock = Deadline(GOODBYE_S, stands=self._is_paused)
         with clock.scope:
             await speaking.silence()
-        if message.is_stale or speaking.turns_cut > cut_before:
+        if message.is_stale or speaking.answers_cut > cut_before:
             log.info("end_withdrawn", reason="the goodbye was interrupted")
             if self._ending is message:
                 self._ending = None

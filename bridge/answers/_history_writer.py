@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..history._history import History
-    from ._answer import Turn
+    from ._answer import Answer
 
 
 class AnswerMemory:
@@ -16,25 +16,25 @@ class AnswerMemory:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._unwritten: dict[Turn, None] = {}  # a dict: an empty set takes 0.2 kB
+        self._unwritten: dict[Answer, None] = {}  # a dict: an empty set takes 0.2 kB
 
-    def remember(self, turn: Turn) -> None:
+    def remember(self, answer: Answer) -> None:
         """Write what a turn said, and how much of it was heard."""
-        said = (turn.agent, turn.generated, turn.heard, turn.basis)
-        self._history.set_agent(turn.number, *said, turn.is_notice)
+        said = (answer.agent, answer.generated, answer.heard, answer.basis)
+        self._history.set_agent(answer.number, *said, answer.is_notice)
 
-    def remember_if_begun(self, turn: Turn) -> None:
+    def remember_if_begun(self, answer: Answer) -> None:
         """Write a turn if it has said anything."""
-        if turn.generated:
-            self.remember(turn)
+        if answer.generated:
+            self.remember(answer)
 
-    def note(self, turn: Turn) -> None:
+    def note(self, answer: Answer) -> None:
         """Write a turn whenever the history is read, until its generation has ended."""
-        self._unwritten[turn] = None
+        self._unwritten[answer] = None
 
     def write(self) -> None:
         """Write every turn that may have changed."""
-        for turn in tuple(self._unwritten):
-            self.remember(turn)
-            if turn.outcome is not None:
-                del self._unwritten[turn]
+        for answer in tuple(self._unwritten):
+            self.remember(answer)
+            if answer.outcome is not None:
+                del self._unwritten[answer]

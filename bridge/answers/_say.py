@@ -32,7 +32,7 @@ class FixedTexts:
         if not self._has_chain:
             self._write_chain()
         self._router.publish_detached(FixedText(response, handle, is_notice), "call")
-        if handle.turn is None:
+        if handle.number is None:
             self._unbegun.append(handle)  # nothing starts while the call is paused
         return handle
 

@@ -14,6 +14,7 @@ from ..events import (
     AgentHandoff,
     AgentResponse,
     AgentSpeechCut,
+    AnswerEnded,
     CallActionFailed,
     CallEnded,
     CapWarning,
@@ -26,7 +27,6 @@ from ..events import (
     ToolProgress,
     ToolResult,
     TranscriptionFailed,
-    TurnEnded,
     UserTranscriptionReceived,
 )
 from ._lines import Display, Line, Style, seconds
@@ -87,7 +87,7 @@ class Narrator:
             case UserTranscriptionReceived(final=True, content=content) if self._voice:
                 self._display.show(Line(clean(content), "user", "> "))
             case _:
-                if isinstance(event, TurnEnded | JobFinished):
+                if isinstance(event, AnswerEnded | JobFinished):
                     self._display.end()
                 line = _line_of(event)
                 if line is not None:
@@ -172,9 +172,9 @@ def _line_of(event: Any) -> Line | None:
         case TranscriptionFailed(reason=reason, error=error) if reason != "no_words":
             why = f"failed: {error}" if error else "gave no words in time"
             return Line(f"not understood; the recogniser {one_line(why, 80)}", "warn", "! ")
-        case TurnEnded(outcome="capped", capped=capped):
+        case AnswerEnded(outcome="capped", capped=capped):
             return Line(f"stopped at its cap on {cap_name(capped)}", "warn", "■ ")
-        case TurnEnded(outcome="failed"):
+        case AnswerEnded(outcome="failed"):
             return Line("the answer failed; the conversation continues", "bad", "■ ")
         case CallEnded(reason=reason) if reason != "ended":  # the reason when the person leaves
             return Line(f"the call is over: {one_line(reason, 80)}", "dim", "■ ")

@@ -30,11 +30,11 @@ def status_line(now: Snapshot, note: str = "") -> str:
         note: A note to add; empty for none.
     """
     parts = [now.state.replace("_", " ")]
-    if now.turn is not None and now.step:
+    if now.answer is not None and now.step:
         parts.append(f"step {now.step} of {now.steps}" if now.steps else f"step {now.step}")
-    if now.turn is not None and now.label and now.state != "tool":
+    if now.answer is not None and now.label and now.state != "tool":
         parts.append(one_line(now.label, 40))
-    if now.turn is not None:
+    if now.answer is not None:
         parts.append(seconds(now.active_s))
     parts += [
         f"{cap_name(which)} {used:.4g} of {limit:.4g}"

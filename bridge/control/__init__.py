@@ -1,8 +1,8 @@
 """Control over the work of a call: verbs, states, receipts, and the running tools."""
 
-from .._verbs import STRENGTH, VERBS, PolicyKind, ToolOutcome, TurnPhase, Verb
+from .._verbs import STRENGTH, VERBS, AnswerPhase, PolicyKind, ToolOutcome, Verb
 from ._active_clock import ActiveClock
-from ._answer_as_job import BackgroundTurn
+from ._answer_as_job import BackgroundAnswer
 from ._choice_phrases import AnswerPhrases
 from ._questions import Answer
 from ._running_tools import StillRunning, Work, WorkRoom
@@ -13,8 +13,9 @@ from ._usage_meter import CapReachedError, Meter, current_meter
 __all__ = [
     "ActiveClock",
     "Answer",
+    "AnswerPhase",
     "AnswerPhrases",
-    "BackgroundTurn",
+    "BackgroundAnswer",
     "CapReachedError",
     "Caps",
     "Meter",
@@ -26,7 +27,6 @@ __all__ = [
     "StepView",
     "StillRunning",
     "ToolOutcome",
-    "TurnPhase",
     "VERBS",
     "Verb",
     "Work",

@@ -14,16 +14,16 @@ from ..events import Outcome, ToolResult
 from ._running_tools import StillRunning
 
 if TYPE_CHECKING:
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer
 
 _OUTCOMES: dict[Outcome, ToolOutcome] = {"completed": "completed", "capped": "completed"}
 
 
-class BackgroundTurn:
+class BackgroundAnswer:
     """A turn that continues in the background; a ``Work`` whose run is ``None``.
 
     Attributes:
-        id: ``turn_`` and its number.
+        id: ``answer_`` and its number.
         name: The agent whose turn it is.
         policy: ``cancel``: its runs are cut at once; its tools end by their own policies.
         run: ``None``, as for every job.
@@ -34,19 +34,21 @@ class BackgroundTurn:
         final: Its result, with the text that it generated unheard; ``None`` until it is done.
     """
 
-    def __init__(self, turn: Turn, on_end: Callable[[BackgroundTurn, ToolResult], None]) -> None:
+    def __init__(
+        self, answer: Answer, on_end: Callable[[BackgroundAnswer, ToolResult], None]
+    ) -> None:
         """Track a turn.
 
         Args:
             turn: The turn; its runs were moved to the background.
             on_end: Called once with the result.
         """
-        self.turn = turn
+        self.answer = answer
         self.policy: PolicyKind = "cancel"
         self.run: Run | None = None
-        self.id = f"turn_{turn.number}"
-        self.name = turn.agent
-        self.started_at_s: float | None = turn.started_at_s
+        self.id = f"answer_{answer.number}"
+        self.name = answer.agent
+        self.started_at_s: float | None = answer.started_at_s
         self.done = trio.Event()
         self.outcome: ToolOutcome | None = None
         self.for_operator = False
@@ -56,7 +58,7 @@ class BackgroundTurn:
     @property
     def is_cut(self) -> bool:
         """Whether it was stopped."""
-        return self.turn.run is not None and self.turn.run.is_cut
+        return self.answer.run is not None and self.answer.run.is_cut
 
     def interrupt(self, verb: Verb) -> StillRunning | None:
         """Cut its runs, even protected ones, in this step; never waits.
@@ -68,7 +70,7 @@ class BackgroundTurn:
             ``None``, because nothing of it continues.
         """
         if self.outcome is None and verb not in ("resume", "background"):
-            for run in dict.fromkeys((self.turn.run, *self.turn.active)):
+            for run in dict.fromkeys((self.answer.run, *self.answer.active)):
                 if run is not None:
                     run.cut(reason=verb)
         return None
@@ -94,7 +96,7 @@ class BackgroundTurn:
         Args:
             outcome: How its last run ended.
         """
-        told = self.turn.generated[len(self.turn.heard) :] + "".join(self.turn.aside)
+        told = self.answer.generated[len(self.answer.heard) :] + "".join(self.answer.aside)
         self.outcome = _OUTCOMES.get(outcome, "effect_unknown")
         self.final = ToolResult(
             name=self.name,

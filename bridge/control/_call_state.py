@@ -9,7 +9,7 @@ import trio
 
 from bargein.routes import Message
 
-from .._verbs import TurnPhase
+from .._verbs import AnswerPhase
 from ..events import (
     AgentStartedSpeaking,
     AgentStoppedSpeaking,
@@ -114,18 +114,18 @@ class StateKeeper:
         changed = StateChanged(state=state, number=self.number)
         self.context.router.publish_detached(changed, "call")
 
-    def work(self) -> TurnPhase:
+    def work(self) -> AnswerPhase:
         """Return the phase of the answer being generated; ``idle`` for none.
 
         One of permission, input, tool, thinking and idle.
         """
-        turn = self.speaking.newest_turn_of(self.context.floor.heard)
-        if turn is None or (turn.outcome is not None and not self.speaking.is_generating):
+        answer = self.speaking.newest_answer_of(self.context.floor.heard)
+        if answer is None or (answer.outcome is not None and not self.speaking.is_generating):
             return "idle"
-        if turn.phase != "permission" and turn.is_asking:
+        if answer.phase != "permission" and answer.is_asking:
             return "input"
-        if turn.phase in ("permission", "tool"):
-            return turn.phase
+        if answer.phase in ("permission", "tool"):
+            return answer.phase
         if not self._tools:
             return "thinking"
         self._tools = [call for call in self._tools if not call.is_stale]

@@ -9,7 +9,7 @@ from ..history._history import ToolEntry
 from ._verb_execution import as_tools_see
 
 if TYPE_CHECKING:
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer
     from ..answers._call_answers import Speaking
     from ._verb_execution import Control
 
@@ -66,10 +66,10 @@ def describe(
     if reason:
         return over(verb, reason)
     parts = [_EFFECTS[verb]]
-    turn = control.target()
+    answer = control.target()
     if speaking.has_notice and verb in _CUTS_NOTICES:
         parts.append(_CUTS_NOTICES[verb])
-    saved = _finished(speaking, turn)
+    saved = _finished(speaking, answer)
     if saved and verb in ("redirect", "cancel", "emergency_stop", "shutdown"):
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
     if verb not in ("pause", "resume", "background"):
@@ -84,10 +84,10 @@ def over(verb: Verb, reason: str = "the call is over") -> str:
     return f"{_TITLES[verb]}: nothing would happen; {reason}."
 
 
-def _finished(speaking: Speaking, turn: Turn | None) -> int:
-    if turn is None:
+def _finished(speaking: Speaking, answer: Answer | None) -> int:
+    if answer is None:
         return 0
-    began_s = turn.started_at_s
+    began_s = answer.started_at_s
     return sum(
         isinstance(entry, ToolEntry) and entry.result is not None and entry.at_s >= began_s
         for entry in speaking.history.entries

@@ -10,21 +10,21 @@ import trio
 
 from bargein.routes import Message
 
-from ..events import AgentResponse, PermissionRequested, QuestionAsked, TurnEnded
+from ..events import AgentResponse, AnswerEnded, PermissionRequested, QuestionAsked
 from ._snapshot import Snapshot
 
 FEED_LIMIT = 1024
 """How many events may wait for a watcher; a slower one gets a new snapshot in place of the missed
 ones, except for ends of turns and questions, which are kept."""
 
-_KEPT = (TurnEnded, PermissionRequested, QuestionAsked)
+_KEPT = (AnswerEnded, PermissionRequested, QuestionAsked)
 
 
 class Subscription:
     """A snapshot, and every event after it; iterate it.  Leaving the loop does not end it.
 
     Text that still waits here when its answer is cut is left out, so you print nothing of an answer
-    after its interruption.  ``TurnEnded`` has all the generated text.
+    after its interruption.  ``AnswerEnded`` has all the generated text.
 
     It yields messages: ``event`` is the event or a snapshot, ``source`` its publisher, and
     ``at_s`` the time in seconds of trio's clock.

@@ -43,7 +43,7 @@ from ._verb_argument_checks import check_string
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer as AgentAnswer
     from ..answers._call_answers import Speaking
     from ..playout._utterance import Utterance
 
@@ -83,7 +83,7 @@ class _Question:
     run: Run | None
     source: str
     for_operator: bool
-    turn: Turn | None = None
+    agent_answer: AgentAnswer | None = None
     utterance: Utterance | None = None
     words: list[tuple[int, str]] = field(default_factory=list)
     """What the caller has said so far, and the messages that carried it."""
@@ -251,13 +251,15 @@ class Questions:
         context, run = self._context, question.run
         if run is None or run.is_stale or context.ended.is_set() or context.is_closing:
             return False
-        turn = self._speaking.turn_of(run)
-        return context.floor.has(question.source) and not (turn is not None and turn.is_aside)
+        agent_answer = self._speaking.answer_of(run)
+        return context.floor.has(question.source) and not (
+            agent_answer is not None and agent_answer.is_aside
+        )
 
     def _ask_aloud(self, question: _Question) -> None:
-        turn = self._speaking.turn_of(question.run)
-        if turn is not None:
-            self._speaking.complete_text(turn)  # the question is a separate utterance
+        agent_answer = self._speaking.answer_of(question.run)
+        if agent_answer is not None:
+            self._speaking.complete_text(agent_answer)  # the question is a separate utterance
         said = AgentResponse(content=f"{question.text} ")
         self._asked = question
         self._router.withhold(self._withholds)
@@ -268,9 +270,9 @@ class Questions:
         if question.utterance is None:
             self._close(question, Answer("interrupted"))  # nobody will hear it
             return
-        question.turn = question.utterance.turn
-        question.turn.ask_caller(trio.current_time(), on=True)
-        self._speaking.complete_text(question.turn)
+        question.agent_answer = question.utterance.answer
+        question.agent_answer.ask_caller(trio.current_time(), on=True)
+        self._speaking.complete_text(question.agent_answer)
         question.skips_turn = self._user_speaks
         log.info("question_asked", id=question.id, tool=question.name,
                  choices=len(question.choices), pii_question=question.text)  # fmt: skip
@@ -324,8 +326,8 @@ class Questions:
         if self._asked is not question:
             return  # it was queued, and never published
         self._asked = None
-        if question.turn is not None:
-            question.turn.ask_caller(trio.current_time(), on=False)
+        if question.agent_answer is not None:
+            question.agent_answer.ask_caller(trio.current_time(), on=False)
         self._fall_silent(question)
         closed = QuestionClosed(
             id=question.id, name=question.name_in_events, outcome=answer.outcome
@@ -341,8 +343,10 @@ class Questions:
 
     def _fall_silent(self, question: _Question) -> None:
         """Drop the unsaid rest of a closed question."""
-        if question.turn is not None and not (question.run is None or question.run.is_stale):
-            self._speaking.leave_out_rest(question.turn)
+        if question.agent_answer is not None and not (
+            question.run is None or question.run.is_stale
+        ):
+            self._speaking.leave_out_rest(question.agent_answer)
 
     # --- what the caller does -------------------------------------------------------------------
 

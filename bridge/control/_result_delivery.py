@@ -13,7 +13,7 @@ from ..events import JobAnnounced, JobFinished, ToolResult
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer
 
 JobReport = JobFinished | JobAnnounced
 
@@ -61,16 +61,16 @@ class Delivery:
             heard = source if floor.has(source) else floor.holder
             self._context.router.publish_detached(event, heard)
 
-    def began(self, turn: Turn, event: JobReport) -> None:
+    def began(self, answer: Answer, event: JobReport) -> None:
         """Record that a turn reports a result."""
-        self._delivering[turn.number] = (event, turn.agent)
+        self._delivering[answer.number] = (event, answer.agent)
 
-    def ended(self, turn: Turn) -> None:
+    def ended(self, answer: Answer) -> None:
         """Deliver the results again that a finished turn left unheard."""
-        told = self._delivering.pop(turn.number, None)
+        told = self._delivering.pop(answer.number, None)
         if told is None:
             return
-        if turn.interruption is not None and not turn.heard.strip():
+        if answer.interruption is not None and not answer.heard.strip():
             event, source = told
             fields = event.model_dump(exclude={"type"})
             again = JobAnnounced(**fields, for_operator=event.for_operator)  # dumps exclude it

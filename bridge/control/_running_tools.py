@@ -75,7 +75,7 @@ class BackgroundJob(Protocol):
     """A handle of a tool or a turn in the background; it stays valid after the end."""
 
     id: str
-    """The id of the tool call; for a turn, ``turn_`` and its number."""
+    """The id of the tool call; for a turn, ``answer_`` and its number."""
     name: str
     """The name of the tool, or of the agent whose turn it is."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .._verbs import PolicyKind, TurnPhase
+from .._verbs import AnswerPhase, PolicyKind
 from ..events import CallState, PermissionRequested, QuestionAsked
 from ._call_state import StateKeeper
 from ._questions import Questions
@@ -37,9 +37,9 @@ class Snapshot:
     """When the state was entered, in seconds of trio's clock."""
     elapsed_s: float
     """How many seconds the state has lasted."""
-    turn: int | None
+    answer: int | None
     """The turn that is being worked on or said; ``None`` if there is none."""
-    phase: TurnPhase
+    phase: AnswerPhase
     step: int
     steps: int | None
     label: str
@@ -80,22 +80,22 @@ def snapshot_at(
         permissions: The permission questions of tools.
         questions: The questions of tools to the caller.
     """
-    turn = keeper.control.target()
+    answer = keeper.control.target()
     return Snapshot(
         state=keeper.state,
         number=keeper.number,
         since_s=keeper.since_s,
         elapsed_s=now_s - keeper.since_s,
-        turn=turn.number if turn else None,
-        phase=turn.seen_phase if turn else "idle",
-        step=turn.step if turn else 0,
-        steps=turn.steps if turn else None,
-        label=turn.label if turn else "",
-        step_list=tuple(step.view(now_s) for step in turn.step_list) if turn else (),
-        text=turn.generated if turn else "",
-        active_s=turn.active_s(now_s) if turn else 0.0,
-        total_s=now_s - turn.started_at_s if turn else 0.0,
-        caps=turn.caps() if turn else {},
+        answer=answer.number if answer else None,
+        phase=answer.seen_phase if answer else "idle",
+        step=answer.step if answer else 0,
+        steps=answer.steps if answer else None,
+        label=answer.label if answer else "",
+        step_list=tuple(step.view(now_s) for step in answer.step_list) if answer else (),
+        text=answer.generated if answer else "",
+        active_s=answer.active_s(now_s) if answer else 0.0,
+        total_s=now_s - answer.started_at_s if answer else 0.0,
+        caps=answer.caps() if answer else {},
         tools=tuple(
             ToolView(
                 w.id,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from bargein.routes import BargeinError
 
-from .._verbs import STRENGTH, VERBS, TurnPhase, Verb
+from .._verbs import STRENGTH, VERBS, AnswerPhase, Verb
 from ..events import CallState
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Row(NamedTuple):
     """The states that may follow, for whatever reason."""
     also: Callable[[StateKeeper], object] | None = None
     """What else must hold, if that does."""
-    phase: TurnPhase | None = None
+    phase: AnswerPhase | None = None
     """It also applies while the answer being generated is in this phase."""
 
 
@@ -137,7 +137,7 @@ illegal_steps: deque[IllegalStepError] = deque(maxlen=16)
 
 def find(now: StateKeeper) -> CallState:
     """Return the state of a call."""
-    phase: TurnPhase | None = None
+    phase: AnswerPhase | None = None
     for state, row in TABLE.items():
         if row.phase is not None:
             phase = phase or now.work()  # computed once, when the first row needs it

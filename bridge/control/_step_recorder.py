@@ -13,7 +13,7 @@ from ._steps import Step, StepState
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer
 
 _STATES: dict[ToolOutcome, StepState] = {
     "completed": "done",
@@ -31,20 +31,22 @@ _STATES: dict[ToolOutcome, StepState] = {
 class StepKeeper:
     """Records the tools that a call's turns use; nodes record their model calls themselves."""
 
-    __slots__ = ("_context", "_tools", "_turn_of")
+    __slots__ = ("_answer_of", "_context", "_tools")
 
-    def __init__(self, context: CallContext, turn_of: Callable[[Run | None], Turn | None]) -> None:
+    def __init__(
+        self, context: CallContext, answer_of: Callable[[Run | None], Answer | None]
+    ) -> None:
         self._context = context
-        self._turn_of = turn_of
+        self._answer_of = answer_of
         self._tools: dict[str, Step] = {}
         context.router.observe(ToolCall, self._called)
         context.router.observe(ToolResult, self._returned)
 
     def _called(self, message: Message) -> None:
         event = message.event
-        turn = self._turn_of(message.run)
-        if turn is not None and event.id:
-            self._tools[event.id] = turn.step_list.call_tool(
+        answer = self._answer_of(message.run)
+        if answer is not None and event.id:
+            self._tools[event.id] = answer.step_list.call_tool(
                 event.name, event.id, for_operator=event.for_operator
             )
 

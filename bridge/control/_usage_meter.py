@@ -27,7 +27,7 @@ from ._active_clock import ActiveClock
 from ._usage_caps import CAPS, NO_CAPS, Cap, Caps
 
 if TYPE_CHECKING:
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer
 
 log = structlog.get_logger()
 
@@ -89,7 +89,7 @@ class Meter:
     def __init__(
         self,
         caps: Caps,
-        turn: Turn | None = None,
+        answer: Answer | None = None,
         call: HasRouter | None = None,
         clock: ActiveClock | None = None,
         *,
@@ -105,7 +105,7 @@ class Meter:
             parent: A meter that also counts everything counted here; ``None`` for none.
         """
         self.caps = caps
-        self.turn = turn
+        self.answer = answer
         self.clock = clock or ActiveClock()
         self.parent = parent
         self.run: Run | None = self.clock.run if parent is None else parent.run
@@ -126,7 +126,7 @@ class Meter:
         Args:
             caps: Further limits, only for that part.
         """
-        return Meter(caps or NO_CAPS, self.turn, None, ActiveClock(self.run), parent=self)
+        return Meter(caps or NO_CAPS, self.answer, None, ActiveClock(self.run), parent=self)
 
     def continue_as_job(self, caps: Caps) -> None:
         """Count for a background job from now on, by its own limits, independent of the turn."""
@@ -294,14 +294,16 @@ class Meter:
     def warn_if_due(self, which: Cap) -> None:
         """Publish the warning about a cap once, when its share is used."""
         limit: float | None = getattr(self.caps, which)
-        if not limit or self.turn is None or self._call is None or which in self._warned:
+        if not limit or self.answer is None or self._call is None or which in self._warned:
             return
         used = self.used(which)
         if used >= WARN_AT * limit - _CLOSE:
             self._warned.add(which)
-            log.info("cap_nearly_reached", cap=which, used=used, limit=limit, turn=self.turn.number)
-            warning = CapWarning(turn=self.turn.number, which=which, used=used, limit=limit)
-            self._call.router.publish_detached(warning, self.turn.agent)
+            log.info(
+                "cap_nearly_reached", cap=which, used=used, limit=limit, answer=self.answer.number
+            )
+            warning = CapWarning(answer=self.answer.number, which=which, used=used, limit=limit)
+            self._call.router.publish_detached(warning, self.answer.agent)
 
     async def _warn_in_time(self, limit_s: float) -> None:
         assert self._watch is not None

@@ -32,7 +32,7 @@ from ._verb_targets import Reach
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer
     from ..answers._call_answers import Speaking
     from ._questions import Questions
 
@@ -180,7 +180,7 @@ class Control(Reach):
             receipt = self._receipt(verb, "the call is over", self.target())
         return receipt
 
-    def interrupt(self, turn: Turn | None, reason: str) -> Receipt:
+    def interrupt(self, answer: Answer | None, reason: str) -> Receipt:
         """Cut one answer, regardless of any condition, and return the receipt; for its handle.
 
         Args:
@@ -189,20 +189,22 @@ class Control(Reach):
         """
         if self._speaking.is_closed:
             reason = reason or "the call is over"
-        receipt = self._receipt("barge_in", reason, turn)
-        if receipt.accepted and turn is None:
+        receipt = self._receipt("barge_in", reason, answer)
+        if receipt.accepted and answer is None:
             receipt.settled.set()
-        elif receipt.accepted and turn is not None:
-            self._cut_one(turn, receipt)
-        log.info("answer_interrupted", turn=receipt.turn, accepted=receipt.accepted, reason=reason)
+        elif receipt.accepted and answer is not None:
+            self._cut_one(answer, receipt)
+        log.info(
+            "answer_interrupted", answer=receipt.answer, accepted=receipt.accepted, reason=reason
+        )
         return receipt
 
-    def _cut_one(self, turn: Turn, receipt: Receipt) -> None:
+    def _cut_one(self, answer: Answer, receipt: Receipt) -> None:
         """Cut only one answer; this neither starts nor takes over a verb."""
         outer = self._performing, self._runs, self._works
         self._performing, self._runs, self._works = receipt, [], []
         try:
-            self._speaking.cut(turn, "its handle was interrupted")
+            self._speaking.cut(answer, "its handle was interrupted")
         finally:
             runs, works = self._runs, self._works
             self._performing, self._runs, self._works = outer
@@ -240,15 +242,15 @@ class Control(Reach):
 
     def _same_target(self, way: Receipt) -> bool:
         """Whether a repeated verb refers to the work that it is already taking effect on."""
-        turn = self.target()
-        return not way.settled and (turn is None or turn.number == way.turn)
+        answer = self.target()
+        return not way.settled and (answer is None or answer.number == way.answer)
 
-    def _receipt(self, verb: Verb, reason: str, turn: Turn | None) -> Receipt:
+    def _receipt(self, verb: Verb, reason: str, answer: Answer | None) -> Receipt:
         self._receipts += 1
-        phase = "idle" if turn is None else turn.seen_phase
-        if turn is None and self.is_stopping:
+        phase = "idle" if answer is None else answer.seen_phase
+        if answer is None and self.is_stopping:
             phase = "stopping"
-        return Receipt(self._receipts, verb, turn.number if turn else None, phase, reason)
+        return Receipt(self._receipts, verb, answer.number if answer else None, phase, reason)
 
     # --- what a verb does -------------------------------------------------------------------------
 
@@ -289,10 +291,10 @@ class Control(Reach):
     def _upgrade_record(self, receipt: Receipt) -> None:
         """Name the stronger verb in the record of a cut turn, which has only one record."""
         history = self._speaking.history
-        self._speaking.upgrade(receipt.turn, receipt.verb)
+        self._speaking.upgrade(receipt.answer, receipt.verb)
         for entry in history.entries:
             record = entry.interruption if isinstance(entry, AgentEntry) else None
-            if isinstance(entry, AgentEntry) and record and record.turn == receipt.turn:
+            if isinstance(entry, AgentEntry) and record and record.answer == receipt.answer:
                 directive = directive_of(receipt.verb)
                 stronger = replace(record, verb=receipt.verb, directive=directive)
                 history.set_interruption(stronger, entry.agent)
@@ -301,12 +303,12 @@ class Control(Reach):
         self._paused = []
         self._context.pause(on=True)
         self._pause_heard()
-        turn = self.target()
+        answer = self.target()
         self._speaking.hold("pause")
-        if turn is not None:
-            turn.stand("pause", message.at_s)
-            self._speaking.note_pause(turn, message)
-        for work in self.works(turn):
+        if answer is not None:
+            answer.stand("pause", message.at_s)
+            self._speaking.note_pause(answer, message)
+        for work in self.works(answer):
             if self.pause_tools == "cancel":
                 self._interrupt(work, "cancel")
             elif self.pause_tools == "detach":
@@ -327,12 +329,12 @@ class Control(Reach):
                 self._router.pause_all(source)
 
     def _do_resume(self, receipt: Receipt, message: Message) -> None:
-        turn = self.target()
-        receipt.aim_at(turn.number if turn else None)
-        step = turn.step if turn is not None else 0
+        answer = self.target()
+        receipt.aim_at(answer.number if answer else None)
+        step = answer.step if answer is not None else 0
         self._speaking.history.add_resumed(step, message.event.text.strip())
-        if turn is not None:
-            turn.resume("pause", message.at_s)
+        if answer is not None:
+            answer.resume("pause", message.at_s)
         self._release()
         self._under_way = None
         receipt.settled.set()
@@ -346,12 +348,12 @@ class Control(Reach):
             self._router.resume_all(source)
 
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
-        aside = self._turns_aside()
+        aside = self._answers_aside()
         self._speaking.cut_moving(message)
         self._return_input(receipt, self._context.floor.heard)
         self._cut(receipt.verb, message)
-        for turn in aside:
-            self._interrupt(turn, receipt.verb)
+        for answer in aside:
+            self._interrupt(answer, receipt.verb)
 
     def _return_input(self, receipt: Receipt, sources: Iterable[str]) -> None:
         """Return the user's words whose turns will not start now to the receipt."""
@@ -389,10 +391,10 @@ class Control(Reach):
                 run.cut(message, reason="barge_in")
 
     def _do_background(self, receipt: Receipt, message: Message) -> None:
-        turn = self.target()
-        assert turn is not None  # the table says so
-        works = self.works(turn)
-        self._speaking.set_aside(turn)
+        answer = self.target()
+        assert answer is not None  # the table says so
+        works = self.works(answer)
+        self._speaking.set_aside(answer)
         for work in works:
             work.notify_background()
         self._release()
@@ -433,8 +435,8 @@ class Control(Reach):
 
     def move_run(self, run: Run) -> None:
         """Move the turn of a run to the background, as its token requested; called by the call."""
-        turn = self._speaking.turn_of(run)
-        if turn is not None and turn is self.target():
+        answer = self._speaking.answer_of(run)
+        if answer is not None and answer is self.target():
             self.use("background", source="token")
 
     def _interrupt(self, work: Work, verb: Verb) -> None:
@@ -481,7 +483,7 @@ def _log(receipt: Receipt) -> None:
     log.info(
         "verb_used",
         verb=receipt.verb,
-        turn=receipt.turn,
+        answer=receipt.answer,
         accepted=receipt.accepted,
         reason=receipt.reason,
         upgraded_from=receipt.upgraded_from,

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from .._verbs import TurnPhase, Verb
+from .._verbs import AnswerPhase, Verb
 from ._running_tools import StillRunning, Work
 
 
@@ -63,17 +63,25 @@ class Receipt:
     """
 
     __slots__ = (
-        "id", "phase", "reason", "returned", "settled", "still_running", "stopped", "turn",
-        "upgraded_from", "verb",
+        "answer",
+        "id",
+        "phase",
+        "reason",
+        "returned",
+        "settled",
+        "still_running",
+        "stopped",
+        "upgraded_from",
+        "verb",
     )  # fmt: skip
 
     def __init__(
-        self, id: int, verb: Verb, turn: int | None, phase: TurnPhase, reason: str = ""
+        self, id: int, verb: Verb, answer: int | None, phase: AnswerPhase, reason: str = ""
     ) -> None:
         self.id = id
         self.verb: Verb = verb
-        self.turn = turn
-        self.phase: TurnPhase = phase
+        self.answer = answer
+        self.phase: AnswerPhase = phase
         self.reason = reason
         self.upgraded_from: Verb | None = None
         self.stopped: tuple[Stopped, ...] = ()
@@ -88,15 +96,15 @@ class Receipt:
         """Whether it did anything."""
         return not self.reason
 
-    def aim_at(self, turn: int | None) -> None:
+    def aim_at(self, answer: int | None) -> None:
         """Record the turn that it actually acted on."""
-        self.turn = turn
+        self.answer = answer
 
     def supersede(self, weaker: Receipt) -> None:
         """Replace a weaker verb under way."""
         self.upgraded_from = weaker.verb
-        if self.turn is None:
-            self.turn = weaker.turn
+        if self.answer is None:
+            self.answer = weaker.answer
 
     def give_back(self, inputs: Iterable[str]) -> None:
         """Record queued input that will not be answered."""
@@ -115,4 +123,4 @@ class Receipt:
         what = "accepted" if self.accepted else f"noop({self.reason})"
         if self.upgraded_from:
             what = f"upgraded({self.upgraded_from})"
-        return f"<Receipt {self.id} {self.verb} of turn {self.turn} {what}>"
+        return f"<Receipt {self.id} {self.verb} of turn {self.answer} {what}>"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from bargein.routes import Run
 
 from .._verbs import Verb
-from ._answer_as_job import BackgroundTurn
+from ._answer_as_job import BackgroundAnswer
 from ._running_tools import Work
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer
     from ..answers._call_answers import Speaking
 
 
@@ -24,13 +24,13 @@ class Reach:
         self._context = context
         self._speaking = speaking
 
-    def target(self) -> Turn | None:
+    def target(self) -> Answer | None:
         """Return the turn that a verb would affect now; ``None`` for none."""
-        return self._speaking.newest_turn_of(self._context.floor.heard)
+        return self._speaking.newest_answer_of(self._context.floor.heard)
 
-    def works(self, turn: Turn | None) -> tuple[Work, ...]:
+    def works(self, answer: Answer | None) -> tuple[Work, ...]:
         """Return the running tools of a turn."""
-        runs = () if turn is None else ({turn.run, *turn.active} - {None})
+        runs = () if answer is None else ({answer.run, *answer.active} - {None})
         found: dict[Work, None] = {}
         for run in runs:
             if run is not None:
@@ -41,9 +41,9 @@ class Reach:
         """Return the tools that a verb would stop, or let finish, now."""
         if verb in ("emergency_stop", "shutdown"):
             return tuple(self._context.work)
-        aside = self._turns_aside() if verb == "cancel" else []
-        turns = [self.target(), *(work.turn for work in aside)]
-        tools = (work for turn in turns for work in self.works(turn))
+        aside = self._answers_aside() if verb == "cancel" else []
+        answers = [self.target(), *(work.answer for work in aside)]
+        tools = (work for answer in answers for work in self.works(answer))
         return tuple(dict.fromkeys((*tools, *self._left(), *aside)))
 
     def _left(self) -> list[Work]:
@@ -57,8 +57,8 @@ class Reach:
     @property
     def can_move(self) -> bool:
         """Whether there is a turn that is still being generated."""
-        turn = self.target()
-        return turn is not None and turn.outcome is None
+        answer = self.target()
+        return answer is not None and answer.outcome is None
 
     @property
     def has_work(self) -> bool:
@@ -68,13 +68,13 @@ class Reach:
     @property
     def has_leftovers(self) -> bool:
         """Whether a cancel without a current turn has something to end."""
-        return bool(self._left() or self._turns_aside())
+        return bool(self._left() or self._answers_aside())
 
-    def _turns_aside(self) -> list[BackgroundTurn]:
+    def _answers_aside(self) -> list[BackgroundAnswer]:
         """Return the background turns that a cancel would end: all, if there is no current turn."""
         if self.target() is not None:
             return []
-        return [work for work in self._context.work if isinstance(work, BackgroundTurn)]
+        return [work for work in self._context.work if isinstance(work, BackgroundAnswer)]
 
     @property
     def can_be_cut(self) -> bool:

@@ -81,7 +81,7 @@ def to_addition(before: AgentEntry, entry: AgentEntry) -> str | None:
         entry: The entry now.
     """
     same = (
-        (before.at_s, before.turn, before.agent) == (entry.at_s, entry.turn, entry.agent)
+        (before.at_s, before.answer, before.agent) == (entry.at_s, entry.answer, entry.agent)
         and entry.generated.startswith(before.generated)
         and entry.generated.startswith(entry.heard)
         and _is_same_cut(before.interruption, entry.interruption)

@@ -6,8 +6,8 @@ to the call.
 
 from bargein.routes import Outcome as Outcome
 
+from .._verbs import AnswerPhase as AnswerPhase
 from .._verbs import ToolOutcome as ToolOutcome
-from .._verbs import TurnPhase as TurnPhase
 from .._verbs import Verb as Verb
 from ._agent import AgentAudio as AgentAudio
 from ._agent import AgentAudioComplete as AgentAudioComplete
@@ -22,6 +22,7 @@ from ._agent import AgentStoppedSpeaking as AgentStoppedSpeaking
 from ._agent import AgentTextComplete as AgentTextComplete
 from ._agent import AgentUtteranceQueued as AgentUtteranceQueued
 from ._agent import HeardBasis as HeardBasis
+from ._call import AnswerEnded as AnswerEnded
 from ._call import AnswerStage as AnswerStage
 from ._call import CallAction as CallAction
 from ._call import CallActionCompleted as CallActionCompleted
@@ -35,7 +36,6 @@ from ._call import LogMetric as LogMetric
 from ._call import StageStalled as StageStalled
 from ._call import StateChanged as StateChanged
 from ._call import TransferCall as TransferCall
-from ._call import TurnEnded as TurnEnded
 from ._caller import Button as Button
 from ._caller import CustomReceived as CustomReceived
 from ._caller import DTMFInput as DTMFInput
@@ -96,6 +96,8 @@ __all__ = [
     "AgentStoppedSpeaking",
     "AgentTextComplete",
     "AgentUtteranceQueued",
+    "AnswerEnded",
+    "AnswerPhase",
     "AnswerStage",
     "Button",
     "CallAction",
@@ -138,9 +140,7 @@ __all__ = [
     "TranscriptionFailed",
     "TransferCall",
     "TurnDecided",
-    "TurnEnded",
     "TurnLikelyOver",
-    "TurnPhase",
     "TurnScored",
     "TurnWentOn",
     "UserAudio",

@@ -124,7 +124,7 @@ class AgentGenerationComplete(Event):
     outcome: Outcome
     content: str = ""
     """All generated text, heard or not."""
-    turn: int = 0
+    answer: int = 0
     """The number of the turn within its call, from 1."""
 
 

@@ -104,11 +104,11 @@ class CallActionFailed(Event):
     words, the class of what it raised, or that it took too long."""
 
 
-class TurnEnded(Event):
+class AnswerEnded(Event):
     """A turn is over: all of it was heard, or it was cut; exactly one for each turn."""
 
-    type: Literal["call.turn_ended"] = "call.turn_ended"
-    turn: int
+    type: Literal["call.answer_ended"] = "call.answer_ended"
+    answer: int
     agent: str
     outcome: Outcome
     generated: str = ""
@@ -140,7 +140,7 @@ class StageStalled(Event):
     """How many seconds the caller has heard nothing."""
     count: int
     """How often during the wait for this answer, from 1."""
-    turn: int = 0
+    answer: int = 0
     """The number of the agent's turn; 0 before it has started."""
 
 

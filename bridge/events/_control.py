@@ -6,7 +6,7 @@ from typing import Literal
 
 from bargein.routes import Event
 
-from .._verbs import TurnPhase, Verb
+from .._verbs import AnswerPhase, Verb
 
 
 class ControlRequested(Event):
@@ -22,7 +22,7 @@ class CapWarning(Event):
     """A turn has used four fifths of one of its caps; published once per cap and turn."""
 
     type: Literal["call.cap_warning"] = "call.cap_warning"
-    turn: int
+    answer: int
     which: str
     used: float
     limit: float
@@ -40,9 +40,9 @@ class LongRunning(Event):
     """A turn has been at work for a while; published once per turn."""
 
     type: Literal["call.long_running"] = "call.long_running"
-    turn: int
+    answer: int
     elapsed_s: float
-    phase: TurnPhase
+    phase: AnswerPhase
 
 
 class EmergencyStop(Event):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .._verbs import ToolOutcome, TurnPhase, Verb
+from .._verbs import AnswerPhase, ToolOutcome, Verb
 from ..events import HeardBasis, JobFinished, ToolCall, ToolResult
 
 Directive = Literal["ask", "continue", ""]
@@ -45,13 +45,13 @@ class ToolRecord:
 class InterruptionRecord:
     """The cut of a turn: when, by what, what was under way, and how much of it was heard."""
 
-    turn: int
+    answer: int
     verb: Verb
     by: str
     """Who published the event that cut the turn."""
     cause: str
     """The alias of that event, or the reason in words if no event cut it."""
-    phase: TurnPhase
+    phase: AnswerPhase
     """What the turn was doing."""
     at_s: float
     """When it was first cut, in seconds of trio's clock; a stronger verb does not change it."""
@@ -83,7 +83,7 @@ class AgentEntry:
     """What an agent said in one turn."""
 
     at_s: float
-    turn: int
+    answer: int
     agent: str
     """The name of the bridge."""
     generated: str = ""
@@ -108,9 +108,9 @@ class NoteEntry:
     provider; it is for people, and models do not see it."""
 
 
-def moved_note(turn: int) -> str:
+def moved_note(answer: int) -> str:
     """Return the note, of kind ``control``, that a turn continues in the background."""
-    return f"turn {turn} was moved to the background"
+    return f"answer {answer} was moved to the background"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class ToolEntry:
     """The call, under an id that is unique in this history."""
     result: ToolResult | None = None
     role: Literal["tool"] = "tool"
-    turn: int = 0
+    answer: int = 0
     """The turn that called it; 0 if unknown."""
     said_chars: int = 0
     """How many characters its turn had generated when it was called."""

@@ -40,9 +40,9 @@ class HistoryListener:
     def _remember_tool(self, message: Message) -> None:
         history = self._speaking.history  # reading it writes the text said so far first
         if isinstance(message.event, ToolCall):
-            turn = self._speaking.turn_of(message.run or self._run_of_tool(message.event.id))
-            turn = turn or self._speaking.turn_cut_by_itself(message)
-            history.add_tool_call(message.event, message.id, turn=turn.number if turn else 0)
+            answer = self._speaking.answer_of(message.run or self._run_of_tool(message.event.id))
+            answer = answer or self._speaking.answer_cut_by_itself(message)
+            history.add_tool_call(message.event, message.id, answer=answer.number if answer else 0)
         else:
             history.add_tool_result(message.event, message.id)
 

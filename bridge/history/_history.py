@@ -43,8 +43,17 @@ class History:
     """
 
     __slots__ = (
-        "_calls", "_entries", "_ids", "_loaded", "_said", "_seen", "_tools_of", "_turns",
-        "_unsettled", "note_tag", "on_change",
+        "_answers",
+        "_calls",
+        "_entries",
+        "_ids",
+        "_loaded",
+        "_said",
+        "_seen",
+        "_tools_of",
+        "_unsettled",
+        "note_tag",
+        "on_change",
     )  # fmt: skip
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -55,7 +64,7 @@ class History:
                 ``bargein.conversations``.
         """
         self._entries: list[Entry] = list(entries)
-        self._turns: dict[int, int] = {}
+        self._answers: dict[int, int] = {}
         self._calls: dict[str, list[int]] = {}
         self._tools_of: dict[int, list[int]] = {}
         tools = (entry for entry in self._entries if isinstance(entry, ToolEntry))
@@ -103,9 +112,9 @@ class History:
         return tuple(entry.interruption for entry in agents if entry.interruption is not None)
 
     @property
-    def last_turn(self) -> int:
+    def last_answer(self) -> int:
         """The highest number of a turn so far; 0 before the first."""
-        mine = (e.turn for e in self._entries if isinstance(e, (AgentEntry, ToolEntry)))
+        mine = (e.answer for e in self._entries if isinstance(e, (AgentEntry, ToolEntry)))
         return max(mine, default=0)
 
     # --- what is said ---------------------------------------------------------------------------
@@ -156,9 +165,9 @@ class History:
         """Add a failure of the app or a provider, which models do not see."""
         self._add(NoteEntry(trio.current_time(), content, kind="fault"))
 
-    def add_moved(self, turn: int) -> None:
+    def add_moved(self, answer: int) -> None:
         """Add that a turn continues in the background; its result arrives as that of a job."""
-        self._add(NoteEntry(trio.current_time(), moved_note(turn), kind="control"))
+        self._add(NoteEntry(trio.current_time(), moved_note(answer), kind="control"))
 
     def add_resumed(self, step: int, note: str) -> None:
         """Add that a paused turn resumes.
@@ -174,7 +183,7 @@ class History:
 
     def set_agent(
         self,
-        turn: int,
+        answer: int,
         agent: str,
         generated: str,
         heard: str,
@@ -183,24 +192,24 @@ class History:
         cut: InterruptionRecord | None = None,
     ) -> None:
         """Record what an agent generated in a turn so far, and how much of it was heard."""
-        index = self._turns.get(turn)
+        index = self._answers.get(answer)
         if index is None:
             now_s = trio.current_time()
-            new = AgentEntry(now_s, turn, agent, generated, heard, is_notice=is_notice)
+            new = AgentEntry(now_s, answer, agent, generated, heard, is_notice=is_notice)
             if cut is not None:
-                new = replace(new, interruption=replace(cut, tools=self._tool_records(turn)))
-            self._turns[turn] = len(self._entries)
+                new = replace(new, interruption=replace(cut, tools=self._tool_records(answer)))
+            self._answers[answer] = len(self._entries)
             self._add(new)
             return
         entry = self._entries[index]
         assert isinstance(entry, AgentEntry)
         record = merged_records(entry.interruption, cut)
         if record is not None:
-            tools = self._tool_records(turn)
+            tools = self._tool_records(answer)
             record = replace(record, generated=generated, heard=heard, basis=basis, tools=tools)
         # Not by replace(), which is slower: this runs for each piece of an answer.
         said = (entry.agent, generated, heard, record)
-        self._replace(index, AgentEntry(entry.at_s, turn, *said, is_notice=entry.is_notice))
+        self._replace(index, AgentEntry(entry.at_s, answer, *said, is_notice=entry.is_notice))
 
     def set_interruption(self, record: InterruptionRecord, agent: str) -> None:
         """Record that a turn was cut.
@@ -214,11 +223,11 @@ class History:
             agent: The name of the turn's bridge.
         """
         heard = (record.generated, record.heard, record.basis)
-        self.set_agent(record.turn, agent, *heard, cut=record)
+        self.set_agent(record.answer, agent, *heard, cut=record)
 
     # --- tools ----------------------------------------------------------------------------------
 
-    def add_tool_call(self, call: ToolCall, message: int | None = None, *, turn: int = 0) -> None:
+    def add_tool_call(self, call: ToolCall, message: int | None = None, *, answer: int = 0) -> None:
         """Add that a tool was called.
 
         Args:
@@ -234,13 +243,13 @@ class History:
         unique = self._unique_id(call)
         self._ids[unique] = self._unsettled[unique] = None
         self._calls.setdefault(call.id, []).append(index)
-        self._tools_of.setdefault(turn, []).append(index)
+        self._tools_of.setdefault(answer, []).append(index)
         entry = ToolEntry(
             trio.current_time(),
             call if unique == call.id else call.model_copy(update={"id": unique}),
-            turn=turn,
-            said_chars=self._generated_chars(turn),
-            together=self._is_together(turn),
+            answer=answer,
+            said_chars=self._generated_chars(answer),
+            together=self._is_together(answer),
         )
         self._add(entry)
 
@@ -277,7 +286,7 @@ class History:
                     kept = result.model_copy(update={"id": entry.call.id})
                 self._replace(index, replace(entry, result=kept))
                 self._unsettled.pop(entry.call.id, None)
-                self._refresh_record(entry.turn)
+                self._refresh_record(entry.answer)
                 return
 
     def add_job(self, job: JobFinished, message: int | None = None) -> None:
@@ -324,30 +333,30 @@ class History:
         )
         return next((kept for kept in away if kept not in back), id)
 
-    def _is_together(self, turn: int) -> bool:
+    def _is_together(self, answer: int) -> bool:
         """Whether a call made now belongs to the same step as the previous call.
 
         A model gets all results of a step before it calls again.
         """
         last = self._entries[-1] if len(self._entries) > self._loaded else None
-        return isinstance(last, ToolEntry) and last.turn == turn and last.result is None
+        return isinstance(last, ToolEntry) and last.answer == answer and last.result is None
 
-    def _generated_chars(self, turn: int) -> int:
-        index = self._turns.get(turn)
+    def _generated_chars(self, answer: int) -> int:
+        index = self._answers.get(answer)
         entry = None if index is None else self._entries[index]
         return len(entry.generated) if isinstance(entry, AgentEntry) else 0
 
-    def _tool_records(self, turn: int) -> tuple[ToolRecord, ...]:
-        if turn not in self._tools_of:
+    def _tool_records(self, answer: int) -> tuple[ToolRecord, ...]:
+        if answer not in self._tools_of:
             return ()
-        entries = (self._entries[index] for index in self._tools_of[turn])
+        entries = (self._entries[index] for index in self._tools_of[answer])
         return tuple(tool_record(entry) for entry in entries if isinstance(entry, ToolEntry))
 
-    def _refresh_record(self, turn: int) -> None:
-        index = self._turns.get(turn)
+    def _refresh_record(self, answer: int) -> None:
+        index = self._answers.get(answer)
         entry = None if index is None else self._entries[index]
         if index is not None and isinstance(entry, AgentEntry) and entry.interruption is not None:
-            record = replace(entry.interruption, tools=self._tool_records(turn))
+            record = replace(entry.interruption, tools=self._tool_records(answer))
             self._replace(index, replace(entry, interruption=record))
 
     def _is_new(self, message: int | None) -> bool:

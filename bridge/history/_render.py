@@ -72,7 +72,7 @@ class Step:
 
 
 def as_chat(
-    entries: Iterable[Entry], system_prompt: str = "", *, note_tag: str, turn: int = 0
+    entries: Iterable[Entry], system_prompt: str = "", *, note_tag: str, answer: int = 0
 ) -> list[ChatMessage]:
     """Return a conversation as messages for a chat model, in the style of OpenAI's API.
 
@@ -88,7 +88,7 @@ def as_chat(
     chat: list[ChatMessage] = []
     if system_prompt:
         chat.append({"role": "system", "content": system_prompt})
-    for piece in _Rendering(entries, note_tag, turn).pieces():
+    for piece in _Rendering(entries, note_tag, answer).pieces():
         if isinstance(piece, Said):
             chat.append({"role": "user", "content": piece.text})
         else:
@@ -113,7 +113,7 @@ def _step_as_chat(step: Step) -> Iterator[ChatMessage]:
 
 
 def as_anthropic(
-    entries: Iterable[Entry], system_prompt: str = "", *, note_tag: str, turn: int = 0
+    entries: Iterable[Entry], system_prompt: str = "", *, note_tag: str, answer: int = 0
 ) -> tuple[str, list[ChatMessage]]:
     """Return a conversation for Anthropic's messages API.
 
@@ -127,7 +127,7 @@ def as_anthropic(
         The system prompt, and messages of alternating roles, starting with the user's.
     """
     messages: list[ChatMessage] = []
-    for piece in _Rendering(entries, note_tag, turn).pieces():
+    for piece in _Rendering(entries, note_tag, answer).pieces():
         if isinstance(piece, Said):
             _append(messages, "user", [_text_block(piece.text)])
             continue
@@ -201,15 +201,15 @@ def _is_shown(entry: Entry) -> bool:
 class _Rendering:
     """Builds the messages of one conversation."""
 
-    def __init__(self, entries: Iterable[Entry], note_tag: str, turn: int) -> None:
+    def __init__(self, entries: Iterable[Entry], note_tag: str, answer: int) -> None:
         self._entries = tuple(e for e in entries if _is_shown(e))
         self._note_tag = note_tag
-        self._turn = turn
+        self._answering = answer
         self._ids: set[str] = set()
-        self._by_turn: dict[int, list[int]] = {}
+        self._by_answer: dict[int, list[int]] = {}
         for index, entry in enumerate(self._entries):
-            if isinstance(entry, (AgentEntry, ToolEntry)) and entry.turn:
-                self._by_turn.setdefault(entry.turn, []).append(index)
+            if isinstance(entry, (AgentEntry, ToolEntry)) and entry.answer:
+                self._by_answer.setdefault(entry.answer, []).append(index)
 
     def pieces(self) -> Iterator[Said | Step]:
         done: set[int] = set()
@@ -219,7 +219,7 @@ class _Rendering:
             match entry:
                 case UserEntry(content=text) if text.strip():
                     yield Said(self._clean(text))
-                case NoteEntry(kind="control", content=text) if text == moved_note(self._turn):
+                case NoteEntry(kind="control", content=text) if text == moved_note(self._answering):
                     pass  # the model has its task already, and would answer this instead
                 case NoteEntry(content=text) if text.strip():
                     yield self._note(self._clean(text))
@@ -228,7 +228,7 @@ class _Rendering:
                 case JobEntry():
                     yield self._job(entry)
                 case _:
-                    mine = self._by_turn.get(entry.turn) or self._called_together(index)
+                    mine = self._by_answer.get(entry.answer) or self._called_together(index)
                     done.update(mine)
                     yield from self._answer(mine)
 
@@ -249,7 +249,7 @@ class _Rendering:
         found = [index]
         for later in range(index + 1, len(self._entries)):
             entry = self._entries[later]
-            if not (isinstance(entry, ToolEntry) and entry.together and not entry.turn):
+            if not (isinstance(entry, ToolEntry) and entry.together and not entry.answer):
                 break
             found.append(later)
         return found
@@ -273,7 +273,7 @@ class _Rendering:
                 yield from self._marker(index, entry.interruption)
 
     def _text_of(self, entry: AgentEntry) -> str:
-        return entry.generated if entry.turn == self._turn else entry.heard
+        return entry.generated if entry.answer == self._answering else entry.heard
 
     def _called(self, entry: ToolEntry) -> Called:
         call, result = entry.call, entry.result

@@ -31,9 +31,9 @@ from ._entries import (
 from ._history import merged_records, tool_record
 from ._prompt_texts import OUTCOME_WORDS
 
-_MOVED = re.compile(r"turn [0-9]{1,9} was moved to the background")
+_MOVED = re.compile(r"answer [0-9]{1,9} was moved to the background")
 
-_LOST_TURN = (
+_LOST_ANSWER = (
     "The work ended with the process that did it, and no result will come. It may have partially "
     "executed; verify before retrying."
 )
@@ -48,7 +48,7 @@ def repair(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """
     repaired = list(entries)
     _repair_tools(repaired)
-    _repair_turns(repaired)
+    _repair_answers(repaired)
     repaired.extend(_lost_jobs(repaired))
     return tuple(repaired)
 
@@ -89,28 +89,28 @@ def _lost_result(entry: ToolEntry) -> ToolResult:
     )
 
 
-def _repair_turns(entries: list[Entry]) -> None:
+def _repair_answers(entries: list[Entry]) -> None:
     records: dict[int, InterruptionRecord] = {}
     for entry in entries:
         if isinstance(entry, AgentEntry) and entry.interruption is not None:
-            merged = merged_records(records.get(entry.turn), entry.interruption)
+            merged = merged_records(records.get(entry.answer), entry.interruption)
             assert merged is not None
-            records[entry.turn] = merged
+            records[entry.answer] = merged
     for index, entry in enumerate(entries):
         if isinstance(entry, AgentEntry):
-            mine = None if entry.interruption is None else records.pop(entry.turn, None)
-            entries[index] = _sound_turn(entry, mine, entries)
+            mine = None if entry.interruption is None else records.pop(entry.answer, None)
+            entries[index] = _sound_answer(entry, mine, entries)
 
 
-def _sound_turn(
+def _sound_answer(
     entry: AgentEntry, record: InterruptionRecord | None, entries: list[Entry]
 ) -> AgentEntry:
     heard = _common_prefix(entry.heard, entry.generated)
     if record is not None:
-        mine = (e for e in entries if isinstance(e, ToolEntry) and e.turn == entry.turn)
+        mine = (e for e in entries if isinstance(e, ToolEntry) and e.answer == entry.answer)
         tools = tuple(tool_record(tool) for tool in mine)
         record = replace(
-            record, turn=entry.turn, generated=entry.generated, heard=heard, tools=tools
+            record, answer=entry.answer, generated=entry.generated, heard=heard, tools=tools
         )
     return replace(entry, heard=heard, interruption=record)
 
@@ -130,27 +130,31 @@ def _lost_jobs(entries: list[Entry]) -> list[Entry]:
     for entry in entries:
         if isinstance(entry, ToolEntry) and _is_away(entry, known):
             found.append(_lost_job(entry, entries[-1].at_s))
-    for turn, agent in _turns_moved(entries).items():
-        if f"turn_{turn}" not in known:
-            found.append(_lost_turn(turn, agent, entries[-1].at_s))
+    for answer, agent in _answers_moved(entries).items():
+        if f"answer_{answer}" not in known:
+            found.append(_lost_answer(answer, agent, entries[-1].at_s))
     return found
 
 
-def _turns_moved(entries: list[Entry]) -> dict[int, str]:
+def _answers_moved(entries: list[Entry]) -> dict[int, str]:
     """Return the turns that were moved to the background, each with its agent."""
     notes = {e.content for e in entries if isinstance(e, NoteEntry) and e.kind == "control"}
-    agents = {e.turn: e.agent for e in entries if isinstance(e, AgentEntry)}
-    turns = sorted(int(note.split()[1]) for note in notes if _MOVED.fullmatch(note))
-    return {turn: agents.get(turn, "agent") for turn in turns}
+    agents = {e.answer: e.agent for e in entries if isinstance(e, AgentEntry)}
+    answers = sorted(int(note.split()[1]) for note in notes if _MOVED.fullmatch(note))
+    return {answer: agents.get(answer, "agent") for answer in answers}
 
 
 def _is_away(entry: ToolEntry, back: set[str]) -> bool:
     return entry.outcome == "backgrounded" and entry.call.id not in back
 
 
-def _lost_turn(turn: int, agent: str, at_s: float) -> JobEntry:
+def _lost_answer(answer: int, agent: str, at_s: float) -> JobEntry:
     job = JobFinished(
-        id=f"turn_{turn}", name=agent, content=_LOST_TURN, error=True, outcome="effect_unknown"
+        id=f"answer_{answer}",
+        name=agent,
+        content=_LOST_ANSWER,
+        error=True,
+        outcome="effect_unknown",
     )
     return JobEntry(at_s, job)
 

@@ -128,7 +128,7 @@ export class Handle {
   snapshot(message) {
     this.#now = message;
     this.#nowAt = this.#on.now();
-    if (message.turn !== undefined) this.#steps = message.step_list;
+    if (message.answer !== undefined) this.#steps = message.step_list;
     this.#on.questions(message.permissions);
     this.#on.asked(message.question ?? null);
     this.#show();
@@ -236,7 +236,7 @@ export class Handle {
       state: this.#state,
       title: titleOf(this.#state, now, this.#isAudible),
       counts: countsOf(now),
-      activeMs: now?.turn === undefined ? null : now.active_ms,
+      activeMs: now?.answer === undefined ? null : now.active_ms,
       asOf: this.#nowAt,
       standing: this.#isHeld(),
       isStill: this.#state === "paused",

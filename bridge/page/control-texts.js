@@ -50,13 +50,13 @@ export function titleOf(state, now, isAudible) {
   if (state === "pausing" || state === "paused" || state === "stopping") {
     return withLabel(STATES[state], now);
   }
-  if (now?.turn !== undefined && now.phase === "tool" && now.label) return toolWords(now.label);
+  if (now?.answer !== undefined && now.phase === "tool" && now.label) return toolWords(now.label);
   if (isAudible) return "Speaking";
   return STATES[state] ?? PHASES[now?.phase] ?? "At work";
 }
 
 function withLabel(words, now) {
-  return now?.turn !== undefined && now.phase === "tool" && now.label
+  return now?.answer !== undefined && now.phase === "tool" && now.label
     ? `${words}: ${toolWords(now.label)}`
     : words;
 }
@@ -150,7 +150,7 @@ const EVENTS = {
     `${name} ${error ? "has failed" : JOB_ENDS[outcome] ?? "is done"}, in the background`,
   "call.cap_warning": ({ which, used, limit }) =>
     `Near the limit: ${capName(which)} ${capUse(which, used, limit)}`,
-  "call.turn_ended": ({ outcome, capped }) =>
+  "call.answer_ended": ({ outcome, capped }) =>
     outcome === "capped" ? `The agent stopped at its limit: ${capName(capped)}` : "",
   "call.transfer": ({ target_phone_number: number }) => `The agent wants to transfer you to ${number}`,
   "call.action_completed": ({ action }) =>

@@ -1,5 +1,5 @@
 /**
- * What happens in a call, as records {t, name, source, data, turn, id, hidden, lost}, on one clock.
+ * What happens in a call, as records {t, name, source, data, answer, id, hidden, lost}, on one clock.
  *
  * It reads the journal.  Once the server sends all events ("watching"), records come from these;
  * otherwise from the messages that the page gets anyway.  Names of events in the page itself start
@@ -108,9 +108,9 @@ export class EventRecords {
     this.#on.watching(this);
   }
 
-  #seen({ at_s, name, source, data, turn, id, hidden, lost }, t) {
+  #seen({ at_s, name, source, data, answer, id, hidden, lost }, t) {
     if (lost) this.#put(t, "page.lost", { events: lost });
-    this.#put(this.#server.note(at_s, t), name, data, { source, turn, id, hidden });
+    this.#put(this.#server.note(at_s, t), name, data, { source, answer, id, hidden });
   }
 
   #page({ ev, wall_ms: _, kind: __, at: ___, ...fields }, t) {

@@ -215,7 +215,7 @@ export class Transcript {
 }
 
 class AgentEntry {
-  element = element("div", "turn agent");
+  element = element("div", "entry agent");
   #generated = "";
   #never = ""; // the words that were cut
   #tag = null; // the tag that says how it was cut
@@ -321,7 +321,7 @@ class AgentEntry {
 }
 
 class UserEntry {
-  element = element("div", "turn user");
+  element = element("div", "entry user");
   #said = "";
   #words = element("p", "words");
 

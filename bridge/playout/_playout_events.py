@@ -56,7 +56,7 @@ class PlayoutEvents:
 
     def words_heard(self, utterance: Utterance, text: str) -> None:
         """Record and publish what was heard."""
-        self._memory.remember(utterance.turn)  # written before it is published
+        self._memory.remember(utterance.answer)  # written before it is published
         self._publish(utterance, AgentSpeechSent(content=text, utterance=utterance.number))
 
     def utterance_queued(self, utterance: Utterance) -> None:
@@ -80,7 +80,7 @@ class PlayoutEvents:
 
     def utterance_settled(self, utterance: Utterance) -> None:
         """Publish how much of a cut utterance was heard, now that this is known."""
-        self._memory.note(utterance.turn)
+        self._memory.note(utterance.answer)
         if utterance.is_cut:
             cut = AgentSpeechCut(
                 utterance=utterance.number,
@@ -94,4 +94,4 @@ class PlayoutEvents:
 
     def _publish(self, utterance: Utterance, event: object) -> None:
         # What the caller heard stays true even if the run was cut.
-        self._router.publish_detached(event, utterance.turn.agent)
+        self._router.publish_detached(event, utterance.answer.agent)

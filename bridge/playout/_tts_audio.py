@@ -8,7 +8,7 @@ import structlog
 
 from bargein.routes import Message
 
-from ..answers._answer import Turns
+from ..answers._answer import Answers
 from ..events import AgentAudio, AgentAudioComplete, AgentError
 from ._playout import Playout
 from ._utterance import Utterance
@@ -34,17 +34,17 @@ class TTSAudio:
 
     __slots__ = (
         "_ahead_bytes",
+        "_answers",
         "_playout",
         "_rate_hz",
         "_reported",
         "_router",
         "_silent",
-        "_turns",
     )
 
-    def __init__(self, router: Router, turns: Turns, playout: Playout, rate_hz: int) -> None:
+    def __init__(self, router: Router, answers: Answers, playout: Playout, rate_hz: int) -> None:
         self._router = router
-        self._turns = turns
+        self._answers = answers
         self._playout = playout
         self._rate_hz = rate_hz
         self._ahead_bytes = 2 * int(rate_hz * AHEAD_S)
@@ -138,8 +138,8 @@ class TTSAudio:
         """Return the utterance of some audio; ``None`` if it is over, or if the number is wrong."""
         if 0 < number <= self._playout.last_number:
             return self._playout.utterance(number)
-        turn = self._turns.of(message.run) if number == 0 else None
-        if turn is not None and turn.utterances:
-            return turn.utterances[-1]
+        answer = self._answers.of(message.run) if number == 0 else None
+        if answer is not None and answer.utterances:
+            return answer.utterances[-1]
         self._refuse_number(message.source, number)
         return None

@@ -26,7 +26,7 @@ from ._word_timing import said_end
 if TYPE_CHECKING:
     from bargein.routes import Run
 
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer
 
 _QUIET_SLACK_S = 0.002
 """By how many seconds the known end of a word is too early, at most."""
@@ -37,7 +37,7 @@ class Utterance(PlayedPosition):
     """Speech of one turn that is heard or cut as a unit."""
 
     number: int
-    turn: Turn
+    answer: Answer
     interruptible: bool
     runs: list[Run] = field(default_factory=list)
     """The runs that produced its text; none for text that no run produced."""

@@ -135,7 +135,7 @@ def _decided(aside: Aside) -> str:
 def heard_is_prefix(result: Rehearsal) -> Check:
     """Check that the heard text in the history is a prefix of the generated text."""
     entries = [entry for entry in result.history if entry["role"] == "agent"]
-    wrong = [e["turn"] for e in entries if not e["generated"].startswith(e["heard"])]
+    wrong = [e["answer"] for e in entries if not e["generated"].startswith(e["heard"])]
     measured = f"{len(entries) - len(wrong)} of {len(entries)} turns"
     name = "what was heard is a prefix of what was generated"
     return Check(name, bool(entries) and not wrong, measured)
@@ -182,8 +182,8 @@ def words(text: str) -> list[str]:
 def speaking_rate(result: Rehearsal) -> float:
     """Return the agent's words per second, measured on the turns that were heard to their end."""
     spoken, seconds = 0, 0.0
-    for turn, duration_s in result.turn_seconds.items():
-        entry = agent_entry(result.history, turn)
+    for answer, duration_s in result.answer_seconds.items():
+        entry = agent_entry(result.history, answer)
         if entry and entry["heard"] and entry["heard"] == entry["generated"]:
             spoken += len(words(entry["heard"]))
             seconds += duration_s

@@ -142,8 +142,8 @@ def _dead_air_s(recording: Recording, gap: Gap, notes: Notes) -> float:
 
 
 def _model_calls(notes: Notes, utterance: int | None, from_s: float, until_s: float) -> int:
-    heard = None if utterance is None else notes.turns.get(utterance)
-    return sum(from_s <= at_s < until_s and turn != heard for at_s, turn in notes.generations)
+    heard = None if utterance is None else notes.answers.get(utterance)
+    return sum(from_s <= at_s < until_s and answer != heard for at_s, answer in notes.generations)
 
 
 def _decisions(notes: Notes, from_s: float, until_s: float) -> tuple[Decision, ...]:

@@ -53,7 +53,7 @@ class Observer:
 
     def __init__(self) -> None:
         self.call: Call | None = None
-        self.turns: dict[int, int] = {}
+        self.answers: dict[int, int] = {}
         self.texts: dict[int, str] = {}
         self.audio: dict[int, array[int]] = {}
         self.metrics: list[Metric] = []
@@ -121,14 +121,14 @@ class Observer:
         assert self.call is not None
         utterance = self.call.speaking.utterance_of(message)
         if utterance is not None:
-            self.turns[utterance.number] = utterance.turn.number
+            self.answers[utterance.number] = utterance.answer.number
             self.texts[utterance.number] = utterance.generated
 
     def _sound(self, message: Message) -> None:
         audio: AgentAudio = message.event
         # 0 means the newest utterance of its turn.  That is the newest of all, except in a
         # hand-over, where the old agent's audio is no longer heard.
-        number = audio.utterance or max(self.turns, default=0)
+        number = audio.utterance or max(self.answers, default=0)
         self.audio.setdefault(number, array("h")).extend(samples(audio.pcm))
 
     def _metric(self, message: Message) -> None:
@@ -137,7 +137,7 @@ class Observer:
             self.metrics.append(Metric(message.at_s, metric.name, metric.value))
 
     def _generation(self, message: Message) -> None:
-        self.generations.append((message.at_s, message.event.turn))
+        self.generations.append((message.at_s, message.event.answer))
 
     def _decision(self, message: Message) -> None:
         told: TurnDecided = message.event

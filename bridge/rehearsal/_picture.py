@@ -152,7 +152,7 @@ class _Page:
         self._heading(title, verdict, ok)
         self._axis()
         self._states()
-        self._turns()
+        self._speech()
         self._lanes()
         self._moments()
         self._decisions()
@@ -209,7 +209,7 @@ class _Page:
                 self._canvas.text(*middle, state, 12, INK, "mm")
         self._canvas.text(LEFT - 12, (top + bottom) / 2, "state", _TEXT_SIZE, MUTED, "rm")
 
-    def _turns(self) -> None:
+    def _speech(self) -> None:
         for said in self._result.said:
             box = (self._x(said.from_s), _CALLER[0], self._x(said.until_s), _CALLER[1])
             self._canvas.bar(box, CALLER_PALE, 4)
@@ -332,8 +332,8 @@ class _Page:
 
     def _heard_text(self, utterance: int) -> str:
         """Return the text of an utterance, or its heard part if it was cut."""
-        text, turn = self._notes.texts.get(utterance, ""), self._notes.turns.get(utterance)
-        entry = agent_entry(self._notes.history, turn)
+        text, answer = self._notes.texts.get(utterance, ""), self._notes.answers.get(utterance)
+        entry = agent_entry(self._notes.history, answer)
         if not entry or entry["generated"] != text or entry["heard"] == text:
             return text
         return f"{entry['heard']} …"

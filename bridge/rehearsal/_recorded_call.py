@@ -13,7 +13,7 @@ from ._ignored_sounds import find_aside
 from ._microphone import Microphone, Room
 from ._observer import Observer
 from ._recording import RATE_HZ, Recording, record
-from ._recording_measurements import Fence, Notes, find_answer, find_cut, heard_of_turn
+from ._recording_measurements import Fence, Notes, find_answer, find_cut, heard_of_answer
 from ._result import Aside, Rehearsal, Said
 from ._script import Line
 from ._simulated_caller import Conversation, Watcher
@@ -101,13 +101,13 @@ async def measure_call(
             if isinstance(r.message, Clear) and r.at_s <= conversation.left_s
         ],
         arrivals=caller.arrivals,
-        turns=observer.turns,
+        answers=observer.answers,
         texts=observer.texts,
         history=observer.history(start_s),
         metrics=observer.metrics,
         decisions=observer.decisions(start_s),
         held=observer.held(start_s, conversation.left_s),
-        generations=[(at_s - start_s, turn) for at_s, turn in observer.generations],
+        generations=[(at_s - start_s, answer) for at_s, answer in observer.generations],
         transcripts=_transcripts(caller, start_s),
     )
     said = _said(conversation, recording)
@@ -122,9 +122,9 @@ async def measure_call(
         ended=caller.reason or "the caller left",
         problems=tuple(conversation.problems),
         transcripts=tuple(notes.transcripts),
-        turn_seconds={
-            turn: len(heard_of_turn(recording, notes, utterance)) / RATE_HZ
-            for utterance, turn in notes.turns.items()
+        answer_seconds={
+            answer: len(heard_of_answer(recording, notes, utterance)) / RATE_HZ
+            for utterance, answer in notes.answers.items()
         },
         asides=_asides(said, recording, notes),
         decisions=tuple(notes.decisions),

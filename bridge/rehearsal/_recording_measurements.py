@@ -49,7 +49,7 @@ class Notes:
     """The cuts that the client was told of."""
     arrivals: Sequence[Arrival] = ()
     """When audio arrived at the client, in seconds of trio's clock."""
-    turns: Mapping[int, int] = field(default_factory=dict)
+    answers: Mapping[int, int] = field(default_factory=dict)
     """The turn of each utterance."""
     texts: Mapping[int, str] = field(default_factory=dict)
     """The text of each utterance."""
@@ -83,7 +83,7 @@ def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
     )
     told_s = None if fence is None else fence.at_s + EFFECT_S
     silent_at_s = recording.last_agent_s(utterance, told_s)
-    entry = agent_entry(notes.history, notes.turns.get(utterance))
+    entry = agent_entry(notes.history, notes.answers.get(utterance))
     whole = recording.generated.get(utterance, array("h"))
     played = recording.of(utterance)
     heard = str(entry.get("heard", ""))
@@ -94,7 +94,7 @@ def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
         # In a pause of its speech, the agent falls silent before the caller begins.
         latency_s=None if silent_at_s is None else max(0.0, silent_at_s - said.from_s),
         is_reported=fence is not None,
-        played_s=len(heard_of_turn(recording, notes, utterance)) / RATE_HZ,
+        played_s=len(heard_of_answer(recording, notes, utterance)) / RATE_HZ,
         dropped_s=max(0, len(whole) - len(played)) / RATE_HZ,
         late_s=0.0 if told_s is None else _late_s(recording, notes, utterance, told_s),
         arrived_late_s=0.0 if fence is None else _arrived_late_s(recording, notes, fence),
@@ -129,12 +129,12 @@ def audible_at(recording: Recording, at_s: float) -> int | None:
     return begun[-1] if begun and begun[-1] in lasting else None
 
 
-def heard_of_turn(recording: Recording, notes: Notes, utterance: int) -> array[int]:
+def heard_of_answer(recording: Recording, notes: Notes, utterance: int) -> array[int]:
     """Return all audio heard of the turn that an utterance belongs to."""
-    turn = notes.turns.get(utterance)
+    answer = notes.answers.get(utterance)
     heard = array("h")
     for number in _utterances(recording):
-        if number == utterance or (turn is not None and notes.turns.get(number) == turn):
+        if number == utterance or (answer is not None and notes.answers.get(number) == answer):
             heard += recording.of(number)
     return heard
 

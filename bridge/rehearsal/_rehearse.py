@@ -23,7 +23,7 @@ from ._pcm import first_audible, resample, samples, to_pcm
 from ._picture import draw
 from ._recorded_call import make_call
 from ._recording import RATE_HZ
-from ._recording_measurements import Notes, heard_of_turn
+from ._recording_measurements import Notes, heard_of_answer
 from ._report import as_json
 from ._result import Cut, Predicate, Rehearsal
 from ._script import Line
@@ -143,7 +143,7 @@ async def _transcribed(result: Rehearsal, notes: Notes, transcribe: Transcribe) 
     for cut in result.cuts:
         text = None
         if cut.utterance is not None:
-            heard = heard_of_turn(result.recording, notes, cut.utterance)
+            heard = heard_of_answer(result.recording, notes, cut.utterance)
             text = await transcribe(to_pcm(resample(heard, RATE_HZ, 16_000)))
         cuts.append(replace(cut, transcript=text))
     return replace(result, cuts=tuple(cuts))

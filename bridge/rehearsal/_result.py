@@ -186,7 +186,7 @@ class Rehearsal:
     """Lines that were never said, and errors that the server reported."""
     transcripts: tuple[tuple[float, str], ...] = ()
     """The caller's final transcripts, each with its time."""
-    turn_seconds: Mapping[int, float] = field(default_factory=dict)
+    answer_seconds: Mapping[int, float] = field(default_factory=dict)
     """Seconds of audio heard of each of the agent's turns, by their numbers."""
     asides: tuple[Aside, ...] = ()
     """One for each line that was said and should leave the agent speaking."""
@@ -213,11 +213,11 @@ Predicate: TypeAlias = Callable[[Rehearsal], bool | tuple[bool, str]]
 """A check of yours: returns whether it holds, optionally with a text that says what it found."""
 
 
-def agent_entry(history: Sequence[Mapping[str, Any]], turn: int | None) -> Mapping[str, Any]:
+def agent_entry(history: Sequence[Mapping[str, Any]], answer: int | None) -> Mapping[str, Any]:
     """Return what the agent said in a turn; empty if it said nothing.
 
     Args:
         history: The history of the call, as JSON; its tools and jobs belong to turns, too.
         turn: The number of the turn; ``None`` for none.
     """
-    return next((e for e in history if e["role"] == "agent" and e["turn"] == turn), {})
+    return next((e for e in history if e["role"] == "agent" and e["answer"] == answer), {})

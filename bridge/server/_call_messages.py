@@ -203,7 +203,7 @@ class Transcript(Wire):
     """For the user, the language of most of the words, as in BCP 47; None if the recogniser does
     not tell it.  For the agent, always None."""
     utterance: Utterance | None = None
-    turn: int | None = None
+    answer: int | None = None
 
 
 class Spoken(Wire):

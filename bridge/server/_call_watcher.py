@@ -52,7 +52,7 @@ log = structlog.get_logger()
 class _Event(NamedTuple):
     at_s: float
     message: Message
-    turn: int | None
+    answer: int | None
 
 
 class _Decision(NamedTuple):
@@ -171,12 +171,12 @@ class Watcher:
 
     def _note(self, message: Message) -> None:
         assert self._call is not None  # attached() comes first
-        turn = self._call.turn_of(message.run)  # may report cuts, and so note their cause first
+        answer = self._call.answer_of(message.run)  # may report cuts, and so note their cause first
         if message.id in self._noted:
             return
         self._noted.append(message.id)
         del self._noted[:-NOTED_KEPT]
-        self._queue(_Event(message.at_s, message, None if turn is None else turn.number))
+        self._queue(_Event(message.at_s, message, None if answer is None else answer.number))
 
     def _queue(self, what: _Event | _Decision) -> None:
         if len(self.waiting) >= QUEUE_LIMIT:
@@ -211,7 +211,7 @@ class Watcher:
             name=what.message.alias,
             source=what.message.source,
             id=what.message.id,
-            turn=what.turn,
+            answer=what.answer,
             data=data,
             hidden=hidden or None,
         )

@@ -64,7 +64,7 @@ class Said(Wire):
     """The whole text; of an agent, the text generated so far."""
     heard: str | None = None
     """The part of an agent's text that the caller has heard; the rest is queued, or was cut."""
-    turn: int | None = None
+    answer: int | None = None
     """The agent's turn; absent for the user."""
     cut: bool = False
     """Whether it was cut, so that the rest will never be heard."""

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .._verbs import PolicyKind, TurnPhase, Verb
+from .._verbs import AnswerPhase, PolicyKind, Verb
 from ..control._steps import StepState
 from ..events import CallState
 from ..text_validation import is_blank
@@ -125,8 +125,8 @@ class VerbReceipt(Wire):
     accepted: bool
     reason: str = ""
     """Why it did nothing; empty if it was accepted."""
-    turn: int | None = None
-    phase: TurnPhase
+    answer: int | None = None
+    phase: AnswerPhase
     stopped: tuple[StoppedTool, ...] = Field(default=(), strict=False)
     still_running: tuple[RunningTool, ...] = Field(default=(), strict=False)
     upgraded_from: Verb | None = None
@@ -153,7 +153,7 @@ class Description(Wire):
     """Whether it would do anything."""
 
 
-class StepOfTurn(Wire):
+class StepOfAnswer(Wire):
     """A step of a turn: a request to the model, or a tool call."""
 
     tool: str
@@ -219,8 +219,8 @@ class SnapshotMessage(Wire):
     """The number of the last ``state`` message."""
     elapsed_ms: float
     """How long the state has lasted."""
-    turn: int | None = None
-    phase: TurnPhase
+    answer: int | None = None
+    phase: AnswerPhase
     step: int
     steps: int | None = None
     label: str
@@ -232,7 +232,7 @@ class SnapshotMessage(Wire):
     """Time since the turn began."""
     caps: dict[str, CapUse]
     """Each cap that the turn has."""
-    step_list: tuple[StepOfTurn, ...] = Field(default=(), strict=False)
+    step_list: tuple[StepOfAnswer, ...] = Field(default=(), strict=False)
     """The steps of the turn so far, in the order in which they began."""
     tools: tuple[ToolAtWork, ...] = Field(default=(), strict=False)
     backgrounded: int

@@ -97,7 +97,7 @@ def _said(entry: Entry) -> Said | None:
                 role="agent",
                 text=generated,
                 heard=entry.heard,
-                turn=entry.turn,
+                answer=entry.answer,
                 cut=entry.interruption is not None,
             )
     return None

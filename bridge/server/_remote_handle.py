@@ -28,7 +28,7 @@ from ._control_messages import (
     OpenQuestion,
     RunningTool,
     SnapshotMessage,
-    StepOfTurn,
+    StepOfAnswer,
     StoppedTool,
     ToolAtWork,
     UseVerb,
@@ -193,7 +193,7 @@ def _receipt(receipt: Receipt, request: Request | None) -> VerbReceipt:
         verb=receipt.verb,
         accepted=receipt.accepted,
         reason=receipt.reason,
-        turn=receipt.turn,
+        answer=receipt.answer,
         phase=receipt.phase,
         stopped=tuple(StoppedTool(id=one.id, tool=one.tool) for one in _callers(receipt.stopped)),
         still_running=tuple(
@@ -242,7 +242,7 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
         state=now.state,
         number=now.number,
         elapsed_ms=_ms(now.elapsed_s),
-        turn=now.turn,
+        answer=now.answer,
         phase=now.phase,
         step=now.step,
         steps=now.steps,
@@ -251,7 +251,7 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
         active_ms=_ms(now.active_s),
         total_ms=_ms(now.total_s),
         step_list=tuple(
-            StepOfTurn(tool=one.tool, id=one.id, state=one.state, elapsed_ms=_ms(one.elapsed_s))
+            StepOfAnswer(tool=one.tool, id=one.id, state=one.state, elapsed_ms=_ms(one.elapsed_s))
             for one in _callers(now.step_list)
         ),
         caps={name: CapUse(used=used, limit=limit) for name, (used, limit) in now.caps.items()},

@@ -60,7 +60,7 @@ class Seen(Wire):
     """Who published it: ``caller``, ``call`` or the name of a bridge."""
     id: int
     """The number of the event within the call; for a route, the number of the event it saw."""
-    turn: int | None = None
+    answer: int | None = None
     """The turn that it belongs to; absent if there is none."""
     data: JsonObject
     """The fields of the event; long values are shortened."""

@@ -154,7 +154,7 @@ class Caller:
         heard: dict[int, str] = {}
         for entry in self.call.history.entries:
             if entry.role == "agent":
-                heard[entry.turn] = heard.get(entry.turn, "") + entry.heard
+                heard[entry.answer] = heard.get(entry.answer, "") + entry.heard
         *earlier, last = [text for text in heard.values() if text.strip()] or [""]
         return "\n".join([*map(str.strip, earlier), last.lstrip()]) if earlier else last
 

@@ -176,7 +176,7 @@ def _try(plan: Plan, point: Point, limits: _Limits) -> tuple[Tried, Exception | 
     attempt.run(injector, clock)
     if _descriptors() > descriptors and gc.collect() >= 0 and _descriptors() > descriptors:
         attempt.breaches.append(f"{_descriptors() - descriptors} file descriptors are left open")
-    tried = Tried(point, attempt.turns_cut, not injector.on_track, tuple(attempt.breaches))
+    tried = Tried(point, attempt.answers_cut, not injector.on_track, tuple(attempt.breaches))
     return tried, attempt.cause
 
 

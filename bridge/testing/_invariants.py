@@ -12,9 +12,9 @@ from typing import Any
 
 from ..events import (
     AgentGenerationComplete,
+    AnswerEnded,
     ToolCall,
     ToolResult,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -69,18 +69,18 @@ def heard_was_generated(trial: Trial) -> Iterator[str]:
     """What was heard of a turn is a prefix of what was generated."""
     for entry in _agents(trial):
         if not entry.generated.startswith(entry.heard):
-            yield f"turn {entry.turn} has heard {entry.heard!r} of {entry.generated!r}"
+            yield f"turn {entry.answer} has heard {entry.heard!r} of {entry.generated!r}"
 
 
 def heard_stays_heard(trial: Trial) -> Iterator[str]:
     """What was heard at the interrupt stays heard, and a cut turn does not grow."""
-    later = {entry.turn: entry for entry in _agents(trial)}
+    later = {entry.answer: entry for entry in _agents(trial)}
     for entry in trial.at_cut:
-        now = later.get(entry.turn)
+        now = later.get(entry.answer)
         if now is None or not now.heard.startswith(entry.heard):
-            yield f"turn {entry.turn} had been heard as {entry.heard!r}, and now as {now!r}"
+            yield f"turn {entry.answer} had been heard as {entry.heard!r}, and now as {now!r}"
         elif _is_cut(entry) and now.generated != entry.generated:
-            yield f"turn {entry.turn} grew after it was cut: to {now.generated!r}"
+            yield f"turn {entry.answer} grew after it was cut: to {now.generated!r}"
 
 
 def _is_cut(entry: AgentEntry) -> bool:
@@ -91,16 +91,16 @@ def _is_cut(entry: AgentEntry) -> bool:
 
 def cut_once(trial: Trial) -> Iterator[str]:
     """A turn has at most one interruption record, and exactly one end."""
-    records = [record.turn for record in trial.caller.call.history.interruptions]
-    yield from (f"turn {turn} has {n} records" for turn, n in _twice(records))
-    kind: type[AgentGenerationComplete | TurnEnded]
-    for kind in (AgentGenerationComplete, TurnEnded):
-        ends = [event.turn for event in trial.caller.events(kind)]
-        yield from (f"turn {turn} has {n} {kind.__name__}" for turn, n in _twice(ends))
-    over = {event.turn for event in trial.caller.events(TurnEnded)}
+    records = [record.answer for record in trial.caller.call.history.interruptions]
+    yield from (f"turn {answer} has {n} records" for answer, n in _twice(records))
+    kind: type[AgentGenerationComplete | AnswerEnded]
+    for kind in (AgentGenerationComplete, AnswerEnded):
+        ends = [event.answer for event in trial.caller.events(kind)]
+        yield from (f"turn {answer} has {n} {kind.__name__}" for answer, n in _twice(ends))
+    over = {event.answer for event in trial.caller.events(AnswerEnded)}
     for event in trial.caller.events(AgentGenerationComplete):
-        if event.turn not in over:
-            yield f"turn {event.turn} has no TurnEnded"
+        if event.answer not in over:
+            yield f"turn {event.answer} has no AnswerEnded"
 
 
 def cut_is_cut(trial: Trial) -> Iterator[str]:
@@ -155,8 +155,8 @@ def agent_entries(caller: Caller) -> tuple[AgentEntry, ...]:
     return tuple(entry for entry in caller.call.history if isinstance(entry, AgentEntry))
 
 
-def _twice(turns: Iterable[int]) -> Iterator[tuple[int, int]]:
-    return ((turn, n) for turn, n in Counter(turns).items() if n > 1)
+def _twice(answers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    return ((answer, n) for answer, n in Counter(answers).items() if n > 1)
 
 
 LAWS: tuple[Callable[[Trial], Iterator[str]], ...] = (

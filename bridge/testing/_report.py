@@ -15,7 +15,7 @@ class Tried:
     """One run of the scenario, with an interrupt at one point."""
 
     point: Point
-    turns_cut: int
+    answers_cut: int
     """How many turns the interrupt cut, in its own step."""
     drifted: bool
     """Whether the run differed from the first one before its point."""
@@ -37,7 +37,7 @@ class Report:
     @property
     def cut(self) -> int:
         """In how many runs the interrupt cut a turn; in the others there was nothing to cut."""
-        return sum(bool(run.turns_cut) for run in self.tried)
+        return sum(bool(run.answers_cut) for run in self.tried)
 
     @property
     def drifted(self) -> int:
@@ -67,7 +67,7 @@ class Report:
         ]
         for place in self.where:
             runs = [run for run in self.tried if _place(run.point) == place]
-            lines.append(f"{len(runs):5}{sum(bool(r.turns_cut) for r in runs):5}  {place}")
+            lines.append(f"{len(runs):5}{sum(bool(r.answers_cut) for r in runs):5}  {place}")
         return "\n".join(lines)
 
     def failure(self) -> str:

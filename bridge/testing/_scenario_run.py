@@ -62,7 +62,7 @@ class ScenarioRun:
     ended: bool = False
     """Whether the call was over before it was closed."""
     logs: list[Any] = field(default_factory=list)
-    turns_cut: int = 0
+    answers_cut: int = 0
     _at_cut: tuple[AgentEntry, ...] = ()
     _caller: Caller | None = None
 
@@ -83,7 +83,7 @@ class ScenarioRun:
         with self._noting("interrupt="):
             self.plan.interrupt(caller)
         self._at_cut = agent_entries(caller)
-        self.turns_cut += len(caller.call.history.interruptions) - before
+        self.answers_cut += len(caller.call.history.interruptions) - before
 
     async def _main(self, recorder: Recorder) -> None:
         start_timer_task()  # its task serves all calls, and outlives them

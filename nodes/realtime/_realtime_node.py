@@ -168,9 +168,9 @@ class RealtimeNode(ChatNode):
         bridge = self._bridge
         if bridge is not None:
             await self._until_cuts_are_known(bridge)
-            turn = bridge.call.turn_of(current_run())
-            if turn is not None:
-                self._line.memory.mark_turn(turn.number)
+            answer = bridge.call.answer_of(current_run())
+            if answer is not None:
+                self._line.memory.mark_answer(answer.number)
         self._answers += 1
         try:
             async with closing(super().generate(message)) as events:
@@ -231,8 +231,8 @@ class RealtimeNode(ChatNode):
     def _audio_of(self, delta: SpeechDelta) -> AgentAudio:
         bridge = self._bridge
         assert bridge is not None  # the line opens in a call
-        turn = bridge.call.turn_of(current_run())
-        number = turn.utterances[-1].number if turn is not None and turn.utterances else 0
+        answer = bridge.call.answer_of(current_run())
+        number = answer.utterances[-1].number if answer is not None and answer.utterances else 0
         lasts_ms = len(delta.pcm) / 2 / delta.sample_rate_hz * 1000
         self._spoken.add(number, delta.item, lasts_ms)
         rate_hz = bridge.output_rate_hz

@@ -42,7 +42,7 @@ class VendorMemory:
         """Record that the vendor knows an entry."""
         self._in_vendors_memory.add(_key(entry))
 
-    def mark_turn(self, number: int) -> None:
+    def mark_answer(self, number: int) -> None:
         """Record that the vendor speaks a turn itself."""
         self._in_vendors_memory.add(("agent", number))
 
@@ -116,7 +116,7 @@ class VendorMemory:
 def _key(entry: Entry) -> Hashable:
     match entry:
         case AgentEntry():
-            return "agent", entry.turn
+            return "agent", entry.answer
         case ToolEntry():
             return "tool", entry.call.id, entry.result is None
         case JobEntry():
@@ -126,7 +126,7 @@ def _key(entry: Entry) -> Hashable:
 
 
 def _cut(entry: AgentEntry) -> Hashable:
-    return "cut", entry.turn
+    return "cut", entry.answer
 
 
 def _is_marked(entry: AgentEntry) -> bool:

@@ -22,10 +22,10 @@ import structlog
 import trio
 
 from bargein.bridge.events import (
+    AnswerEnded,
     ListeningFailed,
     ListeningResumed,
     StageStalled,
-    TurnEnded,
     VoiceStarted,
 )
 from bargein.routes.error_containment import CONTAINED
@@ -153,7 +153,7 @@ class SilenceFiller:
         self._own: deque[AnswerHandle] = deque(maxlen=_REMEMBERED)
         self._in_turn: AnswerHandle | None = None  # a filler within the caller's own turn
         self._is_deaf = False  # no words come, so asking the caller to wait would be untrue
-        bridge.on([StageStalled, TurnEnded, VoiceStarted]).map(self._follow)
+        bridge.on([StageStalled, AnswerEnded, VoiceStarted]).map(self._follow)
         bridge.on([ListeningFailed, ListeningResumed]).map(self._note_ear)
         if not spoken.is_ready:
             bridge.call.nursery.start_soon(spoken.prepare, name="fillers")
@@ -162,8 +162,8 @@ class SilenceFiller:
         match message.event:
             case StageStalled() as stalled:
                 self._fill(stalled)
-            case TurnEnded(outcome="failed") as ended:
-                is_own = any(said.turn == ended.turn for said in self._own)
+            case AnswerEnded(outcome="failed") as ended:
+                is_own = any(said.number == ended.answer for said in self._own)
                 if self._bridge.call.has_floor(ended.agent) and not is_own:
                     self._say(self._spoken.fillers.apology)
             case VoiceStarted() if self._in_turn is not None:
@@ -189,9 +189,9 @@ class SilenceFiller:
             self._in_turn = said if is_ear else None
         elif stalled.stage == "tool" and self._bridge.move_answer_to_background():
             self._say(fillers.in_background)
-        elif stalled.turn:
+        elif stalled.answer:
             # Without a turn the ears are late, and turn taking gives up the caller's turn itself.
-            log.error("answer_given_up", stage=stalled.stage, turn=stalled.turn)
+            log.error("answer_given_up", stage=stalled.stage, answer=stalled.answer)
             self._bridge.give_up_answer(f"{stalled.stage} stalled")
 
     def _say(self, text: str) -> AnswerHandle | None:

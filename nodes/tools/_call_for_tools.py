@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     import trio
 
     from bargein.bridge import History, Question
-    from bargein.bridge.control import TurnPhase, Verb, WorkRoom
+    from bargein.bridge.control import AnswerPhase, Verb, WorkRoom
     from bargein.bridge.events import ToolResult
     from bargein.routes import Router, Run
 
 
-class TurnOfTools(Protocol):
+class AnswerForTools(Protocol):
     """The part of a turn that its tools use."""
 
     @property
@@ -23,7 +23,7 @@ class TurnOfTools(Protocol):
         ...
 
     @property
-    def phase(self) -> TurnPhase:
+    def phase(self) -> AnswerPhase:
         """What the turn is doing, as a phase."""
         ...
 
@@ -32,7 +32,7 @@ class TurnOfTools(Protocol):
         """What the turn is doing, in a few words."""
         ...
 
-    def show(self, phase: TurnPhase, label: str = "", *, step: bool = False) -> bool:
+    def show(self, phase: AnswerPhase, label: str = "", *, step: bool = False) -> bool:
         """Show what the turn is doing; return whether that has changed."""
         ...
 
@@ -128,7 +128,7 @@ class CallOfTools(Protocol):
         """The questions that tools have asked the caller."""
         ...
 
-    def turn_of(self, run: Run | None) -> TurnOfTools | None:
+    def answer_of(self, run: Run | None) -> AnswerForTools | None:
         """Return the open turn that a run works on; ``None`` if there is none."""
         ...
 

@@ -47,7 +47,7 @@ class Body:
         call_id: str,
         source: str,
         run: Run | None,
-        turn: int,
+        answer: int,
         on_stop: Callable[[], None],
         on_background: Callable[[], object],
         waits: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
@@ -57,7 +57,7 @@ class Body:
         self.id = call_id
         self.source = source
         self.run = run
-        self.turn = turn
+        self.answer = answer
         self.trio_token = trio.lowlevel.current_trio_token()
         self.token = InterruptToken(
             partial(self._on_loop, on_stop), partial(self._on_loop, on_background)

@@ -68,7 +68,7 @@ class RunningTool:
         run: Run | None,
         context_of: Callable[[Body], ToolContext],
     ) -> None:
-        turn = call.turn_of(run)
+        answer = call.answer_of(run)
         self.id = request.id
         self.name = request.name
         self.arguments = request.arguments
@@ -76,7 +76,7 @@ class RunningTool:
         self.tool = tool
         self.policy: PolicyKind = tool.policy.kind
         self.run = run
-        self.turn = 0 if turn is None else turn.number
+        self.answer = 0 if answer is None else answer.number
         self.started_at_s: float | None = None
         self.done = trio.Event()
         self.outcome: ToolOutcome | None = None
@@ -267,13 +267,13 @@ class RunningTool:
         return self.outcome is None and not (self.run is not None and self.run.is_stale)
 
     async def _ask(self) -> Literal["allowed", "denied", "withdrawn"]:
-        turn = self._call.turn_of(self.run)
+        answer = self._call.answer_of(self.run)
         permissions = self._call.permissions
         self._is_asking = True
         reason = f"permission {self.id}"
-        if turn is not None:
-            turn.show("permission", turn.label)
-            turn.stand(reason, trio.current_time())
+        if answer is not None:
+            answer.show("permission", answer.label)
+            answer.stand(reason, trio.current_time())
         try:
             by: Literal["caller", "operator"] = (
                 "operator" if self.tool.permission == "operator" else "caller"
@@ -286,11 +286,11 @@ class RunningTool:
             raise
         finally:
             self._is_asking = False
-            if turn is not None:
-                turn.resume(reason, trio.current_time())
-            others = [q for q in permissions.pending if self._call.turn_of(q.run) is turn]
-            if turn is not None and turn.phase == "permission" and not others:
-                turn.show("tool", turn.label)
+            if answer is not None:
+                answer.resume(reason, trio.current_time())
+            others = [q for q in permissions.pending if self._call.answer_of(q.run) is answer]
+            if answer is not None and answer.phase == "permission" and not others:
+                answer.show("tool", answer.label)
                 self._call.touch_state()
 
     async def _oversee(self, arguments: dict[str, Any]) -> None:
@@ -300,7 +300,7 @@ class RunningTool:
             self.id,
             self._source,
             self.run,
-            self.turn,
+            self.answer,
             self._token_asked,
             self.to_background,
             self._limits.standing,

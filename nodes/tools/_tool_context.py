@@ -87,9 +87,9 @@ class ToolContext:
         return self._body.tool.name
 
     @property
-    def turn(self) -> int:
+    def answer_number(self) -> int:
         """The number of the turn that called the tool; 0 for a job outside a turn."""
-        return self._body.turn
+        return self._body.answer
 
     @property
     def token(self) -> InterruptToken:
@@ -177,8 +177,8 @@ class ToolContext:
         await trio.lowlevel.checkpoint()
         if body.run is None or body.run.is_stale or body.is_closed or not text.strip():
             return False
-        turn = self._call.turn_of(body.run)
-        glue = " " if turn is not None and turn.generated[-1:].strip() else ""
+        answer = self._call.answer_of(body.run)
+        glue = " " if answer is not None and answer.generated[-1:].strip() else ""
         said = AgentResponse(content=f"{glue}{text.strip()} ")
         self._call.router.publish(said, body.source, body.run)
         return True

@@ -16,7 +16,7 @@ import trio.testing
 from bargein import App, Call, ChatNode
 from bargein.events import (
     AgentResponse,
-    TurnEnded,
+    AnswerEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -56,7 +56,7 @@ class _Reader:
     def send(self, message: Any) -> None:
         """Receive an event of a call."""
         event = message.event
-        if type(event) is TurnEnded:
+        if type(event) is AnswerEnded:
             self.over.set()
         elif type(event) is AgentResponse:
             self.chars += len(event.content)
@@ -76,9 +76,9 @@ class _Reader:
         """Never called either."""
 
 
-async def _timed(publish: Any, ask: Sequence[object], reader: _Reader, turns: int) -> list[float]:
+async def _timed(publish: Any, ask: Sequence[object], reader: _Reader, answers: int) -> list[float]:
     samples = []
-    for _ in range(turns):
+    for _ in range(answers):
         reader.over, reader.chars = trio.Event(), 0
         began = perf_counter_ns()
         for event in ask:
@@ -90,14 +90,14 @@ async def _timed(publish: Any, ask: Sequence[object], reader: _Reader, turns: in
     return samples
 
 
-def _bare(turns: int) -> list[float]:
+def _bare(answers: int) -> list[float]:
     async def main() -> list[float]:
         model, reader, table = _Model(), _Reader(), Table()
         table.on(TextDelta, reader.take)
         table.on(Usage, reader.end)
         async with trio.open_nursery() as nursery:
             Conversation(nursery, table, Start, Stop, lambda _: model.stream([]), waits=False)
-            return await _timed(table.publish, [Start()], reader, turns)
+            return await _timed(table.publish, [Start()], reader, answers)
 
     return trio.run(main)
 
@@ -119,7 +119,7 @@ def _with_node(call: Call) -> None:
     route.interrupt_on(UserStartedSpeaking).stream(node.generate).broadcast()
 
 
-def _ours(declare: Callable[[Call], None], turns: int) -> list[float]:
+def _ours(declare: Callable[[Call], None], answers: int) -> list[float]:
     async def answer(call: Call) -> None:
         declare(call)
 
@@ -128,7 +128,7 @@ def _ours(declare: Callable[[Call], None], turns: int) -> list[float]:
         ask = [UserTranscriptionReceived(content="And then?"), UserStoppedSpeaking()]
         async with App(answer).open_call(reader) as call:
             await trio.testing.wait_all_tasks_blocked()
-            return await _timed(call.router.publish, ask, reader, turns)
+            return await _timed(call.router.publish, ask, reader, answers)
 
     return trio.run(main)
 
@@ -141,15 +141,15 @@ def rows(size: Size, *, bound: float, plain_bound: float) -> list[Row]:
         bound: The limit for a turn, as a multiple of the bare stream.
         plain_bound: The limit for a turn, as a multiple of one with a plain function.
     """
-    turns = size.stream_repeats
-    chat = partial(_ours, _with_node, turns)
+    answers = size.stream_repeats
+    chat = partial(_ours, _with_node, answers)
     return [
         compare(
-            "a turn of 1,000 pieces, to the bare stream", "ms", partial(_bare, turns), chat,
+            "a turn of 1,000 pieces, to the bare stream", "ms", partial(_bare, answers), chat,
             rounds=size.stream_rounds, bound=bound,
         ),
         compare(
-            "the same, to a plain function in a call", "ms", partial(_ours, _with_plain, turns),
+            "the same, to a plain function in a call", "ms", partial(_ours, _with_plain, answers),
             chat, rounds=size.stream_rounds, bound=plain_bound,
         ),
     ]  # fmt: skip

@@ -24,8 +24,8 @@ from bargein.events import ToolCall, ToolResult
 
 from ._measure import Row, Size, quantile, row_of
 
-TURNS_A_BATCH = 10
-WRITES_A_TURN = 8
+ANSWERS_A_BATCH = 10
+WRITES_AN_ANSWER = 8
 
 _TABLE = """
 CREATE TABLE entries (
@@ -38,13 +38,15 @@ Side = Callable[[str, int], Awaitable[list[float]]]
 """Writes the changes of a number of turns into a folder; returns how long each took, in µs."""
 
 
-def _turn(history: History, number: int) -> None:
+def _answer(history: History, number: int) -> None:
     """Change a history as a turn with one tool does: eight changes."""
     id = f"call_{number}"
     text = "I have looked it up for you. " * 4
     history.add_user("Would you look up when the next train to Cologne leaves, please?")
     history.set_agent(number, "agent", text[:30], "", "words")
-    history.add_tool_call(ToolCall(name="look_up", arguments={"to": "Cologne"}, id=id), turn=number)
+    history.add_tool_call(
+        ToolCall(name="look_up", arguments={"to": "Cologne"}, id=id), answer=number
+    )
     history.mark_tool(id, "began")
     history.mark_tool(id, "committing")
     history.add_tool_result(ToolResult(name="look_up", id=id, content="17:05, platform 4"))
@@ -52,7 +54,7 @@ def _turn(history: History, number: int) -> None:
     history.set_agent(number, "agent", text, text, "words")
 
 
-async def _timed(write: Callable[[int, Entry], None], turns: int) -> list[float]:
+async def _timed(write: Callable[[int, Entry], None], answers: int) -> list[float]:
     samples: list[float] = []
 
     def timed(index: int, entry: Entry) -> None:
@@ -62,24 +64,24 @@ async def _timed(write: Callable[[int, Entry], None], turns: int) -> list[float]
 
     history = History()
     history.on_change = timed
-    for number in range(turns):
-        _turn(history, number + 1)
-        if not number % TURNS_A_BATCH:
+    for number in range(answers):
+        _answer(history, number + 1)
+        if not number % ANSWERS_A_BATCH:
             await trio.sleep(0.001)  # lets a due checkpoint start
-    assert len(samples) == turns * WRITES_A_TURN
+    assert len(samples) == answers * WRITES_AN_ANSWER
     return samples
 
 
-async def _bare(folder: str, turns: int) -> list[float]:
+async def _bare(folder: str, answers: int) -> list[float]:
     with (Path(folder) / "bare").open("ab", buffering=0) as file:
 
         def write(_: int, entry: Entry) -> None:
             file.write(to_record(entry, 0.0).encode() + b"\n")
 
-        return await _timed(write, turns)
+        return await _timed(write, answers)
 
 
-async def _sqlite(folder: str, turns: int) -> list[float]:
+async def _sqlite(folder: str, answers: int) -> list[float]:
     """Insert and commit each record; SQLite runs its checkpoints, as by default."""
     with closing(sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -89,25 +91,25 @@ async def _sqlite(folder: str, turns: int) -> list[float]:
         def write(index: int, entry: Entry) -> None:
             connection.execute(_PUT, (index, to_record(entry, 0.0)))
 
-        return await _timed(write, turns)
+        return await _timed(write, answers)
 
 
-async def _ours(folder: str, turns: int) -> list[float]:
+async def _ours(folder: str, answers: int) -> list[float]:
     threads = SqliteConversations(Path(folder) / "calls.db")
     async with threads.open_conversation("bench") as thread:
-        return await _timed(thread.write, turns)
+        return await _timed(thread.write, answers)
 
 
 def _against(bare_side: Side, size: Size) -> tuple[list[list[float]], list[list[float]]]:
     """Return the samples of each round of both sides."""
-    turns, rounds = size.publish_batches, max(2, size.publish_rounds // 3)
+    answers, rounds = size.publish_batches, max(2, size.publish_rounds // 3)
     bare: list[list[float]] = []
     ours: list[list[float]] = []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             for run, taken in ((bare_side, bare), (_ours, ours)):
                 gc.collect()
-                taken.append(trio.run(run, folder, turns))
+                taken.append(trio.run(run, folder, answers))
     return bare, ours
 
 

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from bargein import App, Call, ChatNode
-from bargein.events import TurnEnded, UserStoppedSpeaking, UserTranscriptionReceived
+from bargein.events import AnswerEnded, UserStoppedSpeaking, UserTranscriptionReceived
 from bargein.llm import AnswerPiece, TextDelta, ToolCallRequest
 from bargein.tools import tool
 
@@ -70,7 +70,7 @@ class _Reader:
 
     def send(self, message: Any) -> None:
         """Receive an event."""
-        if isinstance(message.event, TurnEnded):
+        if isinstance(message.event, AnswerEnded):
             self.over.set()
 
     def play(self, utterance: int, pcm: bytes) -> None:

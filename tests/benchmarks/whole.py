@@ -20,7 +20,7 @@ import trio.testing
 from bargein import App, Call
 from bargein.events import (
     AgentResponse,
-    TurnEnded,
+    AnswerEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -47,7 +47,7 @@ class _Reader:
 
     def send(self, message: Any) -> None:
         """Receive an event."""
-        if type(message.event) is TurnEnded:
+        if type(message.event) is AnswerEnded:
             self.over.set()
 
     def play(self, utterance: int, pcm: bytes) -> None:

@@ -16,9 +16,9 @@ from bargein.events import (
     AgentResponse,
     AgentSpeechSent,
     AgentStartedSpeaking,
+    AnswerEnded,
     EmergencyStop,
     StateChanged,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -28,7 +28,7 @@ from tests.bridge.saying import counts, silent
 
 def told(caller: Caller) -> list[tuple[int, str]]:
     """How each turn ended, as events tell it."""
-    return [(event.turn, event.outcome) for event in caller.events(TurnEnded)]
+    return [(event.answer, event.outcome) for event in caller.events(AnswerEnded)]
 
 
 # --- say ------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ async def test_say_enqueues_in_the_same_step(autojump_clock):
         with trio.testing.assert_no_checkpoints():
             handle = caller.call.say("Hello there")
         assert [event.content for event in caller.events(AgentResponse)] == ["Hello there"]
-        assert (handle.turn, handle.outcome) == (1, None)
+        assert (handle.number, handle.outcome) == (1, None)
         assert (handle.generated, handle.heard) == ("Hello there", "")
         await caller.at(0.6)
         assert handle.heard == "Hello"
@@ -240,11 +240,16 @@ async def test_a_text_that_is_said_while_paused_begins_when_it_goes_on(autojump_
         await caller.at(0.5)
         caller.call.handle.pause()
         handle = caller.call.say("Hello")
-        assert (handle.turn, handle.outcome, handle.generated, handle.heard) == (None, None, "", "")
+        assert (handle.number, handle.outcome, handle.generated, handle.heard) == (
+            None,
+            None,
+            "",
+            "",
+        )
         await caller.at(60)
         assert caller.heard.strip() == "one"
         caller.call.handle.resume()
-        assert (handle.turn, handle.generated) == (2, "Hello")
+        assert (handle.number, handle.generated) == (2, "Hello")
         assert await handle == "completed"
         await caller.quiet()
         assert "Hello" in caller.heard
@@ -277,7 +282,7 @@ async def test_a_text_that_has_not_begun_is_interrupted(autojump_clock):
         caller.call.handle.pause()
         handle, other = caller.call.say("Never"), caller.call.say("Hello")
         receipt = handle.interrupt()
-        assert (receipt.accepted, receipt.turn, bool(receipt.settled)) == (True, None, True)
+        assert (receipt.accepted, receipt.answer, bool(receipt.settled)) == (True, None, True)
         assert await handle == "interrupted"
         assert handle.interrupt() is receipt
         caller.call.handle.resume()
@@ -331,7 +336,7 @@ async def test_say_after_the_end_of_the_call(autojump_clock, reason, word):
     async with open_call(silent, chars_per_s=10) as caller:
         caller.call.end(reason)
         handle = caller.call.say("Hello")
-        assert (handle.turn, handle.outcome) == (None, word)
+        assert (handle.number, handle.outcome) == (None, word)
         assert await handle == word
         assert handle.interrupt().reason == f"the answer is over: {word}"
         assert caller.now_s == 0
@@ -355,7 +360,7 @@ async def test_the_answer_under_way(autojump_clock):
         handle = call.answer
         assert handle is not None
         assert handle is call.answer
-        assert (handle.turn, handle.heard) == (2, "")
+        assert (handle.number, handle.heard) == (2, "")
         await trio.sleep(1.5)
         assert handle.generated == "one two "
         assert await handle == "completed"
@@ -410,13 +415,13 @@ async def test_an_answer_is_cut_by_a_hand_over(autojump_clock):
 
 
 async def test_routes_find_the_outcome_where_it_is_told(autojump_clock):
-    """A route on TurnEnded sees the same word in the handle."""
+    """A route on AnswerEnded sees the same word in the handle."""
     seen: list[tuple[str, str | None]] = []
 
     async with open_call(silent, chars_per_s=10) as caller:
         handle: AnswerHandle = caller.call.say("Hello")
         watcher = caller.call.bridge(name="watcher", is_agent=False)
-        watcher.on(TurnEnded).map(lambda m: seen.append((m.event.outcome, handle.outcome)))
+        watcher.on(AnswerEnded).map(lambda m: seen.append((m.event.outcome, handle.outcome)))
         await handle
         assert seen == [("completed", "completed")]
         assert repr(handle) == "<AnswerHandle of turn 1, completed>"

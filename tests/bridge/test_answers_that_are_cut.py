@@ -28,7 +28,7 @@ async def test_interrupt_cuts_this_answer_alone(autojump_clock):
         first, second = caller.call.say("Hello there you. "), caller.call.say("Next")
         await caller.at(0.8)
         receipt = first.interrupt()
-        assert (receipt.accepted, receipt.verb, receipt.turn) == (True, "barge_in", 1)
+        assert (receipt.accepted, receipt.verb, receipt.answer) == (True, "barge_in", 1)
         assert receipt.phase == "speaking"
         assert len(caller.cleared) == 1
         assert await first == "interrupted"
@@ -69,7 +69,7 @@ async def test_a_stale_interrupt_does_nothing(autojump_clock):
         await old
         handle = caller.call.say("Hello there")
         receipt = old.interrupt()
-        assert (receipt.accepted, receipt.turn) == (False, 1)
+        assert (receipt.accepted, receipt.answer) == (False, 1)
         assert receipt.reason == "the answer is over: completed"
         assert receipt.settled
         assert await handle == "completed"
@@ -157,7 +157,7 @@ async def test_interrupt_lets_tools_end_by_their_policies(autojump_clock):
         assert entry.outcome == "completed_after_interrupt"
 
 
-async def test_interrupt_leaves_the_next_turn_alone(autojump_clock):
+async def test_interrupt_leaves_the_next_answer_alone(autojump_clock):
     """The agent is alive, and answers what is said next in full."""
     async with open_call(counts, chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())

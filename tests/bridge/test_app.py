@@ -16,11 +16,11 @@ from bargein.conversations import ConversationBusyError, SqliteConversations
 from bargein.events import (
     AgentError,
     AgentResponse,
+    AnswerEnded,
     CallEnded,
     CallStarted,
     ToolCall,
     ToolResult,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -279,8 +279,8 @@ async def test_a_conversation_goes_on_in_another_call(tmp_path):
             assert call.conversation == "ann"
             ask(call, str(number))
             await trio.testing.wait_all_tasks_blocked()
-            turns = [entry.turn for entry in call.history if entry.role == "agent"]
-            assert turns == list(range(1, number + 2))
+            answers = [entry.answer for entry in call.history if entry.role == "agent"]
+            assert answers == list(range(1, number + 2))
             with pytest.raises(ConversationBusyError, match="'ann' is open in another call"):
                 async with app.open_call(Silence(), conversation="ann"):
                     raise AssertionError
@@ -288,14 +288,14 @@ async def test_a_conversation_goes_on_in_another_call(tmp_path):
     assert [(info.id, info.entries) for info in await app.conversations.list()] == [("ann", 6)]
 
 
-async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
+async def test_what_is_told_of_an_answer_is_written_before(tmp_path):
     """When the transport hears of an outcome or a result, another process could read it."""
     path = tmp_path / "calls.db"
     seen: list[tuple[str, str]] = []
 
     class Reader(Silence):
         def send(self, message: Message) -> None:
-            if isinstance(message.event, (TurnEnded, ToolResult)):
+            if isinstance(message.event, (AnswerEnded, ToolResult)):
                 with closing(sqlite3.connect(path)) as connection:
                     rows = connection.execute(
                         "SELECT record FROM entries UNION ALL SELECT record FROM additions"
@@ -306,8 +306,8 @@ async def test_what_is_told_of_a_turn_is_written_before(tmp_path):
     async with app.open_call(Reader(audio=False)) as call:
         ask(call, "go")
         await trio.testing.wait_all_tasks_blocked()
-    (tool, result), (turn, ended) = seen
-    assert (tool, turn) == ("agent.tool_result", "call.turn_ended")
+    (tool, result), (spoken, ended) = seen
+    assert (tool, spoken) == ("agent.tool_result", "call.answer_ended")
     assert '"content":"found"' in result
     assert '"added":"Found it.","heard":9' in ended
 

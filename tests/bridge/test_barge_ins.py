@@ -24,7 +24,7 @@ SECRET = "Your balance is nine. "
 """What the agent says, 2.2 s long; no line of a barge-in may hold a word of it."""
 
 KEYS = {
-    "event", "log_level", "turn", "agent", "turns", "cause", "by", "rule", "turn_rule", "phase",
+    "event", "log_level", "answer", "agent", "answers", "cause", "by", "rule", "turn_rule", "phase",
     "heard_s", "dropped_s", "heard_chars", "dropped_chars",
 }  # fmt: skip
 
@@ -74,9 +74,9 @@ async def test_a_barge_in_is_one_line(autojump_clock):
         {
             "event": "barge_in",
             "log_level": "info",
-            "turn": 1,
+            "answer": 1,
             "agent": "teller",
-            "turns": 1,
+            "answers": 1,
             "cause": "user.started_speaking",
             "by": "caller",
             "rule": "interrupt_on(UserStartedSpeaking)",
@@ -107,7 +107,7 @@ async def test_its_phase_is_that_of_the_moment(autojump_clock):
     ]
 
 
-async def test_several_turns_that_are_cut_are_one_line(autojump_clock):
+async def test_several_answers_that_are_cut_are_one_line(autojump_clock):
     """Two agents and a fixed text are cut by one event; the one that is heard is named."""
     with capture_logs() as logs:
         async with open_call(two_tell, chars_per_s=10) as caller:
@@ -119,7 +119,7 @@ async def test_several_turns_that_are_cut_are_one_line(autojump_clock):
             caller.publish(UserStartedSpeaking())  # nothing is left for it
             await caller.quiet()
     [line] = lines(logs)
-    assert (line["agent"], line["turns"], line["phase"]) == ("first", 3, "speaking")
+    assert (line["agent"], line["answers"], line["phase"]) == ("first", 3, "speaking")
     assert (line["heard_s"], line["dropped_s"]) == (0.5, 1.7 + 1.1)
 
 

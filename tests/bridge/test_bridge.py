@@ -68,7 +68,7 @@ async def test_heard_text_is_cut_at_the_last_whole_word(autojump_clock):
         (record,) = caller.call.history.interruptions
     assert (record.heard, record.generated) == ("One two", "One two three four")
     assert (record.verb, record.by, record.cause) == ("barge_in", "caller", "user.started_speaking")
-    assert (record.phase, record.basis, record.turn) == ("speaking", "words", 1)
+    assert (record.phase, record.basis, record.answer) == ("speaking", "words", 1)
     assert (record.at_s, record.elapsed_s) == (pytest.approx(1.0), pytest.approx(1.0))
 
 

@@ -11,8 +11,8 @@ import trio
 from bargein import Call, Event, Message
 from bargein.events import (
     AgentResponse,
+    AnswerEnded,
     DTMFInput,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -42,7 +42,7 @@ async def drafts(call: Call) -> None:
 
 
 def outcomes(caller: Caller) -> list[str]:
-    return [event.outcome for event in caller.events(TurnEnded)]
+    return [event.outcome for event in caller.events(AnswerEnded)]
 
 
 def outstanding(caller: Caller) -> int:

@@ -282,7 +282,7 @@ class Unspeakable(Exception):
         raise SystemExit(3)
 
 
-async def test_an_error_whose_text_raises_ends_its_own_turn(autojump_clock):
+async def test_an_error_whose_text_raises_ends_its_own_answer(autojump_clock):
     """What ``__str__`` of an app's error raises is contained as well; the class is told."""
 
     async def answer(call: Call) -> None:

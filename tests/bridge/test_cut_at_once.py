@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 from bargein import Call
 from bargein.events import (
     AgentResponse,
+    AnswerEnded,
     StateChanged,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -114,7 +114,7 @@ async def test_a_barge_in_that_cuts_two_agents_writes_one_line(autojump_clock):
             caller.publish(UserStartedSpeaking())
             await caller.at(2.0)
     lines = [line for line in logs if line["event"] == "barge_in"]
-    assert [(line["turn"], line["turns"]) for line in lines] == [(1, 2)]
+    assert [(line["answer"], line["answers"]) for line in lines] == [(1, 2)]
 
 
 async def test_a_long_clean_up_delays_neither_line_nor_state(autojump_clock):
@@ -128,10 +128,10 @@ async def test_a_long_clean_up_delays_neither_line_nor_state(autojump_clock):
             assert "barge_in" in [line["event"] for line in logs]
             at_s = {type(item.event): item.at_s for item in caller.received}
             assert at_s[StateChanged] == at_s[UserStartedSpeaking] == 1.0
-            assert TurnEnded not in at_s
+            assert AnswerEnded not in at_s
             await caller.at(2.0)
             kinds = [type(item.event) for item in caller.received]
-            assert kinds.index(UserStartedSpeaking) < kinds.index(TurnEnded)
+            assert kinds.index(UserStartedSpeaking) < kinds.index(AnswerEnded)
 
 
 async def test_a_call_that_ends_at_once_has_all_of_it(autojump_clock):
@@ -144,4 +144,4 @@ async def test_a_call_that_ends_at_once_has_all_of_it(autojump_clock):
             caller.call.end("disconnected")
     assert len(caller.call.last_history.interruptions) == 1
     assert [line["event"] for line in logs].count("barge_in") == 1
-    assert [event.outcome for event in caller.events(TurnEnded)] == ["interrupted"]
+    assert [event.outcome for event in caller.events(AnswerEnded)] == ["interrupted"]

@@ -48,7 +48,7 @@ SAMPLES: dict[str, object] = {
     "state": "idle",
     "number": 1,
     "value": 3,
-    "turn": 1,
+    "answer": 1,
     "agent": "agent",
     "verb": "cancel",
     "id": "call_1",

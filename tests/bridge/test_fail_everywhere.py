@@ -13,8 +13,8 @@ from bargein import App, Call, Message
 from bargein.events import (
     AgentAudio,
     AgentResponse,
+    AnswerEnded,
     EndCall,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -115,7 +115,7 @@ def test_what_a_scenario_does_not_bear_is_told():
         await caller.quiet()
 
     def minds(caller: Caller) -> None:
-        assert len(caller.events(TurnEnded)) > 9, "it minds"
+        assert len(caller.events(AnswerEnded)) > 9, "it minds"
 
     with pytest.raises(AssertionError, match="the scenario breaks without a fault"):
         fail_everywhere(answer, scenario, check=minds, audio=False)

@@ -118,7 +118,7 @@ def test_a_descriptor_left_open_is_found(tmp_path):
     try:
         report = broken(agent(generator))
         assert breaches(report) == {"1 file descriptors are left open"}
-        assert all("in generate" in r.point.where or r.turns_cut for r in report.broken)
+        assert all("in generate" in r.point.where or r.answers_cut for r in report.broken)
     finally:
         for descriptor in opened:
             os.close(descriptor)

@@ -20,10 +20,10 @@ from bargein.events import JobFinished, ToolCall, ToolResult
 DIRECTIVES: Any = {"cancel": "ask", "emergency_stop": "ask", "redirect": "continue"}
 
 
-def record(turn: int, heard: str, verb: Verb = "barge_in", **more: Any) -> InterruptionRecord:
+def record(answer: int, heard: str, verb: Verb = "barge_in", **more: Any) -> InterruptionRecord:
     fields = {"cause": "user.started_speaking", "phase": "text", "at_s": 1.0, **more}
     return InterruptionRecord(
-        turn=turn,
+        answer=answer,
         verb=verb,
         by="caller",
         elapsed_s=fields["at_s"] - 0.5,
@@ -65,7 +65,7 @@ async def test_entries_are_a_snapshot(autojump_clock):
     assert history.entries == (AgentEntry(0.0, 1, "agent", "one two", "one"),)
 
 
-async def test_a_turn_keeps_its_place(autojump_clock):
+async def test_an_answer_keeps_its_place(autojump_clock):
     """Entries stand in the order in which things began."""
     history = History()
     history.set_agent(1, "agent", "one", "", "clock")
@@ -75,7 +75,7 @@ async def test_a_turn_keeps_its_place(autojump_clock):
     assert [entry.role for entry in history] == ["agent", "user", "note"]
 
 
-async def test_one_record_for_each_cut_turn(autojump_clock):
+async def test_one_record_for_each_cut_answer(autojump_clock):
     """A second record of a turn that is no stronger changes nothing; later hearing edits it."""
     history = History()
     history.set_interruption(record(1, "one"), "agent")
@@ -88,7 +88,7 @@ async def test_one_record_for_each_cut_turn(autojump_clock):
         "one two",
         "reported",
     )
-    assert second.turn == 2
+    assert second.answer == 2
     assert len(history) == 2
 
 
@@ -120,11 +120,11 @@ async def test_the_record_of_a_pause_gives_way(autojump_clock):
     assert [(r.verb, r.at_s) for r in history.interruptions] == [("barge_in", 9.0)]
 
 
-async def test_a_record_lists_the_tools_of_its_turn(autojump_clock):
+async def test_a_record_lists_the_tools_of_its_answer(autojump_clock):
     """It does from the first, and tells what became of each when that is known."""
     history = History()
-    history.add_tool_call(ToolCall(name="look", id="x"), turn=1)
-    history.add_tool_call(ToolCall(name="book", id="a"), turn=2)
+    history.add_tool_call(ToolCall(name="look", id="x"), answer=1)
+    history.add_tool_call(ToolCall(name="book", id="a"), answer=2)
     history.set_interruption(record(2, ""), "agent")
     assert history.interruptions[0].tools == (ToolRecord("a", "book", None, 0.0),)
     history.add_tool_result(result("a", outcome="completed_after_interrupt", ran_s=2.5))
@@ -229,14 +229,14 @@ async def test_what_was_called_together(autojump_clock):
     """Calls without a result between them are of one step; another turn or entry parts them."""
     history = History()
     history.set_agent(1, "agent", "Let me look.", "", "clock")
-    history.add_tool_call(ToolCall(name="look", id="a"), turn=1)
-    history.add_tool_call(ToolCall(name="look", id="b"), turn=1)
+    history.add_tool_call(ToolCall(name="look", id="a"), answer=1)
+    history.add_tool_call(ToolCall(name="look", id="b"), answer=1)
     history.add_tool_result(result("a"))
     history.add_tool_result(result("b"))
-    history.add_tool_call(ToolCall(name="look", id="c"), turn=1)
-    history.add_tool_call(ToolCall(name="look", id="d"), turn=2)
+    history.add_tool_call(ToolCall(name="look", id="c"), answer=1)
+    history.add_tool_call(ToolCall(name="look", id="d"), answer=2)
     history.add_user("hurry")
-    history.add_tool_call(ToolCall(name="look", id="e"), turn=2)
+    history.add_tool_call(ToolCall(name="look", id="e"), answer=2)
     tools = [entry for entry in history if isinstance(entry, ToolEntry)]
     assert [(entry.call.id, entry.together, entry.said_chars) for entry in tools] == [
         ("a", False, 12),
@@ -281,7 +281,7 @@ async def test_every_change_is_told_as_it_happens(autojump_clock):
     history.add_user("hi")
     history.set_agent(1, "agent", "one", "", "clock")
     history.set_agent(1, "agent", "one", "", "words")
-    history.add_tool_call(ToolCall(name="book", id="a"), turn=1)
+    history.add_tool_call(ToolCall(name="book", id="a"), answer=1)
     history.set_agent(1, "agent", "one", "one", "words")
     history.add_tool_result(result("a"))
     history.add_tool_result(result("a"))
@@ -293,11 +293,11 @@ async def test_a_history_goes_on(autojump_clock):
     """It begins with what was, and new turns do not touch old ones of their number."""
     history = History()
     history.set_agent(1, "agent", "one", "one", "clock")
-    history.add_tool_call(ToolCall(name="book", id="a"), turn=3)
+    history.add_tool_call(ToolCall(name="book", id="a"), answer=3)
     history.add_tool_result(result("a"))
     again = History(history)
-    assert (again.entries, again.last_turn, History().last_turn) == (history.entries, 3, 0)
-    again.add_tool_call(ToolCall(name="book", id="b"), turn=3)
+    assert (again.entries, again.last_answer, History().last_answer) == (history.entries, 3, 0)
+    again.add_tool_call(ToolCall(name="book", id="b"), answer=3)
     assert again.entries[-1].together is False
     again.set_agent(1, "agent", "two", "", "clock")
     assert [e.generated for e in again if isinstance(e, AgentEntry)] == ["one", "two"]

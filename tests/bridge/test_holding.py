@@ -15,9 +15,9 @@ from bargein.events import (
     AgentSpeechReleased,
     AgentSpeechSent,
     AgentStartedSpeaking,
+    AnswerEnded,
     EmergencyStop,
     StateChanged,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -56,7 +56,7 @@ def holds_told(caller: Caller) -> list[tuple[float, str, object]]:
 async def ended_at(caller: Caller) -> float:
     """Wait until the turn is over, and return when that was."""
     await caller.quiet()
-    (end,) = [item.at_s for item in caller.received if isinstance(item.event, TurnEnded)]
+    (end,) = [item.at_s for item in caller.received if isinstance(item.event, AnswerEnded)]
     return end
 
 
@@ -153,7 +153,7 @@ async def test_only_the_voice_stands_still(autojump_clock, holds):
         caller.call.hold_speech("barge_in")
         await caller.at(5)
         assert done == [pytest.approx(1.0)]
-        assert not caller.events(TurnEnded)
+        assert not caller.events(AnswerEnded)
         caller.call.release_speech("barge_in")
         await ended_at(caller)
         assert caller.heard.strip() == TEXT

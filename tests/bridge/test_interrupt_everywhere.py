@@ -44,7 +44,7 @@ def test_each_wait_and_its_middle_are_points():
     assert len(times) == report.points == len(report.tried)
     thinks = [t for t in times if 1.0 <= t < 1.8]
     assert len([t for t in thinks if t == 1.2]) == 1, "amid the first thought"
-    assert report.cut == len([run for run in report.tried if run.turns_cut]) > 4
+    assert report.cut == len([run for run in report.tried if run.answers_cut]) > 4
     assert report.drifted == 0
     names = " ".join(report.where)
     assert "the scenario: bargein/bridge/testing/_caller.py" in names

@@ -14,11 +14,11 @@ from bargein import App, Call, Message
 from bargein.events import (
     AgentGenerationComplete,
     AgentResponse,
+    AnswerEnded,
     DTMFInput,
     EmergencyStop,
     ToolCall,
     ToolResult,
-    TurnEnded,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
@@ -122,12 +122,12 @@ BREACHES = {
         f"turn 1 had been heard as {SAID!r}",
     ),
     "a second end": (
-        lambda caller: tell(caller, TurnEnded(turn=1, agent="agent", outcome="completed")),
-        "turn 1 has 2 TurnEnded",
+        lambda caller: tell(caller, AnswerEnded(answer=1, agent="agent", outcome="completed")),
+        "turn 1 has 2 AnswerEnded",
     ),
     "no end": (
-        lambda caller: tell(caller, AgentGenerationComplete(turn=9, outcome="completed")),
-        "turn 9 has no TurnEnded",
+        lambda caller: tell(caller, AgentGenerationComplete(answer=9, outcome="completed")),
+        "turn 9 has no AnswerEnded",
     ),
     "audio after the cut": (
         lambda caller: (caller._transport.clear(3, "a cut"), caller._transport.play(3, bytes(2))),
@@ -187,7 +187,7 @@ def test_each_breach_is_found(breach):
     assert any(text.startswith(told) for text in found), found
 
 
-def test_a_turn_that_grows_after_its_cut_is_found():
+def test_an_answer_that_grows_after_its_cut_is_found():
     """What is told of a turn that was cut is its last word."""
 
     def grow(caller: Caller) -> None:

@@ -13,8 +13,8 @@ from bargein.events import (
     AgentGenerationComplete,
     AgentResponse,
     AgentSpeechSent,
+    AnswerEnded,
     ToolCall,
-    TurnEnded,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
@@ -43,13 +43,13 @@ def ask(caller: Caller) -> None:
     caller.publish(UserStoppedSpeaking())
 
 
-def turns(caller: Caller) -> list[tuple[int, str, str]]:
+def answers(caller: Caller) -> list[tuple[int, str, str]]:
     """What the history has of each turn of the agent."""
     entries = [entry for entry in caller.call.history.entries if isinstance(entry, AgentEntry)]
-    return [(entry.turn, entry.generated, entry.heard) for entry in entries]
+    return [(entry.answer, entry.generated, entry.heard) for entry in entries]
 
 
-async def test_the_first_words_of_a_chain_that_they_cut_are_its_turn(autojump_clock, audio):
+async def test_the_first_words_of_a_chain_that_they_cut_are_its_answer(autojump_clock, audio):
     """There is one turn, with those words, heard to their end; then the call is idle."""
     says = AgentResponse(content="Hi. "), AgentResponse(content="never")
     with capture_logs() as logs:
@@ -58,16 +58,16 @@ async def test_the_first_words_of_a_chain_that_they_cut_are_its_turn(autojump_cl
         ) as caller:
             ask(caller)
             assert await _numbers_of_snapshots(caller) <= {None, 1}
-            assert turns(caller) == [(1, "Hi. ", "Hi. ")]
+            assert answers(caller) == [(1, "Hi. ", "Hi. ")]
             assert [e.content.strip() for e in caller.events(AgentSpeechSent)] == ["Hi."]
-            ends = [(e.turn, e.outcome, e.heard) for e in caller.events(TurnEnded)]
+            ends = [(e.answer, e.outcome, e.heard) for e in caller.events(AnswerEnded)]
             assert ends == [(1, "interrupted", "Hi. ")]
-            complete = [(e.turn, e.content) for e in caller.events(AgentGenerationComplete)]
+            complete = [(e.answer, e.content) for e in caller.events(AgentGenerationComplete)]
             assert complete == [(1, "Hi. ")]
             assert caller.call.state == "idle"
             ask(caller)
             await caller.quiet()
-            assert [number for number, *_ in turns(caller)] == [1, 2]
+            assert [number for number, *_ in answers(caller)] == [1, 2]
     assert not [line for line in logs if line["event"] == "barge_in"]  # nobody barged in
 
 
@@ -75,12 +75,12 @@ async def _numbers_of_snapshots(caller: Caller) -> set[int | None]:
     """Return the turns that the snapshots of the next three seconds show."""
     numbers = set()
     for _ in range(30):
-        numbers.add(caller.call.snapshot().turn)
+        numbers.add(caller.call.snapshot().answer)
         await trio.sleep(0.1)
     return numbers
 
 
-async def test_later_words_that_cut_their_chain_are_a_turn_that_ends(autojump_clock, audio):
+async def test_later_words_that_cut_their_chain_are_an_answer_that_ends(autojump_clock, audio):
     """What was said before stays as it was heard; the last words are heard, and their turn ends."""
     says = [AgentResponse(content=text) for text in ("One two three. ", "Bye. ", "never")]
 
@@ -91,27 +91,27 @@ async def test_later_words_that_cut_their_chain_are_a_turn_that_ends(autojump_cl
         ask(caller)
         await caller.at(5.0)
         heard = "One two" if audio else "One two three. "
-        assert turns(caller) == [(1, "One two three. ", heard), (2, "Bye. ", "Bye. ")]
-        ends = {e.turn: (e.outcome, e.heard) for e in caller.events(TurnEnded)}
+        assert answers(caller) == [(1, "One two three. ", heard), (2, "Bye. ", "Bye. ")]
+        ends = {e.answer: (e.outcome, e.heard) for e in caller.events(AnswerEnded)}
         assert ends == {1: ("interrupted", heard), 2: ("completed", "Bye. ")}
-        assert len(caller.events(TurnEnded)) == 2
+        assert len(caller.events(AnswerEnded)) == 2
         assert caller.call.state == "idle"
 
 
-async def test_a_tool_call_that_cuts_its_chain_stays_in_its_turn(autojump_clock, audio):
+async def test_a_tool_call_that_cuts_its_chain_stays_in_its_answer(autojump_clock, audio):
     """The history has it in the turn that called it, which is the only one."""
     says = ToolCall(id="1", name="looks", arguments={}), AgentResponse(content="never")
     async with open_call(agent(*says, rule=ToolCall), audio=audio) as caller:
         ask(caller)
         await caller.at(5.0)
-        assert turns(caller) == [(1, "", "")]
+        assert answers(caller) == [(1, "", "")]
         [entry] = [e for e in caller.call.history.entries if isinstance(e, ToolEntry)]
-        assert entry.turn == 1
-        assert [(e.turn, e.outcome) for e in caller.events(TurnEnded)] == [(1, "interrupted")]
+        assert entry.answer == 1
+        assert [(e.answer, e.outcome) for e in caller.events(AnswerEnded)] == [(1, "interrupted")]
         assert caller.call.state == "idle"
 
 
-async def test_words_of_a_further_chain_that_cut_the_first_are_its_turn(autojump_clock, audio):
+async def test_words_of_a_further_chain_that_cut_the_first_are_its_answer(autojump_clock, audio):
     """Also where the run that they cut has ended before, and another speaks for it."""
 
     async def think(message: Message) -> AsyncIterator[object]:
@@ -130,6 +130,6 @@ async def test_words_of_a_further_chain_that_cut_the_first_are_its_turn(autojump
     async with open_call(answer, chars_per_s=10, audio=audio) as caller:
         ask(caller)
         await caller.at(5.0)
-        assert turns(caller) == [(1, "Hi. ", "Hi. ")]
-        assert [e.turn for e in caller.events(TurnEnded)] == [1]
+        assert answers(caller) == [(1, "Hi. ", "Hi. ")]
+        assert [e.answer for e in caller.events(AnswerEnded)] == [1]
         assert caller.call.state == "idle"

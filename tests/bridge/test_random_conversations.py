@@ -172,11 +172,11 @@ class Laws:
             if entry.role != "agent":
                 continue
             assert entry.generated.startswith(entry.heard)
-            assert entry.heard.startswith(self.heard.get(entry.turn, "")), "heard shrank"
-            self.heard[entry.turn] = entry.heard
+            assert entry.heard.startswith(self.heard.get(entry.answer, "")), "heard shrank"
+            self.heard[entry.answer] = entry.heard
             if entry.interruption is not None:
                 assert entry.interruption.heard == entry.heard
-                before = self.generated.setdefault(entry.turn, entry.generated)
+                before = self.generated.setdefault(entry.answer, entry.generated)
                 assert entry.generated == before, "a cut turn has grown"
         assert [entry.content for entry in entries if entry.role == "user"] == self.said
         numbers = [event.number for event in self.line.of(StateChanged)]
@@ -185,8 +185,8 @@ class Laws:
     def check_over(self) -> None:
         agents = [r for r in self.call.router.routes if r.source in ("one", "two")]
         started = sum(route.statistics.started for route in agents)
-        turns = [event.turn for event in self.line.of(AgentGenerationComplete)]
-        assert len(turns) == len(set(turns)) == started, "one end for each generation"
+        answers = [event.answer for event in self.line.of(AgentGenerationComplete)]
+        assert len(answers) == len(set(answers)) == started, "one end for each generation"
         assert self.call.state == "idle"
         self.check_words()
         began = [event.utterance for event in self.line.of(AgentStartedSpeaking)]
@@ -210,16 +210,16 @@ class Laws:
 
     def check_records(self) -> None:
         """A generation that was interrupted left a record, and only what was cut did."""
-        outcomes = {e.turn: e.outcome for e in self.line.of(AgentGenerationComplete)}
-        for turn, outcome in outcomes.items():
-            assert (turn in self.interrupted) >= (outcome == "interrupted"), "no record"
-        for turn in self.interrupted:
-            phase = self.call.history.interruptions[self.interrupted.index(turn)].phase
-            assert outcomes.get(turn) in (None, "interrupted") or phase == "speaking"
+        outcomes = {e.answer: e.outcome for e in self.line.of(AgentGenerationComplete)}
+        for answer, outcome in outcomes.items():
+            assert (answer in self.interrupted) >= (outcome == "interrupted"), "no record"
+        for answer in self.interrupted:
+            phase = self.call.history.interruptions[self.interrupted.index(answer)].phase
+            assert outcomes.get(answer) in (None, "interrupted") or phase == "speaking"
 
     @property
     def interrupted(self) -> list[int]:
-        return [record.turn for record in self.call.history.interruptions]
+        return [record.answer for record in self.call.history.interruptions]
 
     def check_cut(self) -> None:
         """After an interrupt that nothing forbids, no run of an agent goes on uncut."""

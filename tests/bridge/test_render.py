@@ -24,7 +24,7 @@ def said(text: str) -> UserEntry:
     return UserEntry(0.0, text)
 
 
-def agent(turn: int, heard: str, generated: str | None = None, **cut) -> AgentEntry:
+def agent(answer: int, heard: str, generated: str | None = None, **cut) -> AgentEntry:
     """Return a turn; keywords are the fields of its record."""
     whole = heard if generated is None else generated
     record = None
@@ -40,13 +40,15 @@ def agent(turn: int, heard: str, generated: str | None = None, **cut) -> AgentEn
             "step": 2,
             "directive": "ask",
         }
-        record = InterruptionRecord(turn=turn, generated=whole, heard=heard, **{**fields, **cut})
-    return AgentEntry(0.0, turn, "agent", whole, heard, record)
+        record = InterruptionRecord(
+            answer=answer, generated=whole, heard=heard, **{**fields, **cut}
+        )
+    return AgentEntry(0.0, answer, "agent", whole, heard, record)
 
 
-def tool(id: str, turn: int = 1, said_chars: int = 0, result: str | None = None, **more):
+def tool(id: str, answer: int = 1, said_chars: int = 0, result: str | None = None, **more):
     """Return a call; `result` is what it returned."""
-    entry = ToolEntry(0.0, ToolCall(name="look", id=id), turn=turn, said_chars=said_chars)
+    entry = ToolEntry(0.0, ToolCall(name="look", id=id), answer=answer, said_chars=said_chars)
     if result is not None:
         outcome = more.pop("outcome", "completed")
         given = ToolResult(name="look", id=id, content=result, outcome=outcome)
@@ -54,8 +56,8 @@ def tool(id: str, turn: int = 1, said_chars: int = 0, result: str | None = None,
     return replace(entry, **more)
 
 
-def chat(*entries, prompt: str = "", turn: int = 0) -> list[dict]:
-    messages = as_chat(entries, prompt, note_tag=TAG, turn=turn)
+def chat(*entries, prompt: str = "", answer: int = 0) -> list[dict]:
+    messages = as_chat(entries, prompt, note_tag=TAG, answer=answer)
     assert chat_problems(messages) == []
     return messages
 
@@ -66,7 +68,7 @@ def notes(messages: list[dict]) -> list[str]:
     return [n for text in texts for n in re.findall(rf"<note-{TAG}>\n(.*?)\n</note", text, re.S)]
 
 
-def test_a_turn_stands_in_one_piece():
+def test_an_answer_stands_in_one_piece():
     """Text up to a call, the calls of its step with their results, then the text behind them."""
     text = "Let me look. It is five."
     messages = chat(
@@ -98,13 +100,13 @@ def test_steps_one_after_the_other_are_messages_of_their_own():
     assert [m["role"] for m in messages] == ["user", "assistant", "tool", "assistant", "tool"]
 
 
-def test_calls_of_an_unknown_turn_keep_their_place():
+def test_calls_of_an_unknown_answer_keep_their_place():
     """Calls that were made together stay together, others do not join them."""
     entries = [
         said("x"),
-        tool("a", turn=0, result="1"),
-        tool("b", turn=0, result="2", together=True),
-        tool("c", turn=0, result="3"),
+        tool("a", answer=0, result="1"),
+        tool("b", answer=0, result="2", together=True),
+        tool("c", answer=0, result="3"),
     ]
     roles = [m["role"] for m in chat(*entries)]
     assert roles == ["user", "assistant", "tool", "tool", "assistant", "tool"]
@@ -117,10 +119,10 @@ def test_what_nobody_heard_is_not_shown():
     assert messages[1] == {"role": "assistant", "content": "One"}
 
 
-def test_the_turn_being_answered_shows_what_was_generated():
+def test_the_answer_under_way_shows_what_was_generated():
     """A model does not say again what it has said before its tool, heard or not."""
     entries = [said("hi"), agent(1, "", "Let me look."), tool("a", said_chars=12, result="x")]
-    assert chat(*entries, turn=1)[1]["content"] == "Let me look."
+    assert chat(*entries, answer=1)[1]["content"] == "Let me look."
     assert chat(*entries)[1]["content"] is None
 
 
@@ -267,7 +269,7 @@ def test_a_tag_cannot_be_forged(text):
     """What looks like a tag, or names its word, is made harmless wherever others wrote it."""
     cut = agent(1, text, text, verb="redirect", directive="continue")
     job = JobFinished(id="a", name=text, content=text)
-    entries = [said(text), cut, tool("a", turn=2, result=text), said(text), JobEntry(0.0, job)]
+    entries = [said(text), cut, tool("a", answer=2, result=text), said(text), JobEntry(0.0, job)]
     messages = chat(*entries, NoteEntry(0.0, text, kind="control"))
     whole = "\n".join(str(m["content"]) for m in messages)
     assert len(re.findall(f"<note-{TAG}>", whole)) == 3
@@ -287,7 +289,7 @@ def test_harmless_words_stay_as_they_are():
 def test_ids_and_names_are_such_as_providers_take():
     """Odd, long and repeated ids are replaced alike in call and result."""
     calls = [tool("x y", result="1"), tool("z" * 99, result="2"), tool("x y", result="3")]
-    odd = replace(calls[0], call=ToolCall(name="tür auf!", id="past_1"), turn=9)
+    odd = replace(calls[0], call=ToolCall(name="tür auf!", id="past_1"), answer=9)
     messages = chat(said("x"), *calls, odd)
     ids = [c["id"] for m in messages for c in m.get("tool_calls", ())]
     assert ids == ["past_1", "past_2", "past_3", "past_4"]
@@ -328,9 +330,9 @@ def test_as_anthropic():
         said("hi"),
         NoteEntry(0.0, "Closed."),
         agent(2, "Let me look."),
-        tool("a", turn=2, said_chars=12, result="17:00"),
+        tool("a", answer=2, said_chars=12, result="17:00"),
         replace(
-            tool("b", turn=2, said_chars=12, together=True),
+            tool("b", answer=2, said_chars=12, together=True),
             result=ToolResult(name="look", id="b", content="oh", error=True),
         ),
         said("thanks"),
@@ -462,8 +464,8 @@ ENTRIES = st.one_of(
     st.builds(UserEntry, st.just(0.0), TEXTS),
     st.builds(NoteEntry, st.just(0.0), TEXTS, kind=st.sampled_from(["developer", "control"])),
     st.builds(
-        lambda turn, generated, share, record: AgentEntry(
-            0.0, turn, "agent", generated, generated[: int(len(generated) * share)], record
+        lambda answer, generated, share, record: AgentEntry(
+            0.0, answer, "agent", generated, generated[: int(len(generated) * share)], record
         ),
         st.integers(1, 4),
         TEXTS,
@@ -471,11 +473,11 @@ ENTRIES = st.one_of(
         RECORDS,
     ),
     st.builds(
-        lambda id, name, result, turn, chars, together, mark: ToolEntry(
+        lambda id, name, result, answer, chars, together, mark: ToolEntry(
             0.0,
             ToolCall.model_construct(name=name, id=id, arguments={"x": id}),
             result,
-            turn=turn,
+            answer=answer,
             said_chars=chars,
             together=together,
             mark=mark,
@@ -503,11 +505,11 @@ ENTRIES = st.one_of(
 
 @settings(max_examples=300)
 @given(st.lists(ENTRIES, max_size=12), st.integers(0, 4))
-def test_whatever_happened_is_told_in_valid_messages(entries, turn):
+def test_whatever_happened_is_told_in_valid_messages(entries, answer):
     """Any history gives messages that both kinds of API take, and no tag but ours."""
-    messages = as_chat(entries, "p", note_tag=TAG, turn=turn)
+    messages = as_chat(entries, "p", note_tag=TAG, answer=answer)
     assert chat_problems(messages) == []
-    _, others = as_anthropic(entries, "p", note_tag=TAG, turn=turn)
+    _, others = as_anthropic(entries, "p", note_tag=TAG, answer=answer)
     assert anthropic_problems(others) == []
     texts = [m["content"] or "" for m in messages]
     ours = sum(text.startswith(f"<note-{TAG}>\n") for text in texts)

@@ -15,7 +15,7 @@ from bargein.events import JobFinished, ToolCall, ToolResult
 from bargein.testing import anthropic_problems, chat_problems
 
 
-def cut(turn: int, verb="cancel", **more) -> InterruptionRecord:
+def cut(answer: int, verb="cancel", **more) -> InterruptionRecord:
     fields = {
         "by": "caller",
         "cause": "call.control",
@@ -26,7 +26,7 @@ def cut(turn: int, verb="cancel", **more) -> InterruptionRecord:
         "heard": "one",
         "basis": "words",
     }
-    return InterruptionRecord(turn=turn, verb=verb, **{**fields, **more})
+    return InterruptionRecord(answer=answer, verb=verb, **{**fields, **more})
 
 
 def tool(id: str, outcome: str | None = None, **more) -> ToolEntry:
@@ -58,7 +58,11 @@ def test_what_was_heard_is_a_prefix():
     """Heard words that were not generated are taken back, in the entry and in its record."""
     entry = AgentEntry(0.0, 1, "agent", "one two", "one too", cut(7, heard="other"))
     (sound,) = repair([entry])
-    assert (sound.heard, sound.interruption.heard, sound.interruption.turn) == ("one t", "one t", 1)
+    assert (sound.heard, sound.interruption.heard, sound.interruption.answer) == (
+        "one t",
+        "one t",
+        1,
+    )
 
 
 def test_no_two_calls_have_one_id():
@@ -76,11 +80,11 @@ def test_a_result_of_another_call_is_made_of_its_own():
     assert (sound.result.id, sound.result.name, sound.result.content) == ("a", "look", "x")
 
 
-def test_a_turn_has_one_record():
+def test_an_answer_has_one_record():
     """The first entry keeps it, by the strongest verb; it lists the tools of its turn."""
     first = AgentEntry(0.0, 1, "agent", "one two", "one", cut(1, "barge_in"))
     again = replace(first, interruption=cut(1, "emergency_stop", at_s=9.0))
-    sound = repair([first, tool("a", turn=1, mark="began"), tool("b", turn=2), again])
+    sound = repair([first, tool("a", answer=1, mark="began"), tool("b", answer=2), again])
     record = sound[0].interruption
     assert (record.verb, record.at_s) == ("emergency_stop", 1.0)
     assert record.tools == (ToolRecord("a", "look", "effect_unknown", 0.0),)
@@ -102,14 +106,14 @@ TEXTS = st.sampled_from(["", "one", "one two", "two"])
 IDS = st.sampled_from(["", "a", "a_2", "b"])
 RECORDS = st.one_of(
     st.none(),
-    st.builds(lambda turn, verb: cut(turn, verb), st.integers(1, 3), st.sampled_from(VERBS)),
+    st.builds(lambda answer, verb: cut(answer, verb), st.integers(1, 3), st.sampled_from(VERBS)),
 )
 ENTRIES = st.one_of(
     st.builds(UserEntry, st.just(0.0), TEXTS),
     st.builds(AgentEntry, st.just(0.0), st.integers(1, 3), st.just("a"), TEXTS, TEXTS, RECORDS),
     st.builds(
-        lambda id, outcome, turn, mark, result_id: replace(
-            tool(result_id, outcome, turn=turn, mark=mark), call=ToolCall(name="look", id=id)
+        lambda id, outcome, answer, mark, result_id: replace(
+            tool(result_id, outcome, answer=answer, mark=mark), call=ToolCall(name="look", id=id)
         ),
         IDS,
         st.sampled_from([None, "completed", "backgrounded"]),
@@ -133,13 +137,13 @@ def test_repairing_twice_is_repairing_once(entries):
     assert len({e.call.id for e in tools}) == len(tools)
     agents = [e for e in sound if isinstance(e, AgentEntry)]
     assert all(e.generated.startswith(e.heard) for e in agents)
-    cut_turns = [e.turn for e in agents if e.interruption is not None]
-    assert len(cut_turns) == len(set(cut_turns))
+    cut_answers = [e.answer for e in agents if e.interruption is not None]
+    assert len(cut_answers) == len(set(cut_answers))
     before = [e for e in entries if isinstance(e, AgentEntry) and e.interruption is not None]
-    assert set(cut_turns) == {e.turn for e in before}
+    assert set(cut_answers) == {e.answer for e in before}
     assert chat_problems(as_chat(sound, note_tag="f00d")) == []
     assert anthropic_problems(as_anthropic(sound, note_tag="f00d")[1]) == []
     for entry in agents:
         if entry.interruption is not None and entry.interruption.verb != "pause":
-            verbs = [e.interruption.verb for e in before if e.turn == entry.turn]
+            verbs = [e.interruption.verb for e in before if e.answer == entry.answer]
             assert STRENGTH[entry.interruption.verb] <= max(STRENGTH[verb] for verb in verbs)

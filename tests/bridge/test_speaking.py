@@ -62,7 +62,7 @@ async def test_a_generation_completes_exactly_once(autojump_clock):
         caller.call.end("shutdown")
         await trio.testing.wait_all_tasks_blocked()
         completed = caller.events(AgentGenerationComplete)
-    assert [(e.outcome, e.content, e.turn) for e in completed] == [
+    assert [(e.outcome, e.content, e.answer) for e in completed] == [
         ("completed", "one", 1),
         ("interrupted", "cut me", 2),
         ("failed", "bad", 3),
@@ -177,7 +177,7 @@ async def test_a_failure_further_down_the_chain_is_the_outcome(autojump_clock):
         assert caller.heard == "Well"
 
 
-async def test_a_turn_without_words_leaves_no_entry(autojump_clock):
+async def test_an_answer_without_words_leaves_no_entry(autojump_clock):
     """A generation that says nothing completes, and the history stays empty."""
 
     async def generate(message: Message) -> AsyncIterator[object]:

@@ -34,7 +34,7 @@ def agent(generate: object) -> object:
     return answer
 
 
-async def test_the_states_of_a_turn(autojump_clock):
+async def test_the_states_of_an_answer(autojump_clock):
     """Listening, thinking, speaking, idle: each once, at its time, never two at one moment."""
 
     async def generate(message: Message) -> AsyncIterator[object]:
@@ -118,7 +118,7 @@ async def test_a_tool_shows(autojump_clock):
         ]
 
 
-async def test_a_tool_of_a_cut_turn_is_forgotten(autojump_clock):
+async def test_a_tool_of_a_cut_answer_is_forgotten(autojump_clock):
     """The next turn does not show a tool whose result never came."""
     turns = iter([True, False])
 

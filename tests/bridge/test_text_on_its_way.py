@@ -27,7 +27,7 @@ def agent(generate: object, **rule: object) -> object:
     return answer
 
 
-async def test_text_from_outside_of_any_run_is_a_turn_of_its_own(autojump_clock):
+async def test_text_from_outside_of_any_run_is_an_answer_of_its_own(autojump_clock):
     """What a bridge publishes by itself is said, in order, and completed at once."""
 
     async def answer(call: Call) -> None:
@@ -38,7 +38,7 @@ async def test_text_from_outside_of_any_run_is_a_turn_of_its_own(autojump_clock)
     async with open_call(answer, chars_per_s=10) as caller:
         await caller.quiet()
         assert caller.heard == "One.\nTwo."
-        assert [e.turn for e in caller.events(AgentGenerationComplete)] == [1, 2]
+        assert [e.answer for e in caller.events(AgentGenerationComplete)] == [1, 2]
         assert caller.now_s == pytest.approx(0.8)
 
 

@@ -8,7 +8,7 @@ from bargein import Call
 from bargein.events import (
     AgentResponse,
     AgentSpeechSent,
-    TurnEnded,
+    AnswerEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -56,14 +56,14 @@ async def test_slow_pieces_have_one_each(autojump_clock):
     assert told(caller) == [("1 ", 0.0), ("2 ", 0.2), ("3 ", 0.4)]
 
 
-async def test_a_turn_ends_after_its_last_words(autojump_clock):
+async def test_an_answer_ends_after_its_last_words(autojump_clock):
     """What was not told yet is told before the end of the answer."""
     async with open_call(Counter(0.0, 3, 0.0).answer, audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.0)
     assert told(caller) == [("1 ", 0.0), ("2 3 ", 0.0)]
     kinds = [type(item.event) for item in caller.received]
-    assert kinds.index(TurnEnded) > max(i for i, k in enumerate(kinds) if k is AgentSpeechSent)
+    assert kinds.index(AnswerEnded) > max(i for i, k in enumerate(kinds) if k is AgentSpeechSent)
 
 
 async def test_a_cut_comes_after_the_words_before_it(autojump_clock):

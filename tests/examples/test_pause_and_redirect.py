@@ -18,7 +18,7 @@ import trio
 import trio.testing
 
 from bargein import ConversationContext, Handle, open_agent
-from bargein.events import ToolCall, TurnEnded
+from bargein.events import AnswerEnded, ToolCall
 
 pytestmark = pytest.mark.proof
 
@@ -168,7 +168,7 @@ async def worked(example: Any, verb: str, at_s: float, step: str) -> Outcome:
         chat = ConversationContext(entries=handle.call.history.entries).as_chat()
         handle.shutdown()
         events = [message.event async for message in feed]
-    ends = [event.outcome for event in events if isinstance(event, TurnEnded)]
+    ends = [event.outcome for event in events if isinstance(event, AnswerEnded)]
     return Outcome(begun, ends[0], calls, in_the_end, memo, receipt, records, chat, events)
 
 
@@ -185,7 +185,7 @@ async def test_a_verb_at_a_step(example, autojump_clock, verb, step, when, expec
     assert came.cell == tuple(expected)
     assert came.receipt.accepted
     assert came.receipt.settled
-    assert [(record.turn, record.verb) for record in came.records] == [(1, verb)]
+    assert [(record.answer, record.verb) for record in came.records] == [(1, verb)]
     called = [call["id"] for message in came.chat for call in message.get("tool_calls", ())]
     assert [m["tool_call_id"] for m in came.chat if m["role"] == "tool"] == called
 
@@ -234,7 +234,7 @@ async def test_the_note_of_a_resume_reaches_the_model(example, autojump_clock):
 @pytest.mark.parametrize(
     ("at_s", "step", "memo"), [(7.4, "score_churn", "all 10"), (10.2, "write_memo", "all 60")]
 )
-async def test_what_ends_while_the_next_turn_begins_is_not_done_twice(
+async def test_what_ends_while_the_next_answer_begins_is_not_done_twice(
     example, autojump_clock, at_s, step, memo
 ):
     """A step that may finish, or is amid its effect, does so; the next turn takes its result."""
@@ -265,7 +265,7 @@ async def test_in_the_background_it_goes_on_and_tells_once(example, autojump_clo
         assert counts(analyst) == "1111"
         handle.shutdown()
         events = [message.event async for message in feed]
-    ends = [(event.turn, event.outcome) for event in events if isinstance(event, TurnEnded)]
+    ends = [(event.answer, event.outcome) for event in events if isinstance(event, AnswerEnded)]
     assert ends == [(1, "backgrounded"), (2, "completed")]
     assert len([event for event in events if isinstance(event, ToolCall)]) == 4
 
@@ -301,7 +301,7 @@ def test_it_runs_to_its_end_without_anybody():
             timeout=60,
             check=True,
         )
-        assert "== turn 1 is completed" in done.stdout.splitlines()[-1]
+        assert "== answer 1 is completed" in done.stdout.splitlines()[-1]
         assert done.stderr == ""
 
 

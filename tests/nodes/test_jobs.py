@@ -67,7 +67,7 @@ async def test_a_detached_tool_goes_on_and_its_result_is_told_once(autojump_cloc
     assert len(model.asked) == 3
 
 
-async def test_a_tool_can_be_moved_while_the_turn_goes_on(autojump_clock):
+async def test_a_tool_can_be_moved_while_the_answer_goes_on(autojump_clock):
     """to_background() gives the model its result, that it goes on; the job's own comes later."""
 
     @tool
@@ -90,7 +90,7 @@ async def test_a_tool_can_be_moved_while_the_turn_goes_on(autojump_clock):
         assert caller.heard.endswith("I hear: found.")
 
 
-async def test_a_turn_in_the_background_is_not_about_the_talk(autojump_clock):
+async def test_an_answer_in_the_background_is_not_about_the_talk(autojump_clock):
     """A turn in the background completes its request, and its answer is reported once."""
     model = Teller(asks("search"))
     model.calls.append([])  # what is said meanwhile gets an empty answer
@@ -122,7 +122,7 @@ async def test_a_turn_in_the_background_is_not_about_the_talk(autojump_clock):
     assert second[-1]["content"] == "found"
 
 
-async def test_a_turn_that_moves_before_its_model_is_asked_has_its_task_last(autojump_clock):
+async def test_an_answer_that_moves_before_its_model_is_asked_has_its_task_last(autojump_clock):
     """The model of a turn in the background does not see the move, which it would answer."""
 
     class Slow(ChatNode):
@@ -141,7 +141,7 @@ async def test_a_turn_that_moves_before_its_model_is_asked_has_its_task_last(aut
         await caller.quiet()
     first, then = model.asked
     assert first == [{"role": "user", "content": "look it up"}]
-    assert "turn 1 was moved to the background" in then[1]["content"]
+    assert "answer 1 was moved to the background" in then[1]["content"]
 
 
 async def test_a_result_waits_while_the_user_speaks_and_is_answered(autojump_clock):
@@ -336,7 +336,7 @@ async def test_a_job_of_a_sub_agent_is_brought_too(autojump_clock):
         assert caller.heard == "I hear: nothing yet.\nI hear: report of 3 seconds."
 
 
-async def test_what_a_job_does_counts_to_its_turn(autojump_clock):
+async def test_what_a_job_does_counts_to_its_answer(autojump_clock):
     """An agent inside a job uses up the caps of the job, and of the turn that began it."""
     counted = []
 
@@ -345,7 +345,7 @@ async def test_what_a_job_does_counts_to_its_turn(autojump_clock):
         """Ask a sub-agent."""
         inner = ChatNode(Teller(asks("report", "inner", seconds=3)), tools=[report])
         pieces = [p async for p in inner.generate() if isinstance(p, AgentResponse)]
-        counted.append(turn.caps()["steps"])
+        counted.append(answer.caps()["steps"])
         return "".join(piece.content for piece in pieces)
 
     model = Teller(asks("research"))
@@ -353,7 +353,7 @@ async def test_what_a_job_does_counts_to_its_turn(autojump_clock):
     async with open_call(answer_with(node)) as caller:
         caller.publish(UserStoppedSpeaking())
         (run,) = [r for route in caller.call.router.routes for r in route.runs]
-        turn = caller.call.turn_of(run)
+        answer = caller.call.answer_of(run)
         await caller.at(1)
         (work,) = [w for w in caller.call.work if w.name == "research"]
         assert work.to_background()

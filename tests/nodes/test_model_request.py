@@ -11,8 +11,8 @@ from bargein import ChatNode
 from bargein.events import (
     AgentHandoff,
     AgentResponse,
+    AnswerEnded,
     JobFinished,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -67,7 +67,7 @@ async def test_words_in_the_instant_of_a_result(autojump_clock, seed, at):
         await caller.receives(JobFinished)
         await caller.quiet()
         await trio.sleep(30)
-        ends = [event.outcome for event in caller.events(TurnEnded)]
+        ends = [event.outcome for event in caller.events(AnswerEnded)]
         assert ends == ["completed"] * 3
     *_, told = map(contents, model.requests)
     assert told[-1] == "and hello"
@@ -99,7 +99,7 @@ async def test_words_that_an_answer_has_taken_in_are_not_asked_about_again(autoj
         await caller.at(1)
         say(caller, "two")
         await trio.sleep(30)
-        ends = [(e.outcome, e.generated) for e in caller.events(TurnEnded)]
+        ends = [(e.outcome, e.generated) for e in caller.events(AnswerEnded)]
     assert ends == [("completed", "Both answered."), ("completed", "")]
     assert len(model.requests) == 2
 
@@ -141,7 +141,7 @@ async def test_an_answer_that_failed_answers_nothing(autojump_clock):
         await caller.at(1)
         say(caller, "two")
         await trio.sleep(30)
-        assert [event.outcome for event in caller.events(TurnEnded)] == ["failed", "completed"]
+        assert [event.outcome for event in caller.events(AnswerEnded)] == ["failed", "completed"]
     assert caller.heard == "Here I am again."
 
 
@@ -305,7 +305,7 @@ class Brief(ChatNode):
         return [{"role": "user", "content": "And now?"}]
 
 
-async def test_a_turn_in_a_long_call_costs_the_same_but_for_rendering(autojump_clock):
+async def test_an_answer_in_a_long_call_costs_the_same_but_for_rendering(autojump_clock):
     """A node that sends its model only the last words pays nothing for all that came before."""
     counts = []
 

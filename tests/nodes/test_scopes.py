@@ -7,7 +7,7 @@ from bargein import Caps, ChatNode, ReasoningNode
 from bargein.events import (
     AgentError,
     AgentResponse,
-    TurnEnded,
+    AnswerEnded,
     TurnLikelyOver,
     UserStartedSpeaking,
     UserStoppedSpeaking,
@@ -97,7 +97,7 @@ def ends(caller):
     return [
         (round(r.at_s, 6), r.event.outcome)
         for r in caller.received
-        if isinstance(r.event, TurnEnded)
+        if isinstance(r.event, AnswerEnded)
     ]
 
 

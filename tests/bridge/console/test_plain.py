@@ -73,8 +73,8 @@ def test_json(run_chat):
     events = [json.loads(line) for line in result.stdout.splitlines()]
     said = [event["content"] for event in events if event["type"] == "agent.response"]
     assert "".join(said) == "You said: hello"
-    ends = [event for event in events if event["type"] == "call.turn_ended"]
-    assert [(end["turn"], end["outcome"]) for end in ends] == [(1, "completed")]
+    ends = [event for event in events if event["type"] == "call.answer_ended"]
+    assert [(end["answer"], end["outcome"]) for end in ends] == [(1, "completed")]
     assert all(isinstance(event["at_s"], float) and event["source"] for event in events)
 
 

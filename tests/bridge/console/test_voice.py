@@ -209,7 +209,7 @@ def test_a_hold_and_a_release(talk: Talk):
     assert talk.sound().count("loud") <= loud + 1, "all is silent but the block of the fade"
     talk.enter("/resume")
     talk.leave()
-    [end] = talk.events("call.turn_ended")
+    [end] = talk.events("call.answer_ended")
     assert end["outcome"] == "completed"
     assert end["heard"] == end["generated"]
 

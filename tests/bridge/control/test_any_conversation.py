@@ -21,10 +21,10 @@ from bargein import AgentEntry, Call, Caps, ChatNode, ToolEntry, UserEntry
 from bargein.control import VERBS
 from bargein.events import (
     AgentResponse,
+    AnswerEnded,
     PermissionRequested,
     ToolCall,
     ToolResult,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -170,7 +170,7 @@ class Conversation:
             receipt = call.control.use(what)
             self.receipts.append(receipt)
             if what in ("cancel", "emergency_stop") and receipt.accepted:
-                self.cancelled_at.append((trio.current_time(), receipt.turn))
+                self.cancelled_at.append((trio.current_time(), receipt.answer))
 
     async def run(self, script: list[tuple[str, float]]) -> None:
         tasks_before = living_tasks()
@@ -208,12 +208,12 @@ class Conversation:
         for entry in history.entries:
             if isinstance(entry, AgentEntry):
                 assert entry.generated.startswith(entry.heard)
-        turns = [record.turn for record in history.interruptions]
-        assert len(set(turns)) == len(turns), "two records of one turn"
+        answers = [record.answer for record in history.interruptions]
+        assert len(set(answers)) == len(answers), "two records of one turn"
         assert [e.content for e in history.entries if isinstance(e, UserEntry)] == self.said
 
     def check_over(self, caller: Caller) -> None:
-        ends = [event.turn for event in caller.events(TurnEnded)]
+        ends = [event.answer for event in caller.events(AnswerEnded)]
         assert len(set(ends)) == len(ends), "two ends of one turn"
         over: set[str] = set()
         for received in caller.received:
@@ -238,19 +238,21 @@ class Conversation:
     def check_caps(self, caller: Caller) -> None:
         """No turn called more tools than it may."""
         tools = [e for e in caller.call.history.entries if isinstance(e, ToolEntry)]
-        for turn in {entry.turn for entry in tools} - {0}:
-            begun = [entry for entry in tools if entry.turn == turn]
+        for answer in {entry.answer for entry in tools} - {0}:
+            begun = [entry for entry in tools if entry.answer == answer]
             assert len(begun) <= TOOL_CALLS
 
     def check_nothing_after_the_end(self, caller: Caller) -> None:
         """No words of a turn follow its end, and none of its tools begins after a cancel."""
-        by_turn = {e.event.turn: e.at_s for e in caller.received if isinstance(e.event, TurnEnded)}
+        by_answer = {
+            e.event.answer: e.at_s for e in caller.received if isinstance(e.event, AnswerEnded)
+        }
         for entry in caller.call.history.entries:
-            if isinstance(entry, ToolEntry) and entry.turn in by_turn:
+            if isinstance(entry, ToolEntry) and entry.answer in by_answer:
                 key = entry.call.arguments.get("key")
                 begun = [at_s for at_s, one in self.world.begun if one == key]
-                for at_s, turn in self.cancelled_at:
-                    assert turn != entry.turn or not begun or begun[0] <= at_s
+                for at_s, answer in self.cancelled_at:
+                    assert answer != entry.answer or not begun or begun[0] <= at_s
         assert len(caller.events(PermissionRequested)) <= self.world.calls
         assert all(isinstance(event.content, str) for event in caller.events(AgentResponse))
 

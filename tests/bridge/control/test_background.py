@@ -20,8 +20,8 @@ from bargein import (
 )
 from bargein.events import (
     AgentResponse,
+    AnswerEnded,
     JobFinished,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -116,13 +116,13 @@ async def test_the_verb_tells_the_tokens_of_run_and_tools(autojump_clock):
         handle.background()
         assert [token.is_background_requested for token in tokens] == [True] * 3
         assert [token.is_requested for token in tokens] == [False] * 3
-        assert [job.id for job in node.jobs] == ["turn_1"]
+        assert [job.id for job in node.jobs] == ["answer_1"]
         await trio.sleep(10)
         assert node.jobs[0].result.content == "It is done."
 
 
 @pytest.mark.parametrize("from_thread", [False, True])
-async def test_asking_the_token_of_a_run_moves_its_turn(from_thread: bool):
+async def test_asking_the_token_of_a_run_moves_its_answer(from_thread: bool):
     """The turn goes on in the background, as by the verb; from a thread too."""
 
     async def generate(message: Message) -> AsyncIterator[object]:
@@ -144,7 +144,7 @@ async def test_asking_the_token_of_a_run_moves_its_turn(from_thread: bool):
         caller.publish(UserStoppedSpeaking())
         await caller.receives(JobFinished)
         assert caller.heard == ""
-        assert [event.outcome for event in caller.events(TurnEnded)] == ["backgrounded"]
+        assert [event.outcome for event in caller.events(AnswerEnded)] == ["backgrounded"]
         assert [event.content for event in caller.events(JobFinished)] == ["unheard"]
 
 
@@ -215,7 +215,7 @@ async def test_a_stop_in_the_same_step_wins(autojump_clock, stops: Any, audio: b
             await caller.at(1.5)
         stops(caller, tokens)
         await caller.at(10.0)
-        [end] = caller.events(TurnEnded)
+        [end] = caller.events(AnswerEnded)
         [said] = [entry for entry in caller.call.history if entry.role == "agent"]
         assert end.outcome == "interrupted"
         assert said.interruption is not None

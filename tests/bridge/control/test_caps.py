@@ -103,19 +103,19 @@ async def test_a_refused_tool_is_not_counted(autojump_clock):
 
 async def test_children_count_to_their_parent(autojump_clock):
     """What a child uses counts in all its ancestors, and each may refuse; then none counts it."""
-    turn = Meter(Caps(steps=3))
-    child = turn.child(Caps(steps=2)).child()
+    answer = Meter(Caps(steps=3))
+    child = answer.child(Caps(steps=2)).child()
     child.use("steps")
-    turn.use("steps")
+    answer.use("steps")
     child.use("steps")
     with pytest.raises(CapReachedError) as caught:
         child.use("steps")
     assert caught.value.meter is child.parent
-    assert (child.used("steps"), turn.used("steps")) == (2, 3)
-    fresh = turn.child()
+    assert (child.used("steps"), answer.used("steps")) == (2, 3)
+    fresh = answer.child()
     with pytest.raises(CapReachedError) as caught:
         fresh.use_tool("look", {})
-    assert caught.value.meter is turn
+    assert caught.value.meter is answer
     assert fresh.used("tool_calls") == 0
 
 
@@ -133,15 +133,15 @@ async def test_time_at_work_is_capped_to_the_moment(autojump_clock):
 
 async def test_a_child_has_a_time_of_its_own(autojump_clock):
     """The time of a child begins with the child, and the parent's still holds."""
-    turn = Meter(Caps(wall_s=5))
+    answer = Meter(Caps(wall_s=5))
     await trio.sleep(1)
-    child = turn.child(Caps(wall_s=2))
+    child = answer.child(Caps(wall_s=2))
     with pytest.raises(CapReachedError) as caught:
         await child.within(trio.sleep_forever)
     assert (caught.value.meter, trio.current_time()) == (child, 3)
     with pytest.raises(CapReachedError) as caught:
-        await turn.child(Caps(wall_s=9)).within(trio.sleep_forever)
-    assert (caught.value.meter, trio.current_time()) == (turn, 5)
+        await answer.child(Caps(wall_s=9)).within(trio.sleep_forever)
+    assert (caught.value.meter, trio.current_time()) == (answer, 5)
 
 
 async def test_a_cancelled_wait_is_no_cap(autojump_clock):
@@ -161,7 +161,7 @@ async def test_paused_time_does_not_count(autojump_clock):
 
         async def generate(message):
             clock = ActiveClock(current_run())
-            meter = Meter(Caps(wall_s=2), call.turn_of(current_run()), call, clock)
+            meter = Meter(Caps(wall_s=2), call.answer_of(current_run()), call, clock)
             yield AgentResponse(content="ok ")
             try:
                 await meter.within(trio.sleep_forever)
@@ -214,8 +214,8 @@ async def test_a_warning_comes_once_at_four_fifths(autojump_clock):
 
     async def answer(call):
         async def generate(message):
-            turn = call.turn_of(current_run())
-            meter = Meter(Caps(steps=10, tool_calls=0, cost=1), turn, call)
+            answer = call.answer_of(current_run())
+            meter = Meter(Caps(steps=10, tool_calls=0, cost=1), answer, call)
             for _ in range(10):
                 meter.child(Caps(steps=10)).use("steps")
             meter.spend("cost", 2)
@@ -228,17 +228,17 @@ async def test_a_warning_comes_once_at_four_fifths(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         assert caller.events(CapWarning) == [
-            CapWarning(turn=1, which="steps", used=8, limit=10),
-            CapWarning(turn=1, which="cost", used=2, limit=1),
+            CapWarning(answer=1, which="steps", used=8, limit=10),
+            CapWarning(answer=1, which="cost", used=2, limit=1),
         ]
 
 
-async def test_a_turn_in_time_is_not_warned_of(autojump_clock):
+async def test_an_answer_in_time_is_not_warned_of(autojump_clock):
     """The warning about time comes at 80 % of it, and not at all once the meter is closed."""
 
     async def answer(call):
         async def generate(message):
-            meter = Meter(Caps(wall_s=10), call.turn_of(current_run()), call)
+            meter = Meter(Caps(wall_s=10), call.answer_of(current_run()), call)
             await meter.within(trio.sleep, 7)
             meter.close()
             yield

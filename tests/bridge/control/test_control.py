@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 
 from bargein import ChatNode
-from bargein.events import ToolResult, TurnEnded, UserStartedSpeaking, UserStoppedSpeaking
+from bargein.events import AnswerEnded, ToolResult, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.testing import ScriptedModel, calls, open_agent
 from bargein.tools import finish, shield, tool
 
@@ -110,7 +110,7 @@ async def test_a_stronger_verb_upgrades_in_one_record(autojump_clock):
         (record,) = handle.call.history.interruptions
         assert record.verb == "emergency_stop"
         handle.shutdown()
-        ends = [m.event.outcome async for m in messages if isinstance(m.event, TurnEnded)]
+        ends = [m.event.outcome async for m in messages if isinstance(m.event, AnswerEnded)]
         assert ends == ["interrupted"]
 
 

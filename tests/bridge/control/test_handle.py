@@ -12,10 +12,10 @@ from bargein import Call, ChatNode, ReasoningNode, open_agent
 from bargein.control import VERBS
 from bargein.events import (
     AgentResponse,
+    AnswerEnded,
     JobFinished,
     LongRunning,
     StateChanged,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
@@ -31,7 +31,7 @@ def states(events: list[Any]) -> list[str]:
 
 
 def ends(events: list[Any]) -> list[tuple[int, str]]:
-    return [(event.turn, event.outcome) for event in events if isinstance(event, TurnEnded)]
+    return [(event.answer, event.outcome) for event in events if isinstance(event, AnswerEnded)]
 
 
 # --- pause and resume
@@ -52,8 +52,8 @@ async def test_a_pause_holds_and_resume_goes_on_with_the_next_word(autojump_cloc
         assert handle.snapshot().text == "one two three four "
         await trio.sleep(10)
         assert node.begun == 1
-        (turn,) = [e for e in handle.call.history.entries if e.role == "agent"]
-        assert turn.heard == "one two three four five six "
+        (answer,) = [e for e in handle.call.history.entries if e.role == "agent"]
+        assert answer.heard == "one two three four five six "
 
 
 async def test_a_pause_stops_the_sound_at_the_sample(autojump_clock):
@@ -162,8 +162,8 @@ async def test_a_watcher_that_is_late_gets_no_text_of_a_cut_answer(autojump_cloc
         with trio.move_on_after(1):
             async for message in messages:
                 seen.append(message.event)
-        answers = [e for e in seen if isinstance(e, AgentResponse | TurnEnded)]
-        assert [type(event) for event in answers] == [TurnEnded, *3 * [AgentResponse]]
+        answers = [e for e in seen if isinstance(e, AgentResponse | AnswerEnded)]
+        assert [type(event) for event in answers] == [AnswerEnded, *3 * [AgentResponse]]
         assert (answers[0].outcome, answers[0].generated) == ("interrupted", "one two ")
         assert [event.content for event in answers[1:]] == ["one ", "two ", "three "]
 
@@ -209,7 +209,7 @@ async def test_background_goes_on_unheard_and_comes_back_once(autojump_clock):
         ]
 
 
-async def test_a_turn_in_the_background_holds_up_nobody(autojump_clock):
+async def test_an_answer_in_the_background_holds_up_nobody(autojump_clock):
     """The next input is answered at once, while the other turn still works."""
     node = Counter()
     async with open_agent(node) as handle:
@@ -328,7 +328,7 @@ async def test_handles_work_from_threads():
         await trio.testing.wait_all_tasks_blocked()
         receipt = await trio.to_thread.run_sync(handle.cancel)
         assert receipt.accepted
-        assert (await trio.to_thread.run_sync(handle.snapshot)).turn is None
+        assert (await trio.to_thread.run_sync(handle.snapshot)).answer is None
         assert handle == handle.call.handle
         assert len({handle, handle.call.handle}) == 1
 
@@ -339,7 +339,7 @@ async def test_a_late_watcher_gets_a_snapshot_first(autojump_clock):
         handle.send_input("count")
         await trio.sleep(1.5)
         first = (await anext(handle.subscribe())).event
-        assert (first.state, first.text, first.turn) == ("thinking", "one two ", 1)
+        assert (first.state, first.text, first.answer) == ("thinking", "one two ", 1)
 
 
 async def test_events_come_with_their_time_and_source(autojump_clock):
@@ -381,7 +381,7 @@ async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
         assert isinstance([e for e in seen if isinstance(e, Snapshot)][-1], Snapshot)
 
 
-async def test_a_turn_that_takes_long_is_marked_once(autojump_clock):
+async def test_an_answer_that_takes_long_is_marked_once(autojump_clock):
     """After ten seconds of work, pauses not counted, watchers are told, once a turn."""
 
     class Slow(ReasoningNode):
@@ -404,7 +404,7 @@ async def test_a_turn_that_takes_long_is_marked_once(autojump_clock):
         await trio.sleep(60)
         handle.shutdown()
         marks = [m.event async for m in messages if isinstance(m.event, LongRunning)]
-        assert [(m.turn, m.elapsed_s, m.phase) for m in marks] == [(1, 10, "text")]
+        assert [(m.answer, m.elapsed_s, m.phase) for m in marks] == [(1, 10, "text")]
 
 
 @pytest.mark.parametrize("asks", ["a question", "a permission"])

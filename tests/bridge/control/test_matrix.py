@@ -18,9 +18,9 @@ import trio.testing
 from bargein import Call, ChatNode
 from bargein.control import VERBS
 from bargein.events import (
+    AnswerEnded,
     PermissionRequested,
     ToolResult,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     Verb,
@@ -133,7 +133,7 @@ class Case:
         self.state = ""
         self.at_s = 0.0
         self.before = self.after = (0, 0)
-        self.end: TurnEnded | None = None
+        self.end: AnswerEnded | None = None
         self.records: list[str] = []
 
     def node(self) -> ChatNode:
@@ -190,10 +190,10 @@ class Case:
         call.handle.respond("call_book", allow=True)
         await trio.sleep(60)
         self.after = (len(self.model.asked), len(self.begun))
-        ends = [event for event in caller.events(TurnEnded) if event.turn == 1]
+        ends = [event for event in caller.events(AnswerEnded) if event.answer == 1]
         assert len(ends) <= 1
         self.end = ends[0] if ends else None
-        self.records = [record.verb for record in call.history.interruptions if record.turn == 1]
+        self.records = [record.verb for record in call.history.interruptions if record.answer == 1]
         if self.verb != "shutdown":
             await self.answers_further(call)
 

@@ -119,7 +119,7 @@ def test_every_argument_has_a_row(owner: type, rows: list[Any]):
         "is_agent",
         "has_floor",
         "is_audible",
-        "turn_of",
+        "answer_of",
     }
     for name, fn in verbs.items():
         arguments = set(inspect.signature(fn).parameters) - {"self"}

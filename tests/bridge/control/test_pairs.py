@@ -14,7 +14,7 @@ import trio.testing
 
 from bargein import ChatNode, Handle, Receipt, open_agent
 from bargein.control import STRENGTH, VERBS, Verb
-from bargein.events import ToolResult, TurnEnded
+from bargein.events import AnswerEnded, ToolResult
 from bargein.llm import TextDelta, ToolCallRequest, Usage
 from bargein.tools import finish, tool
 
@@ -205,8 +205,8 @@ class Pair:
             await self.look(handle)
             handle.shutdown()
             events = [message.event async for message in feed]
-        ends = [event for event in events if isinstance(event, TurnEnded)]
-        self.ends = [event.outcome for event in ends if event.turn == 1]
+        ends = [event for event in events if isinstance(event, AnswerEnded)]
+        self.ends = [event.outcome for event in ends if event.answer == 1]
         self.results = [event.outcome for event in events if isinstance(event, ToolResult)]
 
     def use(self, handle: Handle, verb: Verb, nursery: trio.Nursery) -> None:
@@ -224,7 +224,7 @@ class Pair:
 
     async def look(self, handle: Handle) -> None:
         call = handle.call
-        self.records = [r.verb for r in call.history.interruptions if r.turn == 1]
+        self.records = [r.verb for r in call.history.interruptions if r.answer == 1]
         self.asked_after = self.model.asked - self.asked
         self.closed = call.ended.is_set()
         if self.closed:

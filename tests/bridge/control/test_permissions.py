@@ -10,13 +10,13 @@ from bargein.events import (
     PermissionAnswered,
     PermissionRequested,
 )
-from tests.held_turn import held_turn
+from tests.held_answer import held_answer
 
 
 @asynccontextmanager
-async def open_turn():
+async def open_answer():
     """A call with a run that lasts until it is cut."""
-    async with held_turn() as (caller, run), trio.open_nursery() as nursery:
+    async with held_answer() as (caller, run), trio.open_nursery() as nursery:
         yield caller, caller.call.permissions, run, nursery
         nursery.cancel_scope.cancel()
 
@@ -35,7 +35,7 @@ async def asked(nursery, permissions, run, id="1", name="pay"):
 
 async def test_a_question_is_published_and_waits(autojump_clock):
     """Asking publishes what is asked, lists it, and waits for as long as it takes."""
-    async with open_turn() as (caller, permissions, run, nursery):
+    async with open_answer() as (caller, permissions, run, nursery):
         verdicts = await asked(nursery, permissions, run)
         await trio.sleep(1000)
         (question,) = permissions.pending
@@ -50,7 +50,7 @@ async def test_a_question_is_published_and_waits(autojump_clock):
 @pytest.mark.parametrize(("allow", "verdict"), [(True, "allowed"), (False, "denied")])
 async def test_an_answer_closes_the_question(autojump_clock, allow, verdict):
     """The first answer counts and is published; a second one is stale."""
-    async with open_turn() as (caller, permissions, run, nursery):
+    async with open_answer() as (caller, permissions, run, nursery):
         verdicts = await asked(nursery, permissions, run)
         assert permissions.respond("1", allow)
         assert not permissions.respond("1", not allow)
@@ -63,7 +63,7 @@ async def test_an_answer_closes_the_question(autojump_clock, allow, verdict):
 
 async def test_an_answer_to_no_question_is_stale(autojump_clock):
     """An unknown id is answered with False and nothing is published."""
-    async with open_turn() as (caller, permissions, _, _):
+    async with open_answer() as (caller, permissions, _, _):
         assert not permissions.respond("9", True, remember=True)
         assert not permissions.withdraw("9")
         assert caller.events(PermissionAnswered) == []
@@ -72,7 +72,7 @@ async def test_an_answer_to_no_question_is_stale(autojump_clock):
 @pytest.mark.parametrize(("allow", "verdict"), [(True, "allowed"), (False, "denied")])
 async def test_a_remembered_answer_holds_for_the_tool(autojump_clock, allow, verdict):
     """What is remembered answers further calls of the tool, and of no other, without a question."""
-    async with open_turn() as (caller, permissions, run, nursery):
+    async with open_answer() as (caller, permissions, run, nursery):
         await asked(nursery, permissions, run)
         permissions.respond("1", allow, remember=True)
         assert caller.events(PermissionAnswered)[0].remembered
@@ -83,7 +83,7 @@ async def test_a_remembered_answer_holds_for_the_tool(autojump_clock, allow, ver
 
 async def test_a_background_job_always_asks(autojump_clock):
     """No remembered answer speaks for a job that nobody waits for."""
-    async with open_turn() as (_, permissions, run, nursery):
+    async with open_answer() as (_, permissions, run, nursery):
         await asked(nursery, permissions, run)
         permissions.respond("1", True, remember=True)
         assert await asked(nursery, permissions, None, "2") == []
@@ -92,7 +92,7 @@ async def test_a_background_job_always_asks(autojump_clock):
 
 async def test_a_withdrawn_question_is_neither_yes_nor_no(autojump_clock):
     """Withdrawing closes the question in the same step, and remembers nothing."""
-    async with open_turn() as (caller, permissions, run, nursery):
+    async with open_answer() as (caller, permissions, run, nursery):
         verdicts = await asked(nursery, permissions, run)
         assert permissions.withdraw("1")
         assert not permissions.withdraw("1")
@@ -107,7 +107,7 @@ async def test_a_withdrawn_question_is_neither_yes_nor_no(autojump_clock):
 
 async def test_cancelling_the_wait_withdraws_the_question(autojump_clock):
     """Whoever stops waiting for an answer withdraws the question."""
-    async with open_turn() as (caller, permissions, run, _):
+    async with open_answer() as (caller, permissions, run, _):
         with trio.move_on_after(3) as scope:
             await permissions.ask("1", "pay", {}, run)
         assert scope.cancelled_caught
@@ -117,7 +117,7 @@ async def test_cancelling_the_wait_withdraws_the_question(autojump_clock):
 
 async def test_a_run_that_was_cut_asks_no_question(autojump_clock):
     """After the cut nothing is asked, not even where an answer is remembered."""
-    async with open_turn() as (caller, permissions, run, nursery):
+    async with open_answer() as (caller, permissions, run, nursery):
         await asked(nursery, permissions, run)
         permissions.respond("1", True, remember=True)
         run.cut()
@@ -127,7 +127,7 @@ async def test_a_run_that_was_cut_asks_no_question(autojump_clock):
 
 async def test_questions_wait_side_by_side(autojump_clock):
     """Several questions are listed in order, and each is answered by its id."""
-    async with open_turn() as (_, permissions, run, nursery):
+    async with open_answer() as (_, permissions, run, nursery):
         first = await asked(nursery, permissions, run, "1")
         second = await asked(nursery, permissions, run, "2", "refund")
         assert [q.id for q in permissions.pending] == ["1", "2"]
@@ -139,7 +139,7 @@ async def test_questions_wait_side_by_side(autojump_clock):
 
 async def test_a_question_has_an_id_of_its_own(autojump_clock):
     """The same id cannot be asked for twice at the same time."""
-    async with open_turn() as (_, permissions, run, nursery):
+    async with open_answer() as (_, permissions, run, nursery):
         await asked(nursery, permissions, run)
         with pytest.raises(ValueError, match="'1' for 'pay' is being asked for already"):
             await permissions.ask("1", "pay", {}, run)

@@ -14,11 +14,11 @@ import trio
 
 from bargein import AgentEntry, Call, ChatNode
 from bargein.events import (
+    AnswerEnded,
     ControlRequested,
     DTMFInput,
     EmergencyStop,
     JobFinished,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -144,13 +144,13 @@ async def check(seed: int) -> None:
         caller.publish(UserStoppedSpeaking())
         await calm(caller, SETTLES_S)
         assert handle.snapshot().state == "idle"
-        turns = [event.turn for event in caller.events(TurnEnded)]
-        assert len(turns) == len(set(turns)), "a turn ended twice"
+        answers = [event.answer for event in caller.events(AnswerEnded)]
+        assert len(answers) == len(set(answers)), "a turn ended twice"
         jobs = [event.id for event in caller.events(JobFinished)]
         assert len(jobs) == len(set(jobs)), "a job finished twice"
         handle.send_input("last")
         await calm(caller, SETTLES_S)
-        assert len(caller.events(TurnEnded)) > len(turns), "the last words had no answer"
+        assert len(caller.events(AnswerEnded)) > len(answers), "the last words had no answer"
         for entry in caller.call.history:
             if isinstance(entry, AgentEntry):
                 assert entry.generated.startswith(entry.heard)

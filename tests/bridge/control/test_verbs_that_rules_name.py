@@ -41,13 +41,13 @@ async def answer(call: Call) -> None:
 
 @pytest.mark.parametrize("audio", [True, False])
 @pytest.mark.parametrize("verb", VERBS)
-async def test_the_receipt_names_the_turn(autojump_clock, verb: str, audio: bool):
+async def test_the_receipt_names_the_answer(autojump_clock, verb: str, audio: bool):
     """What a rule would have cut is what the verb has cut."""
     async with open_call(answer, audio=audio) as caller:
         await caller.says("count", takes_s=0.5)
         await caller.at(1)
         receipt = getattr(caller.call.handle, verb)()
-        assert (receipt.accepted, receipt.turn, receipt.phase) == (
+        assert (receipt.accepted, receipt.answer, receipt.phase) == (
             True,
             1,
             "speaking" if audio else "text",

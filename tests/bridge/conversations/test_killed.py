@@ -44,7 +44,7 @@ class Line:
 
     def send(self, message):
         event = message.event
-        if isinstance(event, (TurnEnded, ToolResult)):
+        if isinstance(event, (AnswerEnded, ToolResult)):
             os.write(1, event.model_dump_json().encode() + b"\\n")
 
     play = clear = None
@@ -52,7 +52,7 @@ class Line:
 
 async def answer(call):
     async def generate(message):
-        id = f"t{call.history.last_turn}_{os.getpid()}"
+        id = f"t{call.history.last_answer}_{os.getpid()}"
         yield AgentResponse(content="Let me see. ")
         yield ToolCall(name="write", id=id)
         call.history.mark_tool(id, "began")
@@ -113,17 +113,17 @@ async def test_killed_at_any_point(tmp_path):
         assert chat_problems(as_chat(entries, note_tag="f00d")) == []
         assert anthropic_problems(as_anthropic(entries, note_tag="f00d")[1]) == []
         agents = [e for e in entries if isinstance(e, AgentEntry)]
-        turns = {e.turn: e for e in agents}
-        assert len(turns) == len(agents)
+        answers = {e.answer: e for e in agents}
+        assert len(answers) == len(agents)
         tools = {e.call.id: e for e in entries if isinstance(e, ToolEntry)}
         for event in told:
-            if event["type"] == "call.turn_ended":
-                _is_told_of(event, turns.get(event["turn"]))
+            if event["type"] == "call.answer_ended":
+                _is_told_of(event, answers.get(event["answer"]))
             else:
                 assert tools[event["id"]].result.content == event["content"]
         for id in effects.read_text().split():
             assert tools[id].outcome in ("completed", "effect_unknown")
-    assert {event["type"] for event in told} == {"call.turn_ended", "agent.tool_result"}
+    assert {event["type"] for event in told} == {"call.answer_ended", "agent.tool_result"}
     outcomes = {event["outcome"] for event in told}
     assert {"completed", "interrupted"} <= outcomes
 

@@ -73,7 +73,7 @@ def _run(database: Path, how: str) -> None:
     assert ran.returncode == -9, ran.stderr
 
 
-async def test_a_turn_that_died_in_the_background_is_told(tmp_path: Path) -> None:
+async def test_an_answer_that_died_in_the_background_is_told(tmp_path: Path) -> None:
     """The record says that the work ended with the process, once; no call of a tool dangles."""
     database = tmp_path / "calls.db"
     _run(database, "moved")
@@ -82,7 +82,7 @@ async def test_a_turn_that_died_in_the_background_is_told(tmp_path: Path) -> Non
     assert repair(entries) == entries
     jobs = [entry.job for entry in entries if isinstance(entry, JobEntry)]
     assert [(job.id, job.name, job.outcome) for job in jobs] == [
-        ("turn_1", "agent", "effect_unknown")
+        ("answer_1", "agent", "effect_unknown")
     ]
     (tool,) = [entry for entry in entries if isinstance(entry, ToolEntry)]
     assert tool.outcome == "effect_unknown"
@@ -94,7 +94,7 @@ async def test_a_turn_that_died_in_the_background_is_told(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("how", ["stays", "done"])
-async def test_a_turn_that_was_not_moved_is_no_job(tmp_path: Path, how: str) -> None:
+async def test_an_answer_that_was_not_moved_is_no_job(tmp_path: Path, how: str) -> None:
     """What died in front of its caller, or had ended, is repaired without a job."""
     database = tmp_path / "calls.db"
     _run(database, how)

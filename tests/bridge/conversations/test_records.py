@@ -23,7 +23,7 @@ from bargein.events import JobFinished, ToolCall, ToolResult
 VERSION = 1
 
 RECORD = InterruptionRecord(
-    turn=1,
+    answer=1,
     verb="cancel",
     by="caller",
     cause="call.control",
@@ -46,7 +46,7 @@ ENTRIES = [
     AgentEntry(3.0, 1, "agent", "one two", "one"),
     AgentEntry(3.0, 1, "agent", "one two", "one", RECORD),
     ToolEntry(4.0, CALL),
-    ToolEntry(4.0, CALL, RESULT, turn=3, said_chars=7, mark="committing", together=True),
+    ToolEntry(4.0, CALL, RESULT, answer=3, said_chars=7, mark="committing", together=True),
     JobEntry(5.0, JobFinished(id="a", name="look", content="x", outcome="effect_unknown")),
 ]
 

@@ -69,7 +69,7 @@ async def test_a_history_writes_each_change(tmp_path):
         history = History(conversation.entries)
         history.on_change = conversation.write
         history.add_user("hi")
-        history.add_tool_call(ToolCall(name="look", id="7"), turn=1)
+        history.add_tool_call(ToolCall(name="look", id="7"), answer=1)
         history.mark_tool("7", "committing")
         history.set_agent(1, "agent", "one", "", "clock")
         before = history.entries
@@ -79,8 +79,8 @@ async def test_a_history_writes_each_change(tmp_path):
         assert conversation.entries[1].call == before[1].call
         history = History(conversation.entries)
         history.on_change = conversation.write
-        assert history.last_turn == 1
-        history.add_tool_call(ToolCall(name="look", id="7"), turn=2)
+        assert history.last_answer == 1
+        history.add_tool_call(ToolCall(name="look", id="7"), answer=2)
         history.add_tool_result(ToolResult(name="look", id="7", content="found"))
     async with conversations.open_conversation("a") as conversation:
         old, new = [entry for entry in conversation.entries if entry.role == "tool"]

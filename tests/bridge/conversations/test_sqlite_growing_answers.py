@@ -21,7 +21,7 @@ from bargein.events import ToolCall, ToolResult
 from .sqlite_files import additions, full_disk, records
 
 PAUSE = InterruptionRecord(
-    turn=1, verb="pause", by="caller", cause="call.control", phase="speaking", at_s=4.5,
+    answer=1, verb="pause", by="caller", cause="call.control", phase="speaking", at_s=4.5,
     elapsed_s=1.0, generated="", heard="", basis="text", step=2,
 )  # fmt: skip
 
@@ -76,21 +76,23 @@ async def test_killed_between_any_two_changes(tmp_path):
         history.on_change = conversation.write
         said: dict[int, str] = {}
         for number in range(120):
-            turn = chance.choice([1 + number // 40, 2 + number // 40])
+            answer = chance.choice([1 + number // 40, 2 + number // 40])
             match chance.randrange(12):
                 case 0:
                     history.add_user(f"words {number}")
                 case 1:
-                    history.add_tool_call(ToolCall(name="look", id=f"{number}"), turn=turn)
+                    history.add_tool_call(ToolCall(name="look", id=f"{number}"), answer=answer)
                     history.add_tool_result(ToolResult(name="look", id=f"{number}", content="x"))
                 case 2:
-                    text = said.get(turn, "")
-                    cut = replace(PAUSE, turn=turn, generated=text, heard=text[:3])
+                    text = said.get(answer, "")
+                    cut = replace(PAUSE, answer=answer, generated=text, heard=text[:3])
                     history.set_interruption(cut, "agent")
                 case _:
-                    said[turn] = said.get(turn, "") + chance.choice(["one ", "\ud83d", "\n二\x00"])
-                    heard = said[turn][: chance.randrange(len(said[turn]) + 1)]
-                    history.set_agent(turn, "agent", said[turn], heard, "words")
+                    said[answer] = said.get(answer, "") + chance.choice(
+                        ["one ", "\ud83d", "\n二\x00"]
+                    )
+                    heard = said[answer][: chance.randrange(len(said[answer]) + 1)]
+                    history.set_agent(answer, "agent", said[answer], heard, "words")
             read = await loaded(path, tmp_path / f"copy{number}")
             assert _timeless(read) == _timeless(repair(history.entries))
         assert additions(path) > 0

@@ -103,8 +103,8 @@ class Script:
     def tell(self, name: str, source: str = "call", /, **data: Any) -> None:
         self.ids += 1
         at_s = round(trio.current_time() - self.began_s, 4)
-        turn = data.pop("turn", None)
-        fields = {"turn": turn} if turn else {}
+        answer = data.pop("answer", None)
+        fields = {"answer": answer} if answer else {}
         self.call.send(
             "seen", at_s=at_s, name=name, source=source, id=self.ids, data=data, **fields
         )
@@ -160,7 +160,7 @@ async def converse(script: Script) -> None:
     await script.after(1.65)
     script.metric("answer.first_text_s", 0.198)
     script.call.tell_story(0)
-    script.tell("agent.response", "barista", content="We have espresso, cappuccino, ", turn=1)
+    script.tell("agent.response", "barista", content="We have espresso, cappuccino, ", answer=1)
     script.tell(
         "agent.tool_call", "barista", name="check_stock", id="t1", arguments={"item": "roll"}
     )

@@ -170,7 +170,7 @@ class FakeCall:
 
     def tell_story(self, seconds: float) -> None:
         self.state("speaking")
-        self.send("transcript", role="agent", text=STORY, final=False, utterance=1, turn=1)
+        self.send("transcript", role="agent", text=STORY, final=False, utterance=1, answer=1)
         if self.audio and seconds:
             self.nursery.start_soon(self.speak, 1, seconds)
 
@@ -219,10 +219,10 @@ class FakeCall:
         elif text.startswith("state "):
             self.state(text.removeprefix("state "))
         else:
-            self.send("transcript", role="user", text=text, final=True, turn=1)
+            self.send("transcript", role="user", text=text, final=True, answer=1)
             self.state("thinking")
             answer = f"You typed: {text}"
-            self.send("transcript", role="agent", text=answer, final=False, utterance=1, turn=1)
+            self.send("transcript", role="agent", text=answer, final=False, utterance=1, answer=1)
             self.state("idle")
 
     def on_control(self, verb: str, request: str, **_: Any) -> None:

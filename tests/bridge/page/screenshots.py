@@ -66,7 +66,7 @@ def cut(page: Any) -> None:
     page.keyboard.press("Escape")
     shown(page, ".tag")
     say(page, "And the market?")
-    shown(page, ".turn.agent:nth-last-child(1) .heard:not(:empty)")
+    shown(page, ".entry.agent:nth-last-child(1) .heard:not(:empty)")
 
 
 def tool(page: Any) -> None:

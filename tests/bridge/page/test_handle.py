@@ -43,7 +43,7 @@ async (steps) => {
 }
 """
 IDLE = {
-    "turn": 1,
+    "answer": 1,
     "phase": "speaking",
     "step": 1,
     "label": "",
@@ -355,14 +355,14 @@ def test_esc_leaves_what_may_not_be_cut(bare_page: Any) -> None:
     assert seen["did"] == []
 
 
-def test_steps_of_a_cut_turn_stay_until_it_is_over(bare_page: Any) -> None:
+def test_steps_of_a_cut_answer_stay_until_it_is_over(bare_page: Any) -> None:
     """While what was cut ends, its steps are still shown, with what becomes of them."""
     steps = [
         {"tool": "", "id": "", "state": "done", "elapsed_ms": 300},
         {"tool": "book_table", "id": "b", "state": "running", "elapsed_ms": 900},
     ]
     before = IDLE | {"step_list": steps, "phase": "tool", "label": "book_table"}
-    after = {key: value for key, value in IDLE.items() if key != "turn"} | {"phase": "stopping"}
+    after = {key: value for key, value in IDLE.items() if key != "answer"} | {"phase": "stopping"}
     cut = [["state", "tool"], ["snapshot", before], ["state", "stopping"], ["snapshot", after]]
     seen = run(bare_page, *cut)
     assert seen["steps"] == [["Thinking", "done"], ["Book table", "running"]]

@@ -33,7 +33,7 @@ async (steps) => {
 }
 """
 VERBS = {"barge_in": {"possible": True, "text": ""}, "cancel": {"possible": True, "text": ""}}
-AT_WORK = {"turn": 1, "phase": "text", "label": "", "caps": {}, "permissions": [], "verbs": VERBS}
+AT_WORK = {"answer": 1, "phase": "text", "label": "", "caps": {}, "permissions": [], "verbs": VERBS}
 SEARCH = {"tool": "search", "id": "t1", "state": "running", "elapsed_ms": 100}
 FIRM = {**VERBS, "barge_in": {"possible": False, "text": ""}}
 

@@ -189,6 +189,6 @@ def check_layout(page: Any) -> None:
 
 def check_last_words_are_visible(page: Any) -> None:
     """The handle floats above the transcript, and covers none of its words."""
-    last = page.query_selector_all(".turn")[-1].bounding_box()
+    last = page.query_selector_all(".entry")[-1].bounding_box()
     handle = page.query_selector("#handle").bounding_box()
     assert last["y"] + last["height"] <= handle["y"]

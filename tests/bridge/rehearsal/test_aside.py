@@ -27,7 +27,7 @@ from bargein.rehearsal import (
 Tone = Callable[..., Any]
 
 MHM = Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5)
-NOTES = Notes(turns={1: 4}, held=[Held(2.05, 2.4)])
+NOTES = Notes(answers={1: 4}, held=[Held(2.05, 2.4)])
 
 
 def lay(*heard: tuple[float, int, array[int]], whole: array[int]) -> Recording:

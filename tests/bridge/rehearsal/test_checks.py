@@ -38,9 +38,9 @@ GOOD = Cut(
 )
 
 
-def agent(turn: int, generated: str, heard: str) -> dict[str, Any]:
+def agent(answer: int, generated: str, heard: str) -> dict[str, Any]:
     """Return an entry of the history."""
-    return {"role": "agent", "turn": turn, "generated": generated, "heard": heard}
+    return {"role": "agent", "answer": answer, "generated": generated, "heard": heard}
 
 
 def rehearsal(cut: Cut = GOOD, **changes: Any) -> Rehearsal:
@@ -51,13 +51,13 @@ def rehearsal(cut: Cut = GOOD, **changes: Any) -> Rehearsal:
         cuts=(cut,),
         answers=(),
         history=[
-            {"role": "tool", "turn": 1, "outcome": "completed"},
+            {"role": "tool", "answer": 1, "outcome": "completed"},
             agent(1, "a b c d e f", "a b c d e f"),
             {"role": "user", "content": "hi"},
             agent(2, "one large latte with milk", "one large latte"),
         ],
         ended="agent_ended",
-        turn_seconds={1: 2.0, 2: 1.0},
+        answer_seconds={1: 2.0, 2: 1.0},
     )
     return replace(made, **changes)
 

@@ -43,10 +43,10 @@ def lay(*heard: tuple[float, int, array[int]], whole: array[int] | None = None) 
 
 def notes(**changes: Any) -> Notes:
     """Return notes of a call whose utterance 1 was cut at 2.1 s."""
-    entry = {"role": "agent", "turn": 4, "generated": "one two three", "heard": "one two"}
+    entry = {"role": "agent", "answer": 4, "generated": "one two three", "heard": "one two"}
     made = Notes(
         fences=[Fence(2.1, 1)],
-        turns={1: 4, 2: 5},
+        answers={1: 4, 2: 5},
         texts={1: "one two three", 2: "as you wish"},
         history=[{"role": "user", "content": "x"}, entry],
     )
@@ -155,8 +155,8 @@ def test_a_gap_inside_an_utterance_belongs_to_it(tone: Tone) -> None:
     assert [cut.utterance for cut in cuts] == [None, 1, 1, 1, None, 2, None]
 
 
-def test_a_turn_is_heard_with_all_its_utterances(tone: Tone) -> None:
+def test_an_answer_is_heard_with_all_its_utterances(tone: Tone) -> None:
     """The audio of a turn is that of its utterances, in order, and of no other turn."""
     recording = lay((0.5, 1, tone(0.2)), (1.0, 2, tone(0.3)), (2.0, 3, tone(0.4)))
-    cut = find_cut(SAID, recording, notes(turns={1: 4, 2: 5, 3: 4}))
+    cut = find_cut(SAID, recording, notes(answers={1: 4, 2: 5, 3: 4}))
     assert (cut.utterance, cut.played_s) == (3, pytest.approx(0.6))

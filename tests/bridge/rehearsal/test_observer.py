@@ -37,11 +37,11 @@ async def test_generated_text_and_audio_are_noted(
         heard_ms = caller.played_ms(2)
     text = "one large latte with oat milk coming right up for you"
     assert observer.texts == {1: "hi", 2: text}
-    assert observer.turns == {1: 1, 2: 2}
+    assert observer.answers == {1: 1, 2: 2}
     assert len(observer.audio[2]) == len(text) * 720
     assert heard_ms < len(text) * 30
     history = observer.history(100.0)
-    assert [entry["turn"] for entry in history] == [1, 2]
+    assert [entry["answer"] for entry in history] == [1, 2]
     assert history[1]["generated"] == text
     assert -100.0 < history[1]["interruption"]["at_s"] < -98.0
 
@@ -108,7 +108,7 @@ async def test_decisions_and_holds_are_noted(
     assert isinstance(held[0], Held)
 
 
-async def test_generations_are_noted_with_their_turn(
+async def test_generations_are_noted_with_their_answer(
     autojump_clock: trio.testing.MockClock,
     ring: Callable[[App], Any],
     make_app: Callable[..., App],
@@ -121,4 +121,4 @@ async def test_generations_are_noted_with_their_turn(
         observer.call.publish(UserStartedSpeaking())
         observer.call.publish(UserStoppedSpeaking())
         await trio.sleep(0.5)
-    assert [turn for _, turn in observer.generations] == [2]
+    assert [answer for _, answer in observer.generations] == [2]

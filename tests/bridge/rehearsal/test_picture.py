@@ -42,13 +42,13 @@ SPEAKING, LISTENING = "#a7e8df", "#c7dafd"
 
 NOTES = Notes(
     fences=[Fence(4.1, 1)],
-    turns={1: 1, 2: 2},
+    answers={1: 1, 2: 2},
     texts={1: "One large latte with milk.", 2: "A cappuccino then."},
     history=[
-        {"role": "tool", "turn": 1, "outcome": "completed"},
+        {"role": "tool", "answer": 1, "outcome": "completed"},
         {
             "role": "agent",
-            "turn": 1,
+            "answer": 1,
             "generated": "One large latte with milk.",
             "heard": "One large",
         },

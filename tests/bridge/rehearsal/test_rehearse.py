@@ -211,7 +211,7 @@ def test_the_files_are_written(calls: dict[str, Done]) -> None:
     assert [line["text"] for line in told["lines"]] == list(TEXTS)
 
 
-def test_the_audio_of_the_cut_turn_is_transcribed(calls: dict[str, Done]) -> None:
+def test_the_audio_of_the_cut_answer_is_transcribed(calls: dict[str, Done]) -> None:
     """The recogniser gets what was heard of the cut turn, at 16 kHz, and is believed."""
     (pcm,) = calls["good"].transcribed
     result = calls["good"].result

@@ -63,7 +63,7 @@ async def asker(call: Call) -> None:
     agent = call.bridge(name="asker")
 
     async def ask(message):
-        call.turn_of(current_run()).phase = "permission"
+        call.answer_of(current_run()).phase = "permission"
         verdict = await call.permissions.ask("q1", "send_mail", {"to": "Ada"}, current_run())
         yield AgentResponse(content=f"It is {verdict}.")
 

@@ -127,7 +127,7 @@ async def test_a_caller_who_watches_sees_no_question_of_an_operator(level):
             caller.watch(True)
             caller.write("pay")
             await caller.wait_for(Spoken, lambda m: "allowed" in m.text)
-            await caller.wait_for(Seen, lambda m: m.name == "call.turn_ended")
+            await caller.wait_for(Seen, lambda m: m.name == "call.answer_ended")
             assert [type(message.event) for message in told] == [
                 PermissionRequested,
                 PermissionAnswered,

@@ -96,7 +96,7 @@ FROM_SERVER = [
         id=1,
         verb="cancel",
         accepted=True,
-        turn=2,
+        answer=2,
         phase="tool",
         stopped=(StoppedTool(id="t1", tool="look"),),
         still_running=(
@@ -114,7 +114,7 @@ FROM_SERVER = [
         state="tool",
         number=7,
         elapsed_ms=1,
-        turn=2,
+        answer=2,
         phase="tool",
         step=1,
         steps=3,

@@ -109,7 +109,7 @@ async def test_cancel_tells_what_it_stopped_and_once_when_it_is_over(serving, au
             id=1,
             verb="cancel",
             accepted=True,
-            turn=1,
+            answer=1,
             phase="text",
             stopped=(StoppedTool(id="t2", tool="tidy_up"),),
             still_running=(
@@ -135,7 +135,7 @@ async def test_a_verb_that_does_nothing_says_why_and_is_settled(serving, autojum
         caller.control("cancel")
         receipt = (await soon(caller, VerbReceipt)).message
         assert (receipt.accepted, receipt.reason) == (False, "nothing is running")
-        assert (receipt.turn, receipt.phase) == (None, "idle")
+        assert (receipt.answer, receipt.phase) == (None, "idle")
         settled = (await soon(caller, VerbSettled)).message
         assert (settled.id, settled.request) == (receipt.id, receipt.request)
 

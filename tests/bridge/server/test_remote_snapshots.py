@@ -34,7 +34,12 @@ async def test_a_description_and_a_snapshot_tell_the_moment(serving, autojump_cl
         assert description == Description(request=asked, verb="cancel", text=text, possible=True)
         asked = caller.ask_snapshot()
         now = (await soon(caller, SnapshotMessage)).message
-        assert (now.request, now.turn, now.text, now.backgrounded) == (asked, 1, "Let me see. ", 0)
+        assert (now.request, now.answer, now.text, now.backgrounded) == (
+            asked,
+            1,
+            "Let me see. ",
+            0,
+        )
         assert now.state == of(caller, State)[-1].state
         assert now.number == of(caller, State)[-1].number
         assert (now.total_ms, now.active_ms) == (3000, 3000)
@@ -54,13 +59,13 @@ async def test_a_snapshot_shows_open_questions_and_caps(serving, autojump_clock)
 
     async def answer(call: Call) -> None:
         await asker(call)
-        turns = call.control.target
-        call.control.target = lambda: with_caps(turns())
+        answers = call.control.target
+        call.control.target = lambda: with_caps(answers())
 
-    def with_caps(turn):
-        if turn is not None:
-            turn.caps = lambda: {"steps": (2, 5)}
-        return turn
+    def with_caps(answer):
+        if answer is not None:
+            answer.caps = lambda: {"steps": (2, 5)}
+        return answer
 
     async with serving(answer) as place, place.call(mode="text") as caller:
         caller.write("send it")
@@ -196,7 +201,7 @@ async def test_a_cut_step_is_stopped(serving, autojump_clock):
     async with serving(answer) as place, place.call(mode="text") as caller:
         caller.write("Rome")
         await trio.sleep(2.5)
-        turn = calls[0].control.target()
+        answer = calls[0].control.target()
         caller.control("cancel")
         await soon(caller, VerbSettled)
-        assert [step.state for step in turn.step_list] == ["done", "stopped", "failed"]
+        assert [step.state for step in answer.step_list] == ["done", "stopped", "failed"]

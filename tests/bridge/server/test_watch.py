@@ -84,7 +84,7 @@ async def test_every_event_is_told_with_its_time(serving, autojump_clock):
         assert happened[:2] == ["user.started_speaking", "call.state_changed"]
         spoken = [one for one in told if one.name == "agent.response"]
         assert [one.at_s for one in spoken] == pytest.approx([2.0, 2.3, 2.6, 2.9], abs=0.01)
-        assert {(one.source, one.turn) for one in spoken} == {("storyteller", 1)}
+        assert {(one.source, one.answer) for one in spoken} == {("storyteller", 1)}
         # What an event causes may be told under a later time, never under an earlier one.
         assert [one.at_s for one in told] == sorted(one.at_s for one in told)
 
@@ -210,7 +210,7 @@ async def test_the_last_events_come_before_the_end(serving, autojump_clock):
         with trio.fail_after(60):
             await caller.ended.wait()
         names = [one.name for one in seen(caller)]
-        assert "call.turn_ended" in names
+        assert "call.answer_ended" in names
         assert "call.ended" in names
         assert caller.received[-1].message.type == "ended"
 

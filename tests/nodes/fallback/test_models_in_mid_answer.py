@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from bargein import App, ChatNode, tool
-from bargein.events import AgentError, TurnEnded, UserStartedSpeaking
+from bargein.events import AgentError, AnswerEnded, UserStartedSpeaking
 from bargein.fallback import Fallback
 from bargein.llm import ChatModelError, TextDelta, ToolCallRequest
 from bargein.speech import Fillers, StreamingSpeech
@@ -62,7 +62,7 @@ async def test_an_answer_that_nobody_has_heard_is_given_anew(autojump_clock):
         assert caller.heard == "Quite another answer."
         assert answers(caller) == [("Quite another answer.", "Quite another answer.")]
     assert second.requests[0].messages == first.requests[0].messages
-    assert [e.outcome for e in caller.events(TurnEnded)] == ["completed"]
+    assert [e.outcome for e in caller.events(AnswerEnded)] == ["completed"]
 
 
 @pytest.mark.parametrize("kind", ["stall", "drop", "garbage"])
@@ -133,7 +133,7 @@ async def test_the_next_model_may_break_off_as_well(autojump_clock, audio):
     app = app_with(*three)
     async with open_call(app, audio=audio, expect_errors=ChatModelError) as caller:
         await ask(caller)
-        assert [e.outcome for e in caller.events(TurnEnded)] == ["failed"]
+        assert [e.outcome for e in caller.events(AnswerEnded)] == ["failed"]
         assert "ChatModelError" in caller.events(AgentError)[0].message
 
 
@@ -179,7 +179,7 @@ async def test_behind_tools_what_was_heard_fails_the_answer(autojump_clock):
     app = app_with(first, second, tools=[book])
     async with open_call(app, expect_errors=ChatModelError) as caller:
         await ask(caller)
-        assert [e.outcome for e in caller.events(TurnEnded)] == ["failed"]
+        assert [e.outcome for e in caller.events(AnswerEnded)] == ["failed"]
     assert (Counter.runs, second.asked) == (1, 0)
 
 
@@ -213,7 +213,7 @@ async def test_a_caller_may_interrupt_at_any_moment(autojump_clock, at_s):
         await caller.at(9.0)
         assert ANSWER.startswith(heard.strip())
         assert caller.heard == heard
-        assert [e.outcome for e in caller.events(TurnEnded)] == ["interrupted"]
+        assert [e.outcome for e in caller.events(AnswerEnded)] == ["interrupted"]
 
 
 async def test_one_model_alone_apologises(autojump_clock):

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from bargein import App, Call
-from bargein.events import ListeningFailed, TurnEnded
+from bargein.events import AnswerEnded, ListeningFailed
 from bargein.fakes import FakeOpenAIRealtime, Fault
 from bargein.realtime import OpenAIRealtime, RealtimeNode
 from bargein.speech import StreamingSpeech
@@ -66,7 +66,7 @@ async def test_text_without_end_costs_one_answer(autojump_clock):
         await trio.sleep(1)
         await caller.says("Hello?")
         await caller.quiet(within_s=10_000)
-        (ended,) = caller.events(TurnEnded)
+        (ended,) = caller.events(AnswerEnded)
         assert ended.outcome == "failed"
         assert 99_000 < len(ended.generated) < 101_000
         await caller.says("Are you there?")
@@ -96,6 +96,6 @@ async def test_a_line_that_was_given_up_opens_again_in_the_call(autojump_clock, 
         await trio.sleep(10)
         await caller.says("Are you there?")
         await caller.quiet()
-        assert [ended.outcome for ended in caller.events(TurnEnded)] == ["failed", "completed"]
+        assert [ended.outcome for ended in caller.events(AnswerEnded)] == ["failed", "completed"]
         assert caller.heard.strip() == REPLY
         assert ("user", "Hello?") in vendor.line.conversation

@@ -11,10 +11,10 @@ from bargein import Call, Caps, tool
 from bargein.events import (
     AgentResponse,
     AgentSpeechCut,
+    AnswerEnded,
     PermissionRequested,
     ToolResult,
     TranscriptionFailed,
-    TurnEnded,
     UserAudio,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -243,7 +243,7 @@ async def test_a_tool_that_needs_permission_asks(autojump_clock, vendor):
     assert caller.heard == "You said no. "
 
 
-async def test_the_result_of_a_tool_that_was_cut_is_told_with_the_next_turn(autojump_clock, vendor):
+async def test_the_result_of_a_tool_that_was_cut_is_told_with_the_next(autojump_clock, vendor):
     """Every call that the vendor knows of has its result, once."""
 
     @tool(read_only=True)
@@ -266,7 +266,7 @@ async def test_the_result_of_a_tool_that_was_cut_is_told_with_the_next_turn(auto
     assert vendor.line.errors == []
 
 
-async def test_caps_end_a_turn(autojump_clock, vendor):
+async def test_caps_end_an_answer(autojump_clock, vendor):
     """A model that calls tools in circles is ended by its caps."""
 
     @tool
@@ -278,7 +278,7 @@ async def test_caps_end_a_turn(autojump_clock, vendor):
     async with calling(vendor, tools=[again], caps=Caps(steps=5)) as caller:
         await vendor.hear("Go.")
         await caller.quiet()
-        assert [e.outcome for e in caller.events(TurnEnded)] == ["capped"]
+        assert [e.outcome for e in caller.events(AnswerEnded)] == ["capped"]
 
 
 # --- what the vendor cannot know ------------------------------------------------------------------

@@ -12,9 +12,9 @@ from bargein.events import (
     AgentError,
     AgentResponse,
     AgentSpeechCut,
+    AnswerEnded,
     EmergencyStop,
     LogMetric,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     WordTiming,
@@ -215,7 +215,7 @@ async def test_a_text_without_words_needs_no_sound(autojump_clock, text, streams
     async with speaking(quiet_voice(streams=streams), [text]) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        assert [ended.outcome for ended in caller.events(TurnEnded)] == ["completed"]
+        assert [ended.outcome for ended in caller.events(AnswerEnded)] == ["completed"]
         assert not caller.errors
 
 
@@ -225,7 +225,7 @@ async def test_a_voice_without_a_sound_fails_with_an_error(autojump_clock, strea
     async with speaking(quiet_voice(streams=streams), ["Hello."]) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        assert [ended.outcome for ended in caller.events(TurnEnded)] == ["failed"]
+        assert [ended.outcome for ended in caller.events(AnswerEnded)] == ["failed"]
         (error,) = caller.errors
         assert str(error) == "the voice gave no sound for a text with words"
 

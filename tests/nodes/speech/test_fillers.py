@@ -6,8 +6,8 @@ import trio
 
 from bargein import App, ChatNode
 from bargein.events import (
+    AnswerEnded,
     StageStalled,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     VoiceStarted,
@@ -135,7 +135,7 @@ async def test_fillers_end_in_an_apology_and_the_answer_has_failed(autojump_cloc
         await caller.quiet()
         fillers = Fillers()
         assert caller.heard == "\n".join([*fillers.fillers, fillers.apology])
-        (ended,) = [e for e in caller.events(TurnEnded) if e.agent == "chat_node"]
+        (ended,) = [e for e in caller.events(AnswerEnded) if e.agent == "chat_node"]
         assert ended.outcome == "failed"
         (record,) = caller.call.history.interruptions
         assert record.cause == "first_token stalled"
@@ -209,7 +209,7 @@ async def test_a_text_behind_a_stalled_answer_is_heard_though_that_is_given_up(
         await caller.quiet()
         assert await text == "completed"
         assert "You are next." in caller.heard.splitlines()
-        assert [e.outcome for e in caller.events(TurnEnded) if e.agent != "call"] == ["failed"]
+        assert [e.outcome for e in caller.events(AnswerEnded) if e.agent != "call"] == ["failed"]
 
 
 async def test_a_filler_is_heard_though_its_answer_is_cut(autojump_clock, voice):
@@ -261,5 +261,5 @@ async def test_an_apology_that_fails_is_not_apologised_for(autojump_clock):
         await ask(caller)
         await trio.sleep(30)
         assert not caller.heard
-        failed = [e for e in caller.events(TurnEnded) if e.outcome == "failed"]
+        failed = [e for e in caller.events(AnswerEnded) if e.outcome == "failed"]
     assert [e.agent for e in failed] == ["chat_node", "call"]

@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from bargein import App, Call, ChatNode
-from bargein.events import DTMFInput, StageStalled, TurnEnded, UserStartedSpeaking
+from bargein.events import AnswerEnded, DTMFInput, StageStalled, UserStartedSpeaking
 from bargein.speech import StreamingSpeech
 from bargein.testing import Caller, ScriptedModel, calls, open_call
 from bargein.tools import tool
@@ -87,12 +87,12 @@ async def check(stage: str, stall: int, deeds: tuple[str, ...], *, before: bool)
         await caller.at(90.0)
         assert stalls
         assert caller.call.snapshot().state == "idle"
-        turns = [event.turn for event in caller.events(TurnEnded)]
-        assert len(turns) == len(set(turns)), "a turn ended twice"
+        answers = [event.answer for event in caller.events(AnswerEnded)]
+        assert len(answers) == len(set(answers)), "a turn ended twice"
         await caller.says("more", takes_s=0.5)
         await caller.at(120.0)
-        answered = [e for e in caller.events(TurnEnded) if e.agent != "call"]
-        assert answered[-1].turn > max(turns), "the last words had no answer"
+        answered = [e for e in caller.events(AnswerEnded) if e.agent != "call"]
+        assert answered[-1].answer > max(answers), "the last words had no answer"
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -13,7 +13,7 @@ import trio
 from trio.testing import MockClock
 
 from bargein import App, ChatNode, NoteEntry, ToolEntry, tool
-from bargein.events import ListeningFailed, StageStalled, TurnEnded, UserStoppedSpeaking
+from bargein.events import AnswerEnded, ListeningFailed, StageStalled, UserStoppedSpeaking
 from bargein.fallback import Fallback
 from bargein.llm import ToolCallRequest
 from bargein.speech import Fillers, StreamingSpeech
@@ -208,7 +208,7 @@ def test_the_record_says_what_happened(stage, kind, providers):
     faults = [e.content for e in history if isinstance(e, NoteEntry) and e.kind == "fault"]
     stalls = talked.events(StageStalled)
     assert sum("stalled" in fault for fault in faults) == len(stalls)
-    outcomes = [e.outcome for e in talked.events(TurnEnded) if e.agent != "call"]
+    outcomes = [e.outcome for e in talked.events(AnswerEnded) if e.agent != "call"]
     if stage == "tool":
         (used,) = [entry for entry in history if isinstance(entry, ToolEntry)]
         assert used.result is not None

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from bargein import Caps, ChatNode
-from bargein.events import CapWarning, ToolCall, TurnEnded, UserStoppedSpeaking
+from bargein.events import AnswerEnded, CapWarning, ToolCall, UserStoppedSpeaking
 from bargein.llm import ToolCallRequest, Usage
 from bargein.testing import open_call
 from bargein.tools import shield, tool
@@ -29,14 +29,14 @@ def in_circles(count=20):
         (Caps(wall_s=2.5), "wall_s", 3, 3),
     ],
 )
-async def test_a_turn_ends_exactly_at_its_cap(autojump_clock, caps, which, models, tools):
+async def test_an_answer_ends_exactly_at_its_cap(autojump_clock, caps, which, models, tools):
     """What would pass a cap is not begun; the turn ends as capped, and what it said stands."""
     model = Script(*in_circles())
     node = ChatNode(model, tools=[nap], caps=caps)
     async with open_call(answer_with(node), audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        (ended,) = caller.events(TurnEnded)
+        (ended,) = caller.events(AnswerEnded)
         assert (ended.outcome, ended.capped) == ("capped", which)
         assert caller.heard == "".join(f"{n} " for n in range(models))
         assert [warning.which for warning in caller.events(CapWarning)] == [which]
@@ -46,7 +46,7 @@ async def test_a_turn_ends_exactly_at_its_cap(autojump_clock, caps, which, model
     assert len(caller.events(ToolCall)) == tools + 1
 
 
-async def test_tools_end_when_the_time_of_a_turn_does(autojump_clock):
+async def test_tools_end_when_the_time_of_an_answer_does(autojump_clock):
     """At the cap on time tools are interrupted by their policies, and the rest goes on no more."""
     tools = [
         tool(name="search", read_only=True)(_sleep_9),
@@ -56,7 +56,7 @@ async def test_tools_end_when_the_time_of_a_turn_does(autojump_clock):
     node = ChatNode(model, tools=tools, caps=Caps(wall_s=4))
     async with open_call(answer_with(node), audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
-        await caller.receives(TurnEnded)
+        await caller.receives(AnswerEnded)
         assert caller.now_s == pytest.approx(4, abs=0.002)
         assert results(caller)["s"].outcome == "cancelled_before_effect"
         await caller.at(10)
@@ -79,7 +79,7 @@ async def test_of_parallel_tools_those_below_the_cap_run(autojump_clock):
         assert {id: r.outcome for id, r in results(caller).items()} == {
             "n1": "completed", "n2": "completed"
         }  # fmt: skip
-        assert caller.events(TurnEnded)[0].capped == "tool_calls"
+        assert caller.events(AnswerEnded)[0].capped == "tool_calls"
 
 
 async def test_a_model_that_repeats_itself_is_stopped(autojump_clock):
@@ -89,7 +89,7 @@ async def test_a_model_that_repeats_itself_is_stopped(autojump_clock):
     async with open_call(answer_with(node), audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        assert caller.events(TurnEnded)[0].capped == "repeats"
+        assert caller.events(AnswerEnded)[0].capped == "repeats"
     assert len(model.asked) == 4
 
 
@@ -110,7 +110,7 @@ async def test_what_the_server_tells_counts(autojump_clock):
         await caller.at(0.5)
         assert caller.call.snapshot().caps == {"tokens": (240, 1000), "cost": (0.2, 0.15)}
         await caller.quiet()
-        assert caller.events(TurnEnded)[0].capped == "cost"
+        assert caller.events(AnswerEnded)[0].capped == "cost"
     assert len(model.asked) == 2
 
 
@@ -126,4 +126,4 @@ async def test_paused_time_is_no_time_at_work(autojump_clock):
         caller.call.handle.resume()
         await caller.quiet()
         assert caller.heard == "a b"
-        assert caller.events(TurnEnded)[0].outcome == "completed"
+        assert caller.events(AnswerEnded)[0].outcome == "completed"

@@ -11,9 +11,9 @@ import trio
 from bargein import ChatNode
 from bargein.events import (
     AgentHandoff,
+    AnswerEnded,
     ToolCall,
     ToolResult,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -141,7 +141,7 @@ async def test_a_barge_in_at_every_phase(autojump_clock, at_s, phase):
         caller.publish(UserStoppedSpeaking())
         await caller.at(at_s)
         (run,) = [r for route in caller.call.router.routes for r in route.runs]
-        assert caller.call.turn_of(run).phase == phase
+        assert caller.call.answer_of(run).phase == phase
         asked = len(model.asked)
         caller.publish(UserStartedSpeaking())
         await trio.sleep(5)
@@ -153,7 +153,7 @@ async def test_a_barge_in_at_every_phase(autojump_clock, at_s, phase):
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         assert caller.heard.endswith("ok")
-        assert caller.events(TurnEnded)[0].outcome == "interrupted"
+        assert caller.events(AnswerEnded)[0].outcome == "interrupted"
     assert texts(model.asked[-1], "user") == ["first", "second"]
 
 

@@ -7,10 +7,10 @@ import trio
 
 from bargein import CapReachedError, Caps, ChatNode, current_run
 from bargein.events import (
+    AnswerEnded,
     PermissionRequested,
     ToolCall,
     ToolResult,
-    TurnEnded,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
@@ -34,7 +34,7 @@ async def test_the_model_gets_the_result_and_goes_on(autojump_clock):
         assert caller.heard == "Let me lookIt is sunny."
         assert [type(e.event).__name__ for e in caller.received].count("ToolCall") == 1
         assert results(caller)["a"].content == "sunny in Paris"
-        assert caller.events(TurnEnded)[0].outcome == "completed"
+        assert caller.events(AnswerEnded)[0].outcome == "completed"
     assert model.tools == [weather.as_function()]
     assert model.asked[1][2:] == [
         {
@@ -167,7 +167,7 @@ async def test_what_a_tool_says_is_not_the_models(autojump_clock):
     assert model.asked[1][-1]["role"] == "tool"
 
 
-async def test_the_turn_shows_what_it_is_at(autojump_clock):
+async def test_the_answer_shows_what_it_is_at(autojump_clock):
     """Phase, step and label of the turn follow the loop, and the state of the call with them."""
     seen = []
     model = Script(
@@ -179,10 +179,10 @@ async def test_the_turn_shows_what_it_is_at(autojump_clock):
     async with open_call(answer_with(node), audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
         (run,) = [r for route in caller.call.router.routes for r in route.runs]
-        turn = caller.call.turn_of(run)
+        answer = caller.call.answer_of(run)
         for at_s in (0.5, 1.5, 2.5, 3.5, 4.5, 6.5, 7.5):
             await caller.at(at_s)
-            seen.append((turn.phase, turn.label, turn.step))
+            seen.append((answer.phase, answer.label, answer.step))
         await caller.quiet()
     assert seen == [
         ("connect", "", 1), ("thinking", "", 1), ("text", "", 1), ("tool_call", "nap", 1),
@@ -264,7 +264,7 @@ async def test_without_a_call_there_are_no_tools(autojump_clock):
         await anext(ChatNode(Script(), tools=[nap]).generate())
 
 
-async def test_without_a_turn_a_cap_is_an_error(autojump_clock):
+async def test_without_an_answer_a_cap_is_an_error(autojump_clock):
     """A node that is run by hand raises the error of a cap."""
     node = ChatNode(Script(["a", "b", "c"]), caps=Caps(tokens=2))
     answer = node.generate()

@@ -10,8 +10,8 @@ import trio
 from bargein import Caps, ChatNode
 from bargein.events import (
     AgentResponse,
+    AnswerEnded,
     ToolCall,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -35,7 +35,7 @@ def sub_agent(model, **options):
     return research
 
 
-async def test_a_sub_agent_counts_to_the_turn(autojump_clock):
+async def test_a_sub_agent_counts_to_the_answer(autojump_clock):
     """What an agent inside a tool does counts to the caps of the turn that called the tool."""
     inner = Script([asks("nap", "i", seconds=1)], ["four"])
     outer = Script([asks("research", "o", question="2+2")], [1, "It is four."])
@@ -98,10 +98,10 @@ async def test_a_sub_agent_at_its_cap_fails_its_tool_alone(autojump_clock):
         assert results(caller)["o"].error
         assert "'steps' is reached" in results(caller)["o"].content
         assert caller.heard == "I cannot say."
-        assert caller.events(TurnEnded)[0].outcome == "completed"
+        assert caller.events(AnswerEnded)[0].outcome == "completed"
 
 
-async def test_a_cap_of_the_turn_that_is_reached_inside_a_sub_agent_ends_the_turn(autojump_clock):
+async def test_a_cap_that_is_reached_inside_a_sub_agent_ends_the_answer(autojump_clock):
     """However deep it is reached, the turn ends as capped, and no model is asked further."""
     inner = Script([asks("nap", "i", seconds=1)], ["four"])
     middle = Script([asks("research", "m", question="2+2")], ["so I hear"])
@@ -118,14 +118,14 @@ async def test_a_cap_of_the_turn_that_is_reached_inside_a_sub_agent_ends_the_tur
     async with open_call(answer_with(node), audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        (ended,) = caller.events(TurnEnded)
+        (ended,) = caller.events(AnswerEnded)
         assert (ended.outcome, ended.capped) == ("capped", "tool_calls")
         assert set(results(caller)) == {"o", "m"}
         assert not caller.call.work
     assert (len(inner.asked), len(middle.asked), len(outer.asked)) == (1, 1, 1)
 
 
-async def test_an_answer_that_a_tool_has_caused_is_a_turn_of_its_own(autojump_clock):
+async def test_an_answer_that_a_tool_has_caused_has_caps_of_its_own(autojump_clock):
     """A turn begun by an event that a tool publishes has caps of its own."""
 
     @tool
@@ -147,7 +147,7 @@ async def test_an_answer_that_a_tool_has_caused_is_a_turn_of_its_own(autojump_cl
     async with open_call(answer, audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        assert caller.events(TurnEnded)[-1].outcome == "completed"
+        assert caller.events(AnswerEnded)[-1].outcome == "completed"
         assert caller.heard == "x"
     assert len(second.asked) == 1
 
@@ -174,7 +174,7 @@ async def groups(work) -> str:
 
 @pytest.mark.parametrize("handle", [swallows, wraps, groups])
 @pytest.mark.parametrize("cap", [Caps(tool_calls=3), Caps(repeats=1), Caps(steps=6)])
-async def test_a_cap_that_a_tool_keeps_to_itself_ends_the_turn(autojump_clock, cap, handle):
+async def test_a_cap_that_a_tool_keeps_to_itself_ends_the_answer(autojump_clock, cap, handle):
     """What a tool makes of the error of the agent inside it does not let the turn go on."""
     inner = Script(*[[asks("nap", f"i{number}", seconds=1)] for number in range(9)])
     research = sub_agent(inner)
@@ -189,7 +189,7 @@ async def test_a_cap_that_a_tool_keeps_to_itself_ends_the_turn(autojump_clock, c
     async with open_call(answer_with(node), audio=False, expect_errors=True) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(30)
-        [end] = caller.events(TurnEnded)
+        [end] = caller.events(AnswerEnded)
         assert end.outcome == "capped"
         assert getattr(cap, end.capped) is not None
         assert len(outer.asked) == 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bargein import ChatNode
 from bargein.events import (
+    AnswerEnded,
     QuestionAsked,
     QuestionClosed,
-    TurnEnded,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
@@ -56,4 +56,4 @@ def outcomes(caller):
 
 def ends(caller):
     """How the turns ended, in order."""
-    return [event.outcome for event in caller.events(TurnEnded)]
+    return [event.outcome for event in caller.events(AnswerEnded)]

@@ -8,7 +8,7 @@ import trio.testing
 
 from bargein.events import ToolCall, ToolResult
 from bargein.tools import ToolRunner
-from tests.held_turn import held_turn
+from tests.held_answer import held_answer
 
 
 class Bench:
@@ -45,7 +45,7 @@ def open_bench():
 
     @asynccontextmanager
     async def opened(*tools, expect_errors=False):
-        async with held_turn(expect_errors=expect_errors) as (caller, run):
+        async with held_answer(expect_errors=expect_errors) as (caller, run):
             runner = ToolRunner(caller.call, tools, source="agent")
             yield Bench(caller, run, runner)
 

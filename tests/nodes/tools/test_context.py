@@ -27,7 +27,7 @@ async def test_what_a_tool_knows(autojump_clock, open_bench):
         await bench.start("look").result()
         (context,) = seen
         assert context.call is bench.call
-        assert (context.id, context.name, context.turn) == ("c1", "look", 1)
+        assert (context.id, context.name, context.answer_number) == ("c1", "look", 1)
         assert repr(context) == "<ToolContext of 'look' 'c1'>"
 
 
@@ -147,12 +147,12 @@ async def test_a_tool_speaks_while_the_caller_waits(autojump_clock, open_bench):
         assert not await context.say("  ")
 
     async with open_bench(look) as bench:
-        turn = bench.call.turn_of(bench.run)
+        answer = bench.call.answer_of(bench.run)
         bench.call.router.publish(AgentResponse(content="Let me see."), "agent", bench.run)
         await bench.start("look").result()
-        assert turn.generated == "Let me see. One moment. Still looking. "
+        assert answer.generated == "Let me see. One moment. Still looking. "
         (entry,) = (e for e in bench.call.history.entries if e.role == "agent")
-        assert entry.turn == turn.number
+        assert entry.answer == answer.number
 
 
 async def test_nobody_waits_for_what_is_cut_or_in_the_background(autojump_clock, open_bench):

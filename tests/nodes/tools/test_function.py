@@ -47,11 +47,11 @@ async def test_async_functions_run_on_the_loop(autojump_clock, open_bench):
     async def brew(cups: int, context: ToolContext) -> dict[str, int]:
         threads.append(threading.current_thread())
         await trio.sleep(cups)
-        return {"cups": cups, "turn": context.turn}
+        return {"cups": cups, "answer": context.answer_number}
 
     async with open_bench(brew) as bench:
         result = await bench.start("brew", cups=3).result()
-        assert result.content == '{"cups":3,"turn":1}'
+        assert result.content == '{"cups":3,"answer":1}'
         assert trio.current_time() == 3
     assert threads == [threading.current_thread()]
 

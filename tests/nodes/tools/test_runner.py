@@ -197,7 +197,7 @@ async def test_a_tool_of_a_job_has_no_run(autojump_clock, open_bench):
     """A tool may be called by a job: it belongs to no turn, and is listed with the jobs."""
     async with open_bench(sleeper()) as bench:
         running = bench.start("work", job=True)
-        assert running.turn == 0
+        assert running.answer == 0
         assert bench.call.work.jobs == (running,)
         assert bench.call.work.of(bench.run) == ()
         assert not running.to_background()

@@ -9,10 +9,10 @@ import trio.testing
 from bargein import ChatNode
 from bargein.control import Caps
 from bargein.events import (
+    AnswerEnded,
     CapWarning,
     QuestionClosed,
     ToolResult,
-    TurnEnded,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
@@ -110,7 +110,7 @@ async def test_the_limit_of_the_tool_goes_on_after_the_answer(autojump_clock):
 
 
 @pytest.mark.parametrize("policy", ["cancel", "detach"])
-async def test_the_time_of_the_caller_is_none_of_the_turn(autojump_clock, policy):
+async def test_the_time_of_the_caller_is_none_of_the_answer(autojump_clock, policy):
     """A caller who thinks for a minute uses up neither the agent's cap nor its chain's limit."""
     answers = []
     model = ScriptedModel([calls("balance")], "Five euros.", then="Well.")
@@ -157,6 +157,6 @@ async def test_the_cap_counts_on_after_the_answer(autojump_clock):
         await trio.sleep(20)
         await caller.says("yes", takes_s=0)
         said_s = trio.current_time()
-        await caller.receives(TurnEnded)
+        await caller.receives(AnswerEnded)
         assert ends(caller) == ["capped"]
         assert trio.current_time() - said_s == pytest.approx(2)

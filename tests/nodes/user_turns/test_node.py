@@ -16,10 +16,10 @@ from bargein.events import (
     AgentSpeechCut,
     AgentSpeechHeld,
     AgentSpeechReleased,
+    AnswerEnded,
     DTMFInput,
     TranscriptionFailed,
     TurnDecided,
-    TurnEnded,
     TurnScored,
     UserAudio,
     UserAway,
@@ -120,7 +120,7 @@ async def test_a_short_answer_to_a_tools_question_is_heard(autojump_clock, text)
         await caller.quiet()
         assert [each.text for each in answers] == [text]
         assert answers[0].choice is not None
-        assert [end.outcome for end in caller.events(TurnEnded)] == ["completed"]
+        assert [end.outcome for end in caller.events(AnswerEnded)] == ["completed"]
         assert caller.heard == "Window or aisle? It is yours."
 
 

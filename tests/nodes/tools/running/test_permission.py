@@ -16,8 +16,8 @@ async def test_a_tool_asks_and_runs_when_allowed(autojump_clock, open_bench):
     async with open_bench(sleeper(permission="ask")) as bench:
         running = bench.start("work", seconds=1)
         await trio.sleep(5)
-        turn = bench.call.turn_of(bench.run)
-        assert turn.phase == "permission"
+        answer = bench.call.answer_of(bench.run)
+        assert answer.phase == "permission"
         assert running.started_at_s is None
         assert running in bench.call.work.of(bench.run)
         (asked,) = bench.caller.events(PermissionRequested)
@@ -25,7 +25,7 @@ async def test_a_tool_asks_and_runs_when_allowed(autojump_clock, open_bench):
         assert bench.call.permissions.respond("c1", True)
         result = await running.result()
         assert trio.current_time() == 6
-        assert turn.phase == "tool"
+        assert answer.phase == "tool"
         assert (result.outcome, result.ran_s) == ("completed", 1.0)
 
 
@@ -97,16 +97,16 @@ async def test_a_run_that_was_cut_while_it_asked(autojump_clock, open_bench):
         assert running.outcome in ("not_started", "withdrawn")
 
 
-async def test_two_questions_of_a_turn(autojump_clock, open_bench):
+async def test_two_questions_of_an_answer(autojump_clock, open_bench):
     """A turn waits for permission until the last of its questions is closed."""
     async with open_bench(sleeper(permission="ask")) as bench:
         bench.start("work", seconds=1)
         bench.start("work", seconds=2)
         await trio.testing.wait_all_tasks_blocked()
-        turn = bench.call.turn_of(bench.run)
+        answer = bench.call.answer_of(bench.run)
         bench.call.permissions.respond("c1", True)
         await trio.testing.wait_all_tasks_blocked()
-        assert turn.phase == "permission"
+        assert answer.phase == "permission"
         bench.call.permissions.respond("c2", True)
         await trio.testing.wait_all_tasks_blocked()
-        assert turn.phase == "tool"
+        assert answer.phase == "tool"

@@ -33,13 +33,13 @@ async def test_a_tool_runs_and_gives_one_result(autojump_clock, open_bench):
         assert bench.caller.events(ToolResult) == [result]
 
 
-async def test_it_is_work_of_its_turn(autojump_clock, open_bench):
+async def test_it_is_work_of_its_answer(autojump_clock, open_bench):
     """A running tool has everything that the control needs."""
     async with open_bench(sleeper(shield(3))) as bench:
         running: Work = bench.start("work")
         assert (running.id, running.name, running.policy) == ("c1", "work", "shield")
         assert running.run is bench.run
-        assert running.turn == bench.call.turn_of(bench.run).number == 1
+        assert running.answer == bench.call.answer_of(bench.run).number == 1
         assert running.started_at_s is None
         await trio.sleep(1)
         assert running.started_at_s == 0.0

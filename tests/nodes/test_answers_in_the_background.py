@@ -30,7 +30,7 @@ class Writer:
         yield Usage()
 
 
-async def test_a_turn_in_the_background_is_a_job(autojump_clock):
+async def test_an_answer_in_the_background_is_a_job(autojump_clock):
     """It is in the node's jobs and in the snapshot; cancelling it stops its model at once."""
     node = ChatNode(model := Writer())
     async with open_agent(node) as handle:
@@ -38,10 +38,10 @@ async def test_a_turn_in_the_background_is_a_job(autojump_clock):
         await trio.sleep(1.5)
         handle.background()
         (job,) = node.jobs
-        assert (job.id, job.status, job.result) == ("turn_1", "running", None)
+        assert (job.id, job.status, job.result) == ("answer_1", "running", None)
         assert job.usage["steps"] == (1, 100)
         assert job.describe() == f"Cancel: {job.name} is stopped."
-        assert [(one.id, one.elapsed_s) for one in handle.snapshot().tools] == [("turn_1", 1.5)]
+        assert [(one.id, one.elapsed_s) for one in handle.snapshot().tools] == [("answer_1", 1.5)]
         assert handle.snapshot().backgrounded == 1
         job.cancel()
         result = await job.wait()
@@ -54,7 +54,7 @@ async def test_a_turn_in_the_background_is_a_job(autojump_clock):
 
 
 @pytest.mark.parametrize("verb", ["cancel", "emergency_stop", "shutdown"])
-async def test_a_verb_ends_a_turn_in_the_background(autojump_clock, verb):
+async def test_a_verb_ends_an_answer_in_the_background(autojump_clock, verb):
     """With no turn in front its model stops in the step of the verb, and the receipt says so."""
     node = ChatNode(model := Writer())
     async with open_agent(node) as handle:
@@ -64,14 +64,14 @@ async def test_a_verb_ends_a_turn_in_the_background(autojump_clock, verb):
         await trio.sleep(0.1)
         assert f"{node.jobs[0].name} is stopped" in handle.describe(verb)
         receipt = getattr(handle, verb)()
-        assert [one.id for one in receipt.stopped] == ["turn_1"]
+        assert [one.id for one in receipt.stopped] == ["answer_1"]
         await receipt.settled
         assert node.jobs[0].status == "finished"
         await trio.sleep(20)
         assert model.written == ["one", "two"]
 
 
-async def test_a_cancel_of_another_turn_leaves_the_background_alone(autojump_clock):
+async def test_a_cancel_of_another_answer_leaves_the_background_alone(autojump_clock):
     """A cancel means the turn in the foreground first, then the one in the background."""
     writing = Writer()
 
@@ -90,7 +90,7 @@ async def test_a_cancel_of_another_turn_leaves_the_background_alone(autojump_clo
         handle.send_input("and you?")
         await trio.sleep(1)
         receipt = handle.cancel()
-        assert (receipt.turn, receipt.stopped) == (2, ())
+        assert (receipt.answer, receipt.stopped) == (2, ())
         await receipt.settled
         assert node.jobs[0].status == "running"
         await handle.cancel().settled
@@ -99,7 +99,7 @@ async def test_a_cancel_of_another_turn_leaves_the_background_alone(autojump_clo
         assert writing.written == ["one", "two", "three"]
 
 
-async def test_a_cancel_with_no_turn_leaves_detached_tools(autojump_clock):
+async def test_a_cancel_with_no_answer_leaves_detached_tools(autojump_clock):
     """A tool with the policy detach goes on, whether it went alone or with its turn."""
     node = ChatNode(Teller(asks("report")), tools=[report])
     async with open_agent(node) as handle:
@@ -110,7 +110,7 @@ async def test_a_cancel_with_no_turn_leaves_detached_tools(autojump_clock):
         assert handle.cancel().accepted
         await trio.sleep(0.1)
         assert [(job.id, job.status) for job in node.jobs] == [
-            ("turn_1", "finished"),
+            ("answer_1", "finished"),
             ("report", "running"),
         ]
         assert handle.cancel().reason == "nothing is running"
@@ -118,7 +118,7 @@ async def test_a_cancel_with_no_turn_leaves_detached_tools(autojump_clock):
         assert node.jobs[1].result.content == "report of 5 seconds"
 
 
-async def test_a_turn_that_fails_in_the_background_is_told(autojump_clock):
+async def test_an_answer_that_fails_in_the_background_is_told(autojump_clock):
     """Its result says that it failed: nothing that went away is silent."""
 
     class Broken(Writer):

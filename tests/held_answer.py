@@ -14,7 +14,7 @@ from bargein.testing import Caller, open_call
 
 
 @asynccontextmanager
-async def held_turn(*, expect_errors: Any = False) -> AsyncIterator[tuple[Caller, Any]]:
+async def held_answer(*, expect_errors: Any = False) -> AsyncIterator[tuple[Caller, Any]]:
     """Open a text call with a run that lasts until it is cut; yield the caller and the run."""
     runs: list[Any] = []
 

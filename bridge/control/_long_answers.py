@@ -12,7 +12,7 @@ from ..events import LongRunning
 if TYPE_CHECKING:
     from bargein.routes import Router
 
-    from ..answers._answer import Turn
+    from ..answers._answer import Answer
 
 LONG_S = 10.0
 """After how many seconds at work a turn counts as long: the usual patience of people who wait
@@ -34,22 +34,22 @@ class LongRunningMarks:
     def __init__(self, router: Router) -> None:
         self._router = router
 
-    def watch(self, turn: Turn) -> None:
+    def watch(self, answer: Answer) -> None:
         """Mark a turn once it has been worked on for ``LONG_S``, as ``Turn.active_s()`` counts."""
-        self._check_in(turn, LONG_S)
+        self._check_in(answer, LONG_S)
 
-    def end(self, turn: Turn) -> None:
+    def end(self, answer: Answer) -> None:
         """Stop watching a turn that is over."""
-        self._router.forget(turn)
+        self._router.forget(answer)
 
-    def _check_in(self, turn: Turn, seconds: float) -> None:
-        self._router.call_at(turn, trio.current_time() + seconds, partial(self._check, turn))
+    def _check_in(self, answer: Answer, seconds: float) -> None:
+        self._router.call_at(answer, trio.current_time() + seconds, partial(self._check, answer))
 
-    def _check(self, turn: Turn) -> None:
-        active_s = turn.active_s(trio.current_time())
+    def _check(self, answer: Answer) -> None:
+        active_s = answer.active_s(trio.current_time())
         if active_s < LONG_S - _SLACK_S:
-            self._check_in(turn, max(LONG_S - active_s, LOOK_S if turn.stands_still else 0.0))
+            self._check_in(answer, max(LONG_S - active_s, LOOK_S if answer.stands_still else 0.0))
             return
-        phase = turn.seen_phase
-        event = LongRunning(turn=turn.number, elapsed_s=active_s, phase=phase)
-        self._router.publish_detached(event, turn.agent)
+        phase = answer.seen_phase
+        event = LongRunning(answer=answer.number, elapsed_s=active_s, phase=phase)
+        self._router.publish_detached(event, answer.agent)
