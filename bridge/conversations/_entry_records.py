@@ -9,6 +9,7 @@ so that a token costs the same however long the answer is; any other change writ
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Any
@@ -16,13 +17,17 @@ from typing import Annotated, Any
 import structlog
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
-from ..history._entries import AgentEntry, Entry, InterruptionRecord, as_plain
+from ..history._entries import AgentEntry, Entry, InterruptionRecord, as_plain, moved_note
 from ._errors import ConversationError
 
 log = structlog.get_logger()
 
-VERSION = 1
-"""The version of the records.  A reader rejects a higher one, and ignores unknown fields."""
+VERSION = 2
+"""The version of the records.  A reader rejects a higher one, and ignores unknown fields.  Records
+of version 1 name an answer of an agent a turn."""
+
+_OLD_NOTE = re.compile(r"turn ([0-9]{1,9}) was moved to the background")
+_OLD_JOB = re.compile(r"turn_([0-9]{1,9})")
 
 _adapter: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Discriminator("role")])
 
@@ -63,12 +68,14 @@ def from_record(data: str, unix_s: float) -> Entry | None:
     if not isinstance(plain, dict):
         log.error("conversation_record_unreadable", chars=len(data))
         return None
-    version = plain.pop("v", VERSION)
+    version = plain.pop("v", 1)
     if not isinstance(version, int) or version > VERSION:
         raise ConversationError(
             f"a record has the version {version!r}, but this program reads only up to {VERSION}; "
             "use the version of bargein that wrote it, or a newer one"
         )
+    if version < VERSION:
+        _rename_turns(plain)
     entry = _validated(plain)
     return None if entry is None else _earlier(entry, unix_s)
 
@@ -123,6 +130,18 @@ def _is_same_cut(before: InterruptionRecord | None, now: InterruptionRecord | No
     if before is None or now is None:
         return before is now
     return replace(now, generated=before.generated, heard=before.heard) == before
+
+
+def _rename_turns(plain: dict[str, Any]) -> None:
+    """Give the data of a record of version 1 the names that answers have now."""
+    for part in (plain, plain.get("interruption")):
+        if isinstance(part, dict) and "turn" in part:
+            part["answer"] = part.pop("turn")
+    job = plain.get("job")
+    if isinstance(job, dict) and (found := _OLD_JOB.fullmatch(str(job.get("id")))):
+        job["id"] = f"answer_{found[1]}"
+    if plain.get("kind") == "control" and (found := _OLD_NOTE.fullmatch(str(plain.get("content")))):
+        plain["content"] = moved_note(int(found[1]))
 
 
 def _validated(plain: dict[str, Any]) -> Entry | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import structlog
@@ -20,7 +20,7 @@ from bargein import (
 from bargein.conversations import ConversationError, from_record, to_record
 from bargein.events import JobFinished, ToolCall, ToolResult
 
-VERSION = 1
+VERSION = 2
 
 RECORD = InterruptionRecord(
     answer=1,
@@ -108,6 +108,28 @@ def test_newer_records_are_refused():
     plain = json.loads(to_record(ENTRIES[0], 0.0))
     assert from_record(json.dumps({**plain, "mood": "good"}), 0.0) == ENTRIES[0]
     with pytest.raises(
-        ConversationError, match="has the version 2, but this program reads only up to 1"
+        ConversationError, match="has the version 3, but this program reads only up to 2"
     ):
-        from_record(json.dumps({**plain, "v": 2}), 0.0)
+        from_record(json.dumps({**plain, "v": 3}), 0.0)
+
+
+def test_records_of_the_first_version_are_read():
+    """They name an answer a turn, in fields, in the id of its job, and in the note of its move."""
+    cut = {**asdict(RECORD), "turn": 1}
+    del cut["answer"]
+    was = {"at_s": 3.0, "role": "agent", "turn": 1, "agent": "agent"}
+    was |= {"generated": "one two", "heard": "one", "interruption": cut}
+    assert from_record(json.dumps({"v": 1, **was}, default=repr), 0.0) == ENTRIES[4]
+    assert from_record(json.dumps(was), 0.0) == ENTRIES[4]
+    tool = json.loads(to_record(ENTRIES[6], 0.0))
+    tool |= {"v": 1, "turn": tool.pop("answer")}
+    assert from_record(json.dumps(tool), 0.0) == ENTRIES[6]
+    note = {"v": 1, "at_s": 2.0, "role": "note", "kind": "control"}
+    moved = {**note, "content": "turn 7 was moved to the background"}
+    assert from_record(json.dumps(moved), 0.0).content == "answer 7 was moved to the background"
+    said = {**moved, "kind": "developer"}
+    assert from_record(json.dumps(said), 0.0).content == "turn 7 was moved to the background"
+    job = json.loads(to_record(ENTRIES[7], 0.0)) | {"v": 1}
+    for id, now in (("turn_7", "answer_7"), ("turn_7a", "turn_7a"), ("a", "a")):
+        job["job"]["id"] = id
+        assert from_record(json.dumps(job), 0.0).job.id == now

@@ -331,7 +331,7 @@ async def test_a_newer_file_is_refused(tmp_path):
     async with conversations.open_conversation("a") as conversation:
         conversation.write(0, UserEntry(0.0, "one"))
     for statement in (
-        "UPDATE entries SET record = replace(record, '\"v\":1', '\"v\":2')",
+        "UPDATE entries SET record = replace(record, '\"v\":2', '\"v\":3')",
         "PRAGMA user_version = 3",
     ):
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
