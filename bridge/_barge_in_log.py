@@ -25,14 +25,14 @@ _BEGINS_A_TURN = ("interruption", "turn", "kept_words")
 
 @dataclass(slots=True)
 class _BargeIn:
-    """The turns that one event cut."""
+    """The answers that one event cut."""
 
     by: Interruption
     turn_rule: str | None
     phases: dict[Answer, AnswerPhase] = field(default_factory=dict)
 
     def first(self) -> Answer:
-        """Return the turn that was being heard, or else the oldest."""
+        """Return the answer that was being heard, or else the oldest."""
         return min(
             self.phases, key=lambda answer: (self.phases[answer] != "speaking", answer.number)
         )
@@ -57,7 +57,7 @@ class BargeIns:
         context.router.observe(TurnDecided, self._turn_decided)
 
     def add(self, answer: Answer, by: Interruption, phase: AnswerPhase) -> None:
-        """Record that a turn was cut; ``write_down()`` logs it."""
+        """Record that an answer was cut; ``write_down()`` logs it."""
         if verb_of(by.cause) != "barge_in" or self._is_of_an_agent(answer, by.cause):
             return
         cause: object = answer if by.cause is None else by.cause.id
@@ -66,7 +66,7 @@ class BargeIns:
         self._cut[cause].phases[answer] = phase
 
     def _is_of_an_agent(self, answer: Answer, cause: Message | None) -> bool:
-        """Whether an agent cut its own turn, by a hand-over or by its own chain."""
+        """Whether an agent cut its own answer, by a hand-over or by its own chain."""
         if cause is None:
             return False
         return isinstance(cause.event, AgentHandoff) or self._answers.of(cause.run) is answer

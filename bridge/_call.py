@@ -85,7 +85,7 @@ class Call:
         permissions: The open permission questions of tools.
         questions: The questions that running tools ask the caller.
         delivery: The results of background jobs that wait to be delivered.
-        steps: Records the steps of each turn.
+        steps: Records the steps of each answer.
         agent_status: What the agent that the caller hears is doing now.
         control: Executes the verbs; use ``call.handle`` instead.
         actions: Transfers the caller and presses keys, if the transport can.
@@ -455,7 +455,7 @@ class Call:
         return watcher
 
     def answer_of(self, run: Run | None) -> Answer | None:
-        """Return the turn that a run works on; ``None`` if there is none, or it is over."""
+        """Return the answer that a run works on; ``None`` if there is none, or it is over."""
         return self.speaking.answer_of(run)
 
     def touch_state(self) -> None:

@@ -41,7 +41,7 @@ class Handoff:
         Args:
             context: The call's.
             questions: Closes the questions of an agent that loses the floor.
-            answer_of: Returns the turn that a run works on.
+            answer_of: Returns the answer that a run works on.
             moved: Called once another agent has the floor, before its chains get the event.
         """
         self._router = context.router

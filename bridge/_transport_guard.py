@@ -1,7 +1,7 @@
 """Keeps the errors of a transport out of the call.
 
 A call cuts, pauses and hangs up through its transport.  An error of the transport in the middle of
-that would leave the rest undone: a turn without an end, a call that is never over.
+that would leave the rest undone: an answer without an end, a call that is never over.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The vocabulary of control: verbs, phases of a turn, outcomes of a tool."""
+"""The vocabulary of control: verbs, phases of an answer, outcomes of a tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Verb = Literal[
 VERBS: tuple[Verb, ...] = get_args(Verb)
 
 PauseTools = Literal["finish", "cancel", "detach"]
-"""What a pause does to the tools of the turn: they continue, end, or become jobs."""
+"""What a pause does to the tools of the answer: they continue, end, or become jobs."""
 
 
 STRENGTH: dict[Verb, int] = {
@@ -47,7 +47,7 @@ AnswerPhase = Literal[
     "speaking",
     "stopping",
 ]
-"""What a turn is doing.  ``tool_call``: the model writes a tool call; ``connect``: the model was
+"""What an answer is doing.  ``tool_call``: the model writes a tool call; ``connect``: the model was
 asked and has not answered yet."""
 
 PolicyKind = Literal["cancel", "finish", "shield", "detach"]

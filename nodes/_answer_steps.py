@@ -54,7 +54,7 @@ class AnswerSteps:
         self._steps: list[Entry] = []
         self._text = ""
         self._answer = 0
-        """Each step gets its own turn number, so that its words and tool calls stay in order."""
+        """Each step has a number like an answer, so that its words and tool calls stay in order."""
 
     def restart(self) -> None:
         """Take a snapshot of the conversation as what came before the answer."""
@@ -85,7 +85,7 @@ class AnswerSteps:
         return [*asked, *as_chat([said, note], note_tag=self._context.note_tag)]
 
     def _add_results(self) -> None:
-        """Add results that have arrived since to the tool calls of earlier turns."""
+        """Add results that have arrived since to the tool calls of earlier answers."""
         if self._waits_for_results:
             before = self._before.entries
             now = {e.call.id: e for e in self._context.entries if isinstance(e, ToolEntry)}
@@ -99,7 +99,7 @@ class AnswerSteps:
     def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:
         """Record the model's text; return its tool calls with ids that are unique in the call."""
         self._text = text
-        self._answer -= 1  # negative, so it never equals the number of a real turn
+        self._answer -= 1  # negative, so it never equals the number of a real answer
         self._ids.update(call["id"] for m in self._asked for call in m.get("tool_calls") or ())
         if text:
             self._steps.append(AgentEntry(trio.current_time(), self._answer, "", text, text))

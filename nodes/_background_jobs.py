@@ -1,7 +1,7 @@
-"""Background jobs: tools and turns that continue unheard, and how their results come back.
+"""Background jobs: tools and answers that continue unheard, and how their results come back.
 
-A tool becomes a job when an interrupt detaches it; a turn becomes one when somebody moves it to the
-background. It stays the same task, and ends with the call at the latest.
+A tool becomes a job when an interrupt detaches it; an answer becomes one when somebody moves it to
+the background. It stays the same task, and ends with the call at the latest.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ JobStatus = Literal["running", "finished", "cancelled"]
 
 
 class Job:
-    """A tool or a turn in the background; the handle stays valid after it has ended.
+    """A tool or an answer in the background; the handle stays valid after it has ended.
 
     Attributes:
-        id: The id of the tool call; for a turn, ``answer_`` and its number.
-        name: The name of the tool; for a turn, the name of its agent.
-        caps: Its limits, counted from the start of the tool or the turn.
+        id: The id of the tool call; for an answer, ``answer_`` and its number.
+        name: The name of the tool; for an answer, the name of its agent.
+        caps: Its limits, counted from the start of the tool or the answer.
         capped: The cap that ended it; empty if none did.
     """
 
@@ -44,7 +44,7 @@ class Job:
         """Make a handle; a node's ``jobs`` lists them.
 
         Args:
-            work: The tool or turn in the background.
+            work: The tool or answer in the background.
             caps: Its limits.
             usage: Returns how much of each cap is used, and its limit.
         """
@@ -110,13 +110,13 @@ class Jobs:
     """The background jobs of one node in one call."""
 
     def __init__(self, bridge: Bridge, runner: ToolRunner, caps: Caps, answer_caps: Caps) -> None:
-        """Start following the tools and turns of a node.
+        """Start following the tools and answers of a node.
 
         Args:
             bridge: The node's place in the call.
             runner: Runs the node's tools.
             caps: The limits of each tool in the background.
-            answer_caps: The limits of each turn, in the foreground and the background together.
+            answer_caps: The limits of each answer, in the foreground and the background together.
         """
         call: CallWithJobs = bridge.call
         self._call = call
@@ -158,7 +158,7 @@ class Jobs:
             self._find_moved_answers()
 
     def _find_moved_answers(self) -> None:
-        """Make jobs of the node's turns that were moved to the background."""
+        """Make jobs of the node's answers that were moved to the background."""
         for work in self._call.work.jobs:
             if not isinstance(work, BackgroundAnswer) or work.name != self._source:
                 continue

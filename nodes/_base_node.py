@@ -74,7 +74,7 @@ class Node:
 
     @property
     def interruptions(self) -> tuple[InterruptionRecord, ...]:
-        """The record of each interrupted turn of this node, in order."""
+        """The record of each interrupted answer of this node, in order."""
         if self._bridge is None:
             return ()
         entries = self._bridge.call.history.entries

@@ -21,7 +21,7 @@ class RememberedCall(Protocol):
         ...
 
     def answer_of(self, run: Run | None) -> Answer | None:
-        """Return the open turn that a run works on; ``None`` if there is none."""
+        """Return the open answer that a run works on; ``None`` if there is none."""
         ...
 
 
@@ -29,11 +29,11 @@ class SpokenAnswers(Protocol):
     """Controls what the agents of a call say."""
 
     def complete_text(self, answer: Answer) -> None:
-        """Speak the text of a turn so far without waiting for the end of its clause."""
+        """Speak the text of an answer so far without waiting for the end of its clause."""
         ...
 
     def withdraw(self, answer: Answer, text: str) -> bool:
-        """Withdraw the last text of a turn if none of its audio has reached the caller's line."""
+        """Withdraw the last text of an answer if none of its audio has reached the line."""
         ...
 
 
@@ -69,7 +69,7 @@ class CallWithJobs(Protocol):
 
     @property
     def router(self) -> Router:
-        """The router, which publishes when tools and turns move to the background."""
+        """The router, which publishes when tools and answers move to the background."""
         ...
 
     @property
@@ -79,5 +79,5 @@ class CallWithJobs(Protocol):
 
     @property
     def work(self) -> WorkRoom:
-        """The tools and turns that run in the background."""
+        """The tools and answers that run in the background."""
         ...

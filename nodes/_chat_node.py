@@ -67,8 +67,8 @@ class ChatNode(ReasoningNode):
             last_entries: How many messages of the conversation up to the turn the model sees; None
                 means all.
             tools: What the model may call: tools, or functions from which tools are made.
-            caps: How much one turn may take; by default 100 steps.
-            job_caps: How much each background job may take; it also counts towards its turn.
+            caps: How much one answer may take; by default 100 steps.
+            job_caps: How much each background job may take; it also counts towards its answer.
             parallel_tools: Whether tools that the model asks for in one step run side by side;
                 otherwise one after the other, in the order of their calls.
             cost_of: Returns what a call of the model cost, given its ``Usage``; needed for
@@ -144,7 +144,7 @@ class ChatNode(ReasoningNode):
         return () if self._jobs is None else self._jobs.all
 
     def messages(self, context: ConversationContext) -> list[dict[str, Any]]:
-        """Return the messages for the model; the steps of the turn under way are appended to them.
+        """Return the messages for the model; the steps of the answer so far are appended.
 
         Args:
             context: A snapshot of the conversation up to the turn.
@@ -172,8 +172,8 @@ class ChatNode(ReasoningNode):
 
         Raises:
             ChatModelError: The model failed; text yielded before stays valid.
-            CapReachedError: An answer outside a turn, such as in a tool, reached a cap. Inside a
-                turn the turn ends instead.
+            CapReachedError: A cap was reached outside an answer of a call, such as in a tool.
+                Inside one, the answer ends instead.
         """
         call = None if self._bridge is None else self._bridge.call
         on_start = None if self._jobs is None else self._jobs.watch

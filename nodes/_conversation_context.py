@@ -117,7 +117,7 @@ class ConversationContext:
             case JobFinished():
                 history.add_job(event, message)
             case AgentSpeechSent():
-                pass  # the call's history records it, under its turn
+                pass  # the call's history records it, under its answer
             case str():
                 history.add_note(event)
             case _:
@@ -155,10 +155,10 @@ class ConversationContext:
     def as_chat(self) -> list[ChatMessage]:
         """Return the conversation as messages for a chat model, in the style of OpenAI's API.
 
-        An agent's turn holds what the caller heard of it. The turn that the calling task is
-        answering holds all that was generated instead, so that the model does not repeat itself.
-        Turns of which nothing was heard are left out. Every tool call has a result, or a text that
-        says there is none yet.
+        An agent's answer holds what the caller heard of it. The answer that the calling task is
+        giving holds all that was generated instead, so that the model does not repeat itself.
+        Answers of which nothing was heard are left out. Every tool call has a result, or a text
+        that says there is none yet.
         """
         return as_chat(
             self.entries, self.system_prompt, note_tag=self.note_tag, answer=self._answer()

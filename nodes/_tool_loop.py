@@ -122,7 +122,7 @@ class ToolLoop:
         self.running: dict[str, RunningTool] = {}
 
     def _join_answer(self) -> None:
-        """Find the answer's turn, run and meter; call it in the task that gives the answer."""
+        """Find the call's answer, the run and the meter; call it in the task that answers."""
         self._run = current_run()
         outer = current_meter()
         # An event that a tool publishes may start an answer too. That answer has its own run and
@@ -149,8 +149,8 @@ class ToolLoop:
 
         Raises:
             ChatModelError: The model failed; what was said before stays said.
-            CapReachedError: An answer outside a turn reached a cap. Inside a turn the turn ends
-                instead.
+            CapReachedError: A cap was reached outside an answer of a call. Inside one, the answer
+                ends instead.
         """
         self._join_answer()
         try:

@@ -37,7 +37,7 @@ YOUR_TURN = (
 
 
 class Answer(Protocol):
-    """A turn of the call, as ``call.answer_of()`` returns it."""
+    """An answer of the call, as ``call.answer_of()`` returns it."""
 
     number: int
     run: Run | None
@@ -78,20 +78,20 @@ class LastAsked:
         self._last: _Request | None = None
 
     def add(self, answer: Answer, news: Entry | None) -> None:
-        """Record that a turn asks its model now.
+        """Record that an answer asks its model now.
 
         Args:
-            turn: The turn.
+            answer: The answer.
             news: The newest user words or job result that the model sees; ``None`` if it sees none,
                 or not all.
         """
         self._last = None if news is None else _Request(answer, news, trio.current_time())
 
     def covers(self, answer: Answer, news: Entry | None) -> bool:
-        """Return whether a turn asked since this one was triggered already answers everything new.
+        """Return whether one that asked since this answer's trigger already covers everything new.
 
         Args:
-            turn: The turn that would ask.
+            answer: The answer that would ask.
             news: As in ``add()``.
         """
         last, trigger = self._last, None if answer.run is None else answer.run.trigger

@@ -1,7 +1,7 @@
 """A cancellation token, for code that polls or runs in a thread.
 
 Rules:
-1. A token goes from quiet to requested, and never back: each turn has a fresh one.
+1. A token goes from quiet to requested, and never back: each run has a fresh one.
 2. Cancel wins over background, in both orders.
 3. A parent's request reaches its children; a child's never reaches its parent.
 4. Every method is safe from any thread.

@@ -17,7 +17,7 @@ Outcome = Literal[
     "disconnected",
     "shutdown",
 ]
-"""How a run or a turn ended, in one word."""
+"""How a run or an answer ended, in one word."""
 
 Phase = Literal["waiting", "running", "delivered"]
 """How far a cut run was: not started, running, or finished with output outstanding."""

@@ -1,4 +1,4 @@
-"""A call with a turn under way, for tests of what happens within one."""
+"""A call with an answer under way, for tests of what happens within one."""
 
 from __future__ import annotations
 

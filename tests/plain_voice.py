@@ -42,7 +42,7 @@ class PlainVoice:
         def say(message: Message) -> AgentAudio | None:
             utterance = call.speaking.utterance_of(message)
             if utterance is None:
-                return None  # of a turn that nobody hears
+                return None  # of an answer that nobody hears
             text = message.event.content
             pcm, words = self._audio_of(text), self._words_of(text)
             return AgentAudio(pcm, RATE_HZ, text, words, utterance=utterance.number)

@@ -1,7 +1,7 @@
-"""Turns: each is one answer of an agent, from the run that generates it to its single outcome.
+"""The answers of agents, each from the run that generates it to its single outcome.
 
-A run belongs to the turn of its outermost ancestor of the same bridge, so a chain of an agent's own
-routes is one answer.
+A run belongs to the answer of its outermost ancestor of the same bridge, so a chain of an agent's
+own routes is one answer.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Answer:
     def show(self, phase: AnswerPhase, label: str = "", *, step: bool = False) -> bool:
         """Set what it is doing now, and return whether that changed anything.
 
-        A turn that was cut keeps its phase.
+        An answer that was cut keeps its phase.
 
         Args:
             phase: What it is doing.
@@ -118,7 +118,7 @@ class Answer:
         self.is_given_up = True
 
     def say_for(self, handle: OwnedAnswerHandle, *, is_notice: bool) -> None:
-        """Make it the turn of a fixed text."""
+        """Make it the answer that says a fixed text."""
         self.is_said = True
         self.is_notice = is_notice
         self.handle = handle
@@ -237,7 +237,7 @@ class Answer:
                 continue
             heard.append(utterance.heard)
             if utterance.heard_chars < len(utterance.generated):
-                break  # what was heard is a prefix of the turn
+                break  # what was heard is a prefix of the answer
         return "".join(heard)
 
     @property
@@ -284,7 +284,7 @@ class FixedText:
 
 
 class Answers:
-    """The turns of a call that are not over."""
+    """The answers of a call that are not over."""
 
     __slots__ = ("_by_run", "_count", "_deferred", "_kept_earlier", "_open")
 
@@ -292,8 +292,8 @@ class Answers:
         """Continue the numbers of a conversation.
 
         Args:
-            deferred: Reports the pending cuts before anybody sees a turn.
-            after: The number of the last turn of the conversation so far.
+            deferred: Reports the pending cuts before anybody sees an answer.
+            after: The number of the last answer of the conversation so far.
         """
         self._deferred = deferred
         self._open: dict[Answer, None] = {}
@@ -305,10 +305,10 @@ class Answers:
         return iter(tuple(self._open))
 
     def open(self, run: Run | None, agent: str) -> Answer:
-        """Start a turn.
+        """Start an answer.
 
         Args:
-            run: The run that generates it; ``None`` for a turn that is complete at once.
+            run: The run that generates it; ``None`` for an answer that is complete at once.
             agent: The name of its bridge.
         """
         self._count += 1
@@ -320,7 +320,7 @@ class Answers:
         return answer
 
     def join(self, answer: Answer, run: Run | None) -> None:
-        """Count a run as working on a turn for as long as its stages run."""
+        """Count a run as working on an answer for as long as its stages run."""
         if run is not None and run.is_running:
             if run not in answer.active:
                 answer.active.append(run)
@@ -340,7 +340,7 @@ class Answers:
             each.release()
 
     def leave(self, answer: Answer, run: Run) -> None:
-        """Record that a run that worked on a turn has finished its stages."""
+        """Record that a run that worked on an answer has finished its stages."""
         if run in answer.active:
             answer.active.remove(run)
         self._release_earlier(run)
@@ -348,7 +348,7 @@ class Answers:
             self._forget(run, answer)
 
     def of(self, run: Run | None) -> Answer | None:
-        """Return the turn that a run belongs to, or ``None`` if it belongs to none."""
+        """Return the answer that a run belongs to, or ``None`` if it belongs to none."""
         if self._deferred.unreported:
             self._deferred.report_cuts()
         source = None
@@ -363,7 +363,7 @@ class Answers:
         return None
 
     def cut_by_itself(self, message: Message) -> Answer | None:
-        """Return the turn whose chain published a message that cut it; ``None`` for none.
+        """Return the answer whose chain published a message that cut it; ``None`` for none.
 
         Such a message is detached from its run, and delivered anyway.
 
@@ -376,13 +376,13 @@ class Answers:
         return None
 
     def is_begun_by(self, answer: Answer, cause: Message | None) -> bool:
-        """Whether a turn's own first words cut it; then it ends once they are heard."""
+        """Whether an answer's own first words cut it; then it ends once they are heard."""
         if cause is None or answer.generated or not isinstance(cause.event, AgentResponse):
             return False
         return self.of(cause.run) is answer
 
     def close(self, answer: Answer) -> None:
-        """Forget a turn that is over."""
+        """Forget an answer that is over."""
         self._open.pop(answer, None)
         self._forget(answer.run, answer)
         for run in answer.active:
@@ -395,7 +395,7 @@ class Answers:
             del self._by_run[run]
 
     def generating(self, agents: tuple[str, ...]) -> bool:
-        """Whether any turn of some agents is still being generated."""
+        """Whether any answer of some agents is still being generated."""
         if self._deferred.unreported:
             self._deferred.report_cuts()
         for answer in self._open:
@@ -404,7 +404,7 @@ class Answers:
         return False
 
     def newest_of(self, agents: tuple[str, ...]) -> Answer | None:
-        """Return these agents' newest turn that is neither over nor cut; ``None`` for none."""
+        """Return these agents' newest answer that is neither over nor cut; ``None`` for none."""
         if self._deferred.unreported:
             self._deferred.report_cuts()
         for answer in reversed(self._open):
@@ -416,7 +416,7 @@ class Answers:
         return None
 
     def at_work(self, is_audible: Callable[[str], bool]) -> Iterator[Answer]:
-        """Yield the turns still being generated by agents that the caller hears."""
+        """Yield the answers still being generated by agents that the caller hears."""
         if self._deferred.unreported:
             self._deferred.report_cuts()
         for answer in self._open:
@@ -424,7 +424,7 @@ class Answers:
                 yield answer
 
     def set_aside(self, answer: Answer) -> None:
-        """Move a turn to the background: it is no longer among the open ones."""
+        """Move an answer to the background: it is no longer among the open ones."""
         self._open.pop(answer, None)
 
 
@@ -459,7 +459,7 @@ def verb_of(cause: Message | None) -> Verb:
 
 
 def record_of(answer: Answer, interruption: Interruption, phase: AnswerPhase) -> InterruptionRecord:
-    """Return the record of the cut of a turn."""
+    """Return the record of the cut of an answer."""
     cause = interruption.cause
     verb = verb_of(cause)
     return InterruptionRecord(
@@ -479,7 +479,7 @@ def record_of(answer: Answer, interruption: Interruption, phase: AnswerPhase) ->
 
 
 def end_of(answer: Answer, outcome: Outcome) -> AnswerEnded:
-    """Return the event for the end of a turn."""
+    """Return the event for the end of an answer."""
     return AnswerEnded(
         answer=answer.number,
         agent=answer.agent,

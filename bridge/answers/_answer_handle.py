@@ -37,8 +37,7 @@ class AnswerHandle:
 
     @property
     def number(self) -> int | None:
-        """The number of its turn, as in events; ``None`` for a text that waits for the end of a
-        pause."""
+        """Its number, as in events; ``None`` for a text that waits for the end of a pause."""
         return None if self._answer is None else self._answer.number
 
     @property
@@ -98,18 +97,18 @@ class AnswerHandle:
         self._over.set()
 
     def __repr__(self) -> str:
-        answer = "no turn yet" if self._answer is None else f"turn {self._answer.number}"
-        return f"<AnswerHandle of {answer}, {self._outcome or 'under way'}>"
+        number = "no answer yet" if self._answer is None else f"answer {self._answer.number}"
+        return f"<AnswerHandle of {number}, {self._outcome or 'under way'}>"
 
 
 @final
 class OwnedAnswerHandle(AnswerHandle):
-    """The handle as the call has it, which alone says which turn the answer is and how it ends."""
+    """The handle as the call has it, which alone starts and ends its answer."""
 
     __slots__ = ()
 
     def start(self, answer: Answer) -> None:
-        """Set the turn of an answer that waited for one."""
+        """Set the answer of a text that waited for one."""
         self._answer = answer
 
     def end(self, outcome: Outcome) -> None:

@@ -33,17 +33,17 @@ sent within this many seconds in one ``AgentSpeechSent``.  The wire joins text f
 
 
 class OpensAnswers(Protocol):
-    """Starts and ends the turns that texts belong to."""
+    """Starts and ends the answers that texts belong to."""
 
     is_closed: bool
     """Whether the call is over: nothing is said any more."""
 
     def open_answer(self, run: Run | None, agent: str) -> Answer:
-        """Start a turn of an agent."""
+        """Start an answer of an agent."""
         ...
 
     def finish(self, answer: Answer, outcome: Outcome) -> None:
-        """End the text of a turn; one that has ended keeps its outcome."""
+        """End the text of an answer; one that has ended keeps its outcome."""
 
 
 class Texts:
@@ -94,7 +94,7 @@ class Texts:
         context.router.add_sink(passed, AgentResponse)
 
     def complete(self, answer: Answer) -> None:
-        """Speak the text of a turn so far, without waiting for the rest of its clause."""
+        """Speak the text of an answer so far, without waiting for the rest of its clause."""
         if self._unpublished is not None:
             self.publish_heard()
         self._last = None
@@ -149,7 +149,7 @@ class Texts:
         self._memory.note(answer)
 
     def _cut_by_its_first_words(self, message: Message) -> Answer | None:
-        """Return the turn that its own first message cut; these words are then all of it."""
+        """Return the answer that its own first message cut; these words are then all of it."""
         answer = self._answers.cut_by_itself(message)
         return answer if answer is not None and not answer.generated else None
 
@@ -188,7 +188,7 @@ class Texts:
         self._finish_without_run(utterance.answer)
 
     def _finish_without_run(self, answer: Answer) -> None:
-        """End the text of a turn that no run will end."""
+        """End the text of an answer that no run will end."""
         if answer.interruption is not None:
             self._opener.finish(answer, "interrupted")  # these words cut it, and are all of it
         elif not answer.active:

@@ -48,10 +48,10 @@ class BackgroundAnswers:
         Args:
             context: The call's.
             delivery: Delivers the results.
-            turns: The turns that are not over.
+            answers: The answers that are not over.
             playout: What is said.
-            tell: Publishes that a turn was moved to the background.
-            stop: Ends a turn as cut.
+            tell: Publishes that an answer was moved to the background.
+            stop: Ends an answer as cut.
         """
         self._context = context
         self._delivery = delivery
@@ -62,7 +62,7 @@ class BackgroundAnswers:
         self._unpublished: list[Answer] = []
 
     def move(self, answer: Answer) -> None:
-        """Move a turn to the background, where it continues unheard and blocks nobody."""
+        """Move an answer to the background, where it continues unheard and blocks nobody."""
         job = BackgroundAnswer(answer, self._ended)
         answer.move_to_background(job.end)
         self._answers.set_aside(answer)
@@ -77,23 +77,23 @@ class BackgroundAnswers:
         self._context.router.nursery.start_soon(self._publish_soon)
 
     def run_cut(self, run: Run) -> None:
-        """End the turn of a cut run as cut, if it was moved in this very step."""
+        """End the answer of a cut run as cut, if it was moved in this very step."""
         if self._unpublished and run.interruption is not None:
             for answer in self.pop_unpublished(run):
                 self._stop(answer, run.interruption)
 
     def pop_unpublished(self, run: Run | None = None) -> list[Answer]:
-        """Return, and forget, the turns moved in this very step: their move is not published.
+        """Return, and forget, the answers moved in this very step: their move is not published.
 
         Args:
-            run: Only the turn of this run; ``None`` for all.
+            run: Only the answer of this run; ``None`` for all.
         """
         taken = [answer for answer in self._unpublished if run is None or answer.run is run]
         self._unpublished = [answer for answer in self._unpublished if answer not in taken]
         return taken
 
     def is_unpublished(self, answer: Answer) -> bool:
-        """Whether a turn was moved in this very step."""
+        """Whether an answer was moved in this very step."""
         return answer in self._unpublished
 
     async def _publish_soon(self) -> None:
@@ -105,7 +105,7 @@ class BackgroundAnswers:
             self._publish_ended(answer)
 
     def _ended(self, job: BackgroundAnswer, result: ToolResult) -> None:
-        """Record the result of a turn that continued in the background."""
+        """Record the result of an answer that continued in the background."""
         log.info("answer_came_back", answer=job.answer.number, outcome=result.outcome)
         self._context.work.remove(job)
         if job.answer.outcome == "backgrounded":  # else it was cancelled in that step

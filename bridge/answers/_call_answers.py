@@ -1,6 +1,6 @@
-"""The answers of a call's agents: turns, their utterances, and how they end.
+"""The answers of a call's agents, their utterances, and how they end.
 
-Text that an agent publishes belongs to an utterance of its turn.  In a call with audio, a voice
+Text that an agent publishes belongs to an utterance of its answer.  In a call with audio, a voice
 turns it into ``AgentAudio``, and the playout plays that; in a text-only call, text counts as heard
 when it is sent.
 """
@@ -50,13 +50,13 @@ log = structlog.get_logger()
 
 
 class Speaking(AnswerAudio):
-    """Keeps the turns of a call and follows their utterances to the caller's ear.
+    """Keeps the answers of a call and follows their utterances to the caller's ear.
 
     Attributes:
-        answer_of: Returns the unfinished turn that a run works on; ``None`` for none.
-        newest_answer_of: Returns the newest turn of some agents that is neither over nor cut;
+        answer_of: Returns the unfinished answer that a run works on; ``None`` for none.
+        newest_answer_of: Returns the newest answer of some agents that is neither over nor cut;
             ``None`` for none.
-        answer_cut_by_itself: Returns the turn whose chain published a message that cut it.
+        answer_cut_by_itself: Returns the answer whose chain published a message that cut it.
         sounds_until_s: Returns when the player will have played all the audio it was given.
         answered: The number of the last message that started an answer of an audible agent.
         is_closed: Whether the call is over: nothing is said any more.
@@ -159,7 +159,7 @@ class Speaking(AnswerAudio):
         return self._cuts.completed_for_handler(interruption)
 
     def complete_text(self, answer: Answer) -> None:
-        """Speak the text of a turn so far, without waiting for the rest of its clause."""
+        """Speak the text of an answer so far, without waiting for the rest of its clause."""
         self._texts.complete(answer)
 
     def hold(self, reason: str) -> None:
@@ -172,16 +172,16 @@ class Speaking(AnswerAudio):
         self._holding.release(reason)
 
     def note_pause(self, answer: Answer, message: Message) -> None:
-        """Record that a turn was paused."""
+        """Record that an answer was paused."""
         by = interruption_of(answer, message, "pause", "running")
         self._cuts.record(answer, by, answer.seen_phase)
 
     def ending_as(self, outcome: Outcome) -> None:
-        """End turns that are cut from now on with this outcome."""
+        """End answers that are cut from now on with this outcome."""
         self._ends_as = outcome
 
     def upgrade(self, number: int | None, verb: Verb) -> None:
-        """End a cut turn by a stronger verb, if its end is not published yet."""
+        """End a cut answer by a stronger verb, if its end is not published yet."""
         for answer in self._answers:
             if answer.number == number and answer.interruption is not None:
                 answer.upgrade(verb)
@@ -194,7 +194,7 @@ class Speaking(AnswerAudio):
         self.answered = max(self.answered, *heard, 0)
 
     def set_aside(self, answer: Answer) -> None:
-        """Move a turn to the background, where it continues unheard and blocks nobody."""
+        """Move an answer to the background, where it continues unheard and blocks nobody."""
         self._background.move(answer)
         self._holding.release_empty()
 
@@ -204,7 +204,7 @@ class Speaking(AnswerAudio):
         self.close_if_over(answer)
 
     def cut_moving(self, message: Message) -> None:
-        """End turns that were moved to the background in this very step by a stronger verb."""
+        """End answers that were moved to the background in this very step by a stronger verb."""
         for answer in self._background.pop_unpublished():
             self._end_moving(
                 answer, interruption_of(answer, message, "moved and stopped", "running")
@@ -262,11 +262,11 @@ class Speaking(AnswerAudio):
         return self._fixed_texts.say(response, handle, is_notice=is_notice)
 
     def handle_of(self, answer: Answer) -> OwnedAnswerHandle:
-        """Return the handle of an unfinished turn; always the same one."""
+        """Return the handle of an unfinished answer; always the same one."""
         return answer.handle or answer.hand_out(OwnedAnswerHandle(self._interrupt, answer))
 
     def cut(self, answer: Answer, reason: str) -> None:
-        """Cut one turn in this step, regardless of any condition."""
+        """Cut one answer in this step, regardless of any condition."""
         runs = [answer.run, *answer.active]
         for run in (*runs, *(run for said in answer.utterances for run in said.runs)):
             if run is not None:
@@ -277,7 +277,7 @@ class Speaking(AnswerAudio):
         self._barge_ins.write_down()
 
     def leave_out_rest(self, answer: Answer) -> None:
-        """Drop the unheard text of a turn that continues.
+        """Drop the unheard text of an answer that continues.
 
         Protected speech is still said to its end.
         """
@@ -290,10 +290,10 @@ class Speaking(AnswerAudio):
             self._holding.release_empty()
 
     def withdraw(self, answer: Answer, text: str) -> bool:
-        """Take back the last text of a turn, if none of its audio was sent to the caller.
+        """Take back the last text of an answer, if none of its audio was sent to the caller.
 
         Args:
-            turn: The turn, which continues.
+            answer: The answer, which continues.
             text: The text; what is said from now on replaces it.
 
         Returns:
@@ -344,7 +344,7 @@ class Speaking(AnswerAudio):
     # --- runs -----------------------------------------------------------------------------------
 
     def run_started(self, run: Run) -> None:
-        """Start a turn when a run starts to generate an answer; further runs join it."""
+        """Start an answer when a run starts to generate; further runs join it."""
         answer = self._answers.of(run)
         if answer is not None and answer.outcome is None:
             self._answers.join(answer, run)
@@ -353,7 +353,7 @@ class Speaking(AnswerAudio):
             self._context.touch_state()
 
     def run_ended(self, run: Run) -> None:
-        """End the text of the turn when its generation ends, for whatever reason."""
+        """End the text of the answer when its generation ends, for whatever reason."""
         answer = self._answers.of(run)
         if answer is None or run not in answer.active or run.outcome is None:
             return
@@ -385,7 +385,7 @@ class Speaking(AnswerAudio):
         self._barge_ins.write_down()
 
     def _silence(self, utterances: Iterable[Utterance], reason: str) -> None:
-        """Cut utterances, and delay the end of their turns until the cut is recorded."""
+        """Cut utterances, and delay the end of their answers until the cut is recorded."""
         outer, self._cutting = self._cutting, True
         try:
             for utterance in utterances:
@@ -394,7 +394,7 @@ class Speaking(AnswerAudio):
             self._cutting = outer
 
     def _cut_answer(self, answer: Answer, by: Interruption | None) -> None:
-        """Record that a turn was cut, unless all of it had been heard by then."""
+        """Record that an answer was cut, unless all of it had been heard by then."""
         delivered = answer.outcome is not None and answer.is_heard_whole
         if by is not None and answer.interruption is None and not delivered:
             answer.cut(by)
@@ -413,7 +413,7 @@ class Speaking(AnswerAudio):
         return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")
 
     def _outcome_of(self, answer: Answer) -> Outcome:
-        """Return the outcome of a turn whose generation has ended."""
+        """Return the outcome of an answer whose generation has ended."""
         assert answer.outcome is not None
         if answer.is_given_up or answer.outcome != "completed":
             return "failed" if answer.is_given_up else answer.outcome
@@ -424,7 +424,7 @@ class Speaking(AnswerAudio):
         return self._closed_as or "failed"  # the call ended first, or the voice failed
 
     def finish(self, answer: Answer, outcome: Outcome) -> None:
-        """End the text of a turn; one that has ended keeps its outcome."""
+        """End the text of an answer; one that has ended keeps its outcome."""
         if answer.outcome is None:
             answer.end(outcome)
             self._texts.complete(answer)
@@ -435,7 +435,7 @@ class Speaking(AnswerAudio):
         self._context.touch_state()
 
     def open_answer(self, run: Run | None, agent: str) -> Answer:
-        """Start a turn of an agent."""
+        """Start an answer of an agent."""
         answer = self._answers.open(run, agent)
         self._marks.watch(answer)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
@@ -468,7 +468,7 @@ class Speaking(AnswerAudio):
         self._delivery.ended(answer)
 
     def close_if_over(self, answer: Answer) -> None:
-        """End a turn that was generated and heard to its end, or cut."""
+        """End an answer that was generated and heard to its end, or cut."""
         if self._cutting or self._background.is_unpublished(answer):
             return  # record the cut first; then its end is published
         if answer.is_delivered:

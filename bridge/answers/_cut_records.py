@@ -14,7 +14,7 @@ from ..history._history import History
 from ._answer import Answer, record_of
 
 CUT_RUNS_KEPT = 32
-"""For how many cut runs their turn is remembered."""
+"""For how many cut runs their answer is remembered."""
 
 
 class CutRecords:
@@ -24,15 +24,15 @@ class CutRecords:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._cut_runs: list[tuple[int, int]] = []  # each with its turn
+        self._cut_runs: list[tuple[int, int]] = []  # each with its answer
 
     def record(self, answer: Answer, interruption: Interruption, phase: AnswerPhase) -> None:
-        """Record that a turn was cut or paused, and what it was doing."""
+        """Record that an answer was cut or paused, and what it was doing."""
         record = record_of(answer, interruption, phase)
         self._history.set_interruption(record, answer.agent)
 
     def keep(self, answer: Answer, by: Interruption) -> None:
-        """Remember which turn was cut with a run."""
+        """Remember which answer was cut with a run."""
         first = by.run if answer.run is None else answer.run.id
         self._cut_runs += ((run, answer.number) for run in {by.run, first})
         del self._cut_runs[:-CUT_RUNS_KEPT]
@@ -52,7 +52,7 @@ class CutRecords:
 def interruption_of(
     answer: Answer, cause: Message | None, reason: str, phase: Phase
 ) -> Interruption:
-    """Describe the cut of a turn that no rule of its chain made."""
+    """Describe the cut of an answer that no rule of its chain made."""
     at_s = trio.current_time() if cause is None else cause.at_s
     run = answer.run.id if answer.run is not None else 0
     elapsed_s = at_s - answer.started_at_s

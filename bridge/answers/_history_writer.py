@@ -19,21 +19,21 @@ class AnswerMemory:
         self._unwritten: dict[Answer, None] = {}  # a dict: an empty set takes 0.2 kB
 
     def remember(self, answer: Answer) -> None:
-        """Write what a turn said, and how much of it was heard."""
+        """Write what an answer said, and how much of it was heard."""
         said = (answer.agent, answer.generated, answer.heard, answer.basis)
         self._history.set_agent(answer.number, *said, answer.is_notice)
 
     def remember_if_begun(self, answer: Answer) -> None:
-        """Write a turn if it has said anything."""
+        """Write an answer if it has said anything."""
         if answer.generated:
             self.remember(answer)
 
     def note(self, answer: Answer) -> None:
-        """Write a turn whenever the history is read, until its generation has ended."""
+        """Write an answer whenever the history is read, until its generation has ended."""
         self._unwritten[answer] = None
 
     def write(self) -> None:
-        """Write every turn that may have changed."""
+        """Write every answer that may have changed."""
         for answer in tuple(self._unwritten):
             self.remember(answer)
             if answer.outcome is not None:

@@ -46,7 +46,7 @@ class FixedTexts:
             self._router.pause_all("call")
 
     def begun(self, handle: OwnedAnswerHandle) -> None:
-        """Record that a text has started its turn."""
+        """Record that a text has started its answer."""
         if handle in self._unbegun:
             self._unbegun.remove(handle)
 

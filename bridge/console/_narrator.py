@@ -1,4 +1,4 @@
-"""Turns the events of a call into lines: what the agent says, its tools, and how its turns end."""
+"""Turns the events of a call into lines: what the agent says, its tools, how answers end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts the seconds that a turn is at work: no pause counts, and no wait for a person."""
+"""Counts the seconds that an answer is at work: no pause counts, and no wait for a person."""
 
 from __future__ import annotations
 

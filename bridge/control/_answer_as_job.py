@@ -1,4 +1,4 @@
-"""A turn in the background: a job of the call, like a detached tool."""
+"""An answer in the background: a job of the call, like a detached tool."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OUTCOMES: dict[Outcome, ToolOutcome] = {"completed": "completed", "capped": "co
 
 
 class BackgroundAnswer:
-    """A turn that continues in the background; a ``Work`` whose run is ``None``.
+    """An answer that continues in the background; a ``Work`` whose run is ``None``.
 
     Attributes:
         id: ``answer_`` and its number.
-        name: The agent whose turn it is.
+        name: The agent whose answer it is.
         policy: ``cancel``: its runs are cut at once; its tools end by their own policies.
         run: ``None``, as for every job.
-        started_at_s: When the turn started, in seconds of trio's clock.
+        started_at_s: When the answer started, in seconds of trio's clock.
         done: Set once all its work has ended.
         outcome: How it ended; ``None`` until then.
         for_operator: Always false, because only its tools ask for permission.
@@ -37,10 +37,10 @@ class BackgroundAnswer:
     def __init__(
         self, answer: Answer, on_end: Callable[[BackgroundAnswer, ToolResult], None]
     ) -> None:
-        """Track a turn.
+        """Track an answer.
 
         Args:
-            turn: The turn; its runs were moved to the background.
+            answer: The answer; its runs were moved to the background.
             on_end: Called once with the result.
         """
         self.answer = answer

@@ -35,7 +35,7 @@ class Handle:
     """Controls the agent of a call: gives it input, stops it, watches it.
 
     Handles are cheap, equal for the same call, safe to use from any task and thread, and harmless
-    once the call is over.  Every verb acts at once on the current turn and returns a receipt; see
+    once the call is over.  Every verb acts at once on the current answer and returns a receipt; see
     "Pause, redirect, cancel, background" in the docs.
     """
 
@@ -89,7 +89,7 @@ class Handle:
     interrupt = cancel
 
     def background(self) -> Receipt:
-        """Continue the turn unheard; its result is reported once, later."""
+        """Continue the answer unheard; its result is reported once, later."""
         return self._use("background")
 
     def barge_in(self) -> Receipt:

@@ -15,7 +15,7 @@ from ._snapshot import Snapshot
 
 FEED_LIMIT = 1024
 """How many events may wait for a watcher; a slower one gets a new snapshot in place of the missed
-ones, except for ends of turns and questions, which are kept."""
+ones, except for ends of answers and questions, which are kept."""
 
 _KEPT = (AnswerEnded, PermissionRequested, QuestionAsked)
 

@@ -1,4 +1,4 @@
-"""Marks turns that take long, so that waiting people can be told."""
+"""Marks answers that take long, so that waiting people can be told."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from ..answers._answer import Answer
 
 LONG_S = 10.0
-"""After how many seconds at work a turn counts as long: the usual patience of people who wait
+"""After how many seconds at work an answer counts as long: the usual patience of people who wait
 (Nielsen, "Response Times: The 3 Important Limits", 1993)."""
 
 LOOK_S = 0.1
-"""The minimum of seconds until the next check: the clock of a turn that is paused, or waits for a
-person, stands still, however near to the mark it is."""
+"""The minimum of seconds until the next check: the clock of an answer that is paused, or waits
+for a person, stands still, however near to the mark it is."""
 
 _SLACK_S = 1e-6
 """The tolerance for rounding errors in sums of times, in seconds."""
 
 
 class LongRunningMarks:
-    """Marks the long turns of one call; this takes one timer for each turn, and no task."""
+    """Marks the long answers of one call; this takes one timer for each answer, and no task."""
 
     __slots__ = ("_router",)
 
@@ -35,11 +35,11 @@ class LongRunningMarks:
         self._router = router
 
     def watch(self, answer: Answer) -> None:
-        """Mark a turn once it has been worked on for ``LONG_S``, as ``Turn.active_s()`` counts."""
+        """Mark an answer after ``LONG_S`` seconds of work, as ``Answer.active_s()`` counts."""
         self._check_in(answer, LONG_S)
 
     def end(self, answer: Answer) -> None:
-        """Stop watching a turn that is over."""
+        """Stop watching an answer that is over."""
         self._router.forget(answer)
 
     def _check_in(self, answer: Answer, seconds: float) -> None:

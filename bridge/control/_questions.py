@@ -247,7 +247,7 @@ class Questions:
                 self._close(question, Answer("interrupted"))
 
     def _may_ask(self, question: _Question) -> bool:
-        """Whether the question's agent still has the floor, and its turn is not over."""
+        """Whether the question's agent still has the floor, and its answer is not over."""
         context, run = self._context, question.run
         if run is None or run.is_stale or context.ended.is_set() or context.is_closing:
             return False

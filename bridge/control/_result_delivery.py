@@ -62,11 +62,11 @@ class Delivery:
             self._context.router.publish_detached(event, heard)
 
     def began(self, answer: Answer, event: JobReport) -> None:
-        """Record that a turn reports a result."""
+        """Record that an answer reports a result."""
         self._delivering[answer.number] = (event, answer.agent)
 
     def ended(self, answer: Answer) -> None:
-        """Deliver the results again that a finished turn left unheard."""
+        """Deliver the results again that a finished answer left unheard."""
         told = self._delivering.pop(answer.number, None)
         if told is None:
             return

@@ -64,7 +64,7 @@ class Work(Protocol):
         ...
 
     def notify_background(self) -> None:
-        """Tell it that its turn, and so the tool, continues in the background."""
+        """Tell it that its answer, and so the tool, continues in the background."""
 
     def consequence(self, verb: Verb) -> str:
         """Return in a few words what ``interrupt(verb)`` would do now."""
@@ -72,12 +72,12 @@ class Work(Protocol):
 
 
 class BackgroundJob(Protocol):
-    """A handle of a tool or a turn in the background; it stays valid after the end."""
+    """A handle of a tool or an answer in the background; it stays valid after the end."""
 
     id: str
-    """The id of the tool call; for a turn, ``answer_`` and its number."""
+    """The id of the tool call; for an answer, ``answer_`` and its number."""
     name: str
-    """The name of the tool, or of the agent whose turn it is."""
+    """The name of the tool, or of the agent whose answer it is."""
 
     @property
     def status(self) -> Literal["running", "finished", "cancelled"]:

@@ -15,7 +15,7 @@ from ._tool_permissions import Permissions
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """A running tool, or a turn in the background."""
+    """A running tool, or an answer in the background."""
 
     id: str
     name: str
@@ -38,21 +38,21 @@ class Snapshot:
     elapsed_s: float
     """How many seconds the state has lasted."""
     answer: int | None
-    """The turn that is being worked on or said; ``None`` if there is none."""
+    """The answer that is being worked on or said; ``None`` if there is none."""
     phase: AnswerPhase
     step: int
     steps: int | None
     label: str
     text: str
-    """The text that the turn generated so far."""
+    """The text that the answer generated so far."""
     active_s: float
-    """How many seconds the turn was worked on, without pauses and waits for people."""
+    """How many seconds the answer was worked on, without pauses and waits for people."""
     total_s: float
-    """Seconds since the turn began."""
+    """Seconds since the answer began."""
     caps: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """For each cap of the turn, how much is used and how much is allowed."""
+    """For each cap of the answer, how much is used and how much is allowed."""
     step_list: tuple[StepView, ...] = ()
-    """The steps of the turn so far, in the order in which they started."""
+    """The steps of the answer so far, in the order in which they started."""
     tools: tuple[ToolView, ...] = ()
     backgrounded: int = 0
     """How many jobs run in the background."""

@@ -1,4 +1,4 @@
-"""Records the tools that the turns of a call use, as their steps."""
+"""Records the tools that the answers of a call use, as their steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STATES: dict[ToolOutcome, StepState] = {
 
 
 class StepKeeper:
-    """Records the tools that a call's turns use; nodes record their model calls themselves."""
+    """Records the tools that a call's answers use; nodes record their model calls themselves."""
 
     __slots__ = ("_answer_of", "_context", "_tools")
 

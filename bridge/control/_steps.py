@@ -1,4 +1,4 @@
-"""The steps of a turn for watchers: what was done, and how long it took."""
+"""The steps of an answer for watchers: what was done, and how long it took."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ permission was denied."""
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One step of a turn: a model call, or a tool."""
+    """One step of an answer: a model call, or a tool."""
 
     began_at_s: float
     """In seconds of trio's clock."""
@@ -58,7 +58,7 @@ class StepView:
 
 
 class StepList(list[Step]):
-    """The steps of one turn, in the order in which they started."""
+    """The steps of one answer, in the order in which they started."""
 
     def ask_model(self) -> None:
         """Start a model call."""

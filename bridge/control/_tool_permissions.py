@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 Verdict = Literal["allowed", "denied", "withdrawn"]
-"""How a question ends; ``withdrawn`` means that its turn was interrupted before an answer."""
+"""How a question ends; ``withdrawn`` means that its answer was interrupted before a reply."""
 
 
 Asked = Literal["caller", "operator"]

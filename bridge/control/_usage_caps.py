@@ -1,4 +1,4 @@
-"""Caps: how much one turn may use."""
+"""Caps: how much one answer may use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CAPS: tuple[Cap, ...] = get_args(Cap)
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How much one turn may use, including its children and background work.
+    """How much one answer may use, including its children and background work.
 
     ``None`` sets no limit.
 
@@ -27,7 +27,7 @@ class Caps:
     steps: int | None = None
     """Calls of the model and of tools together, from 1."""
     wall_s: float | None = None
-    """Seconds at work, above 0.  The clock stands still while the turn is paused, or one of its
+    """Seconds at work, above 0.  The clock stands still while the answer is paused, or one of its
     tools waits for a person's answer or permission."""
     tool_calls: int | None = None
     """Calls of tools, from 0."""
@@ -44,4 +44,4 @@ class Caps:
 
 
 NO_CAPS = Caps()
-"""The caps of a part of a turn that has none of its own."""
+"""The caps of a part of an answer that has none of its own."""

@@ -1,4 +1,4 @@
-"""The meter that counts what one turn uses, and refuses what would exceed a cap.
+"""The meter that counts what one answer uses, and refuses what would exceed a cap.
 
 Rules:
 1. Amounts known in advance are requested with ``use()``, which refuses to exceed a cap.
@@ -41,13 +41,13 @@ T = TypeVar("T")
 
 
 class CapReachedError(BargeinError):
-    """A turn reached one of its caps; the step that would have exceeded it was not taken.
+    """An answer reached one of its caps; the step that would have exceeded it was not taken.
 
     Attributes:
         which: The cap.
         used: How much was used before that step.
         limit: How much may be used.
-        meter: The meter that refused: that of the turn, or of a part of it.
+        meter: The meter that refused: that of the answer, or of a part of it.
     """
 
     def __init__(self, which: Cap, used: float, limit: float, meter: Meter | None = None) -> None:
@@ -71,11 +71,11 @@ class HasRouter(Protocol):
 
 
 class Meter:
-    """Counts what one turn uses, and refuses what would exceed a cap.
+    """Counts what one answer uses, and refuses what would exceed a cap.
 
     Attributes:
         caps: The limits.
-        turn: The turn it counts for; ``None`` for none.
+        answer: The answer it counts for; ``None`` for none.
         clock: Counts the seconds at work.
         parent: The meter that also counts what this one counts; ``None`` for none.
         run: The run whose work it counts; ``None`` outside of any.
@@ -99,7 +99,7 @@ class Meter:
 
         Args:
             caps: The limits.
-            turn: The turn to count for; ``None`` for none.
+            answer: The answer to count for; ``None`` for none.
             call: Where warnings are published; ``None`` publishes none.
             clock: Counts the seconds at work; ``None`` creates one that never stands still.
             parent: A meter that also counts everything counted here; ``None`` for none.
@@ -129,15 +129,15 @@ class Meter:
         return Meter(caps or NO_CAPS, self.answer, None, ActiveClock(self.run), parent=self)
 
     def continue_as_job(self, caps: Caps) -> None:
-        """Count for a background job from now on, by its own limits, independent of the turn."""
+        """Count for a background job from now on, by its own limits, independent of the answer."""
         self.caps = caps
-        self.clock.close()  # it no longer stands still with the turn that started it
+        self.clock.close()  # it no longer stands still with the answer that started it
 
     def close(self) -> None:
-        """End the turn: no more warnings about its time.  The counts stay."""
+        """End the answer: no more warnings about its time.  The counts stay."""
         self.clock.close()
         if self._watch is not None:
-            self._watch.cancel(reason="the turn is over")
+            self._watch.cancel(reason="the answer is over")
 
     # --- counting -------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ class Control(Reach):
     """The verbs of one call.
 
     Attributes:
-        pause_tools: What a pause does to the tools of the turn: ``finish`` (they continue, and
+        pause_tools: What a pause does to the tools of the answer: ``finish`` (they continue, and
             what follows waits), ``cancel`` or ``detach``.
     """
 
@@ -111,7 +111,7 @@ class Control(Reach):
 
     @property
     def pause_tools(self) -> PauseTools:
-        """What a pause does to the tools of the turn."""
+        """What a pause does to the tools of the answer."""
         return self._pause_tools
 
     @pause_tools.setter
@@ -184,7 +184,7 @@ class Control(Reach):
         """Cut one answer, regardless of any condition, and return the receipt; for its handle.
 
         Args:
-            turn: Its turn; ``None`` if it has not started.
+            answer: Its answer; ``None`` if it has not started.
             reason: Why there is nothing to do; empty to cut it.
         """
         if self._speaking.is_closed:
@@ -289,7 +289,7 @@ class Control(Reach):
         self._works = list(self._works) if cuts else []
 
     def _upgrade_record(self, receipt: Receipt) -> None:
-        """Name the stronger verb in the record of a cut turn, which has only one record."""
+        """Name the stronger verb in the record of a cut answer, which has only one record."""
         history = self._speaking.history
         self._speaking.upgrade(receipt.answer, receipt.verb)
         for entry in history.entries:
@@ -356,7 +356,7 @@ class Control(Reach):
             self._interrupt(answer, receipt.verb)
 
     def _return_input(self, receipt: Receipt, sources: Iterable[str]) -> None:
-        """Return the user's words whose turns will not start now to the receipt."""
+        """Return the user's words whose answers will not start now to the receipt."""
         router = self._router
         waiting = [each.id for source in sources for each in router.waiting(source)]
         if waiting:
@@ -434,7 +434,7 @@ class Control(Reach):
                     await work.done.wait()
 
     def move_run(self, run: Run) -> None:
-        """Move the turn of a run to the background, as its token requested; called by the call."""
+        """Move the answer of a run to the background, as its token requested; the call's."""
         answer = self._speaking.answer_of(run)
         if answer is not None and answer is self.target():
             self.use("background", source="token")

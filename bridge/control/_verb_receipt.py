@@ -14,7 +14,7 @@ from ._running_tools import StillRunning, Work
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A tool, or a turn in the background, that an interrupt stopped."""
+    """A tool, or an answer in the background, that an interrupt stopped."""
 
     id: str
     """The id of its call."""
@@ -51,13 +51,13 @@ class Receipt:
     Attributes:
         id: Its number within the call, from 1.
         verb: The verb.
-        turn: The turn it acted on; ``None`` if none was running.
-        phase: What that turn was doing.
+        answer: The answer it acted on; ``None`` if none was running.
+        phase: What that answer was doing.
         reason: Why it did nothing; empty if it was accepted.
         upgraded_from: The weaker verb under way that it replaced; ``None`` if there was none.
         stopped: The tools it stopped.
         still_running: The tools it did not stop, with their deadlines.
-        returned: Input that waited behind the turn and will not be answered, in order.
+        returned: Input that waited behind the answer and will not be answered, in order.
         settled: Await it to wait until everything that the verb stopped is over; true from then
             on.
     """
@@ -97,7 +97,7 @@ class Receipt:
         return not self.reason
 
     def aim_at(self, answer: int | None) -> None:
-        """Record the turn that it actually acted on."""
+        """Record the answer that it actually acted on."""
         self.answer = answer
 
     def supersede(self, weaker: Receipt) -> None:
@@ -123,4 +123,4 @@ class Receipt:
         what = "accepted" if self.accepted else f"noop({self.reason})"
         if self.upgraded_from:
             what = f"upgraded({self.upgraded_from})"
-        return f"<Receipt {self.id} {self.verb} of turn {self.answer} {what}>"
+        return f"<Receipt {self.id} {self.verb} of answer {self.answer} {what}>"

@@ -1,4 +1,4 @@
-"""Finds what the verbs of a call would act on now: its turn, its tools, its jobs."""
+"""Finds what the verbs of a call would act on now: its answer, its tools, its jobs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Reach:
         self._speaking = speaking
 
     def target(self) -> Answer | None:
-        """Return the turn that a verb would affect now; ``None`` for none."""
+        """Return the answer that a verb would affect now; ``None`` for none."""
         return self._speaking.newest_answer_of(self._context.floor.heard)
 
     def works(self, answer: Answer | None) -> tuple[Work, ...]:
-        """Return the running tools of a turn."""
+        """Return the running tools of an answer."""
         runs = () if answer is None else ({answer.run, *answer.active} - {None})
         found: dict[Work, None] = {}
         for run in runs:
@@ -47,7 +47,7 @@ class Reach:
         return tuple(dict.fromkeys((*tools, *self._left(), *aside)))
 
     def _left(self) -> list[Work]:
-        """Return the tools in their grace period, of turns that a verb or a rule cut."""
+        """Return the tools in their grace period, of answers that a verb or a rule cut."""
         return [
             work
             for work in self._context.work
@@ -56,22 +56,22 @@ class Reach:
 
     @property
     def can_move(self) -> bool:
-        """Whether there is a turn that is still being generated."""
+        """Whether there is an answer that is still being generated."""
         answer = self.target()
         return answer is not None and answer.outcome is None
 
     @property
     def has_work(self) -> bool:
-        """Whether anything runs: tools, turns in the background, runs of any agent."""
+        """Whether anything runs: tools, answers in the background, runs of any agent."""
         return len(self._context.work) > 0 or bool(self._uncut_runs(self._context.floor.is_agent))
 
     @property
     def has_leftovers(self) -> bool:
-        """Whether a cancel without a current turn has something to end."""
+        """Whether a cancel without a current answer has something to end."""
         return bool(self._left() or self._answers_aside())
 
     def _answers_aside(self) -> list[BackgroundAnswer]:
-        """Return the background turns that a cancel would end: all, if there is no current turn."""
+        """Return the background answers that a cancel would end: all, without a current answer."""
         if self.target() is not None:
             return []
         return [work for work in self._context.work if isinstance(work, BackgroundAnswer)]

@@ -1,4 +1,4 @@
-"""Protects a call from its store: a store that raises costs the call no turn.
+"""Protects a call from its store: a store that raises costs the call no answer.
 
 Rules:
 1. A series of failures is reported once, until every kept entry is written.

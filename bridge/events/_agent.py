@@ -51,8 +51,8 @@ class AgentAudio:
     """Whether the audio of `text` ends with this piece."""
     utterance: int = 0
     """The utterance it belongs to; a voice has it from ``bridge.utterance_of(message)`` of
-    the ``AgentResponse`` it says.  0 means the newest of the turn that published it; it is an
-    error if no turn did, or if that turn has no text."""
+    the ``AgentResponse`` it says.  0 means the newest of the answer that published it; it is an
+    error if no answer did, or if that answer has no text."""
 
 
 class AgentStartedSpeaking(Event):
@@ -125,7 +125,7 @@ class AgentGenerationComplete(Event):
     content: str = ""
     """All generated text, heard or not."""
     answer: int = 0
-    """The number of the turn within its call, from 1."""
+    """The number of the answer within its call, from 1."""
 
 
 class AgentHandoff(Event):

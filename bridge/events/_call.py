@@ -1,4 +1,4 @@
-"""The events of the call: its start and its end, its turns, its state, and the caller's line."""
+"""The events of the call: its start and its end, its answers, its state, and the caller's line."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class CallActionFailed(Event):
 
 
 class AnswerEnded(Event):
-    """A turn is over: all of it was heard, or it was cut; exactly one for each turn."""
+    """An answer is over: all of it was heard, or it was cut; exactly one for each answer."""
 
     type: Literal["call.answer_ended"] = "call.answer_ended"
     answer: int
@@ -141,7 +141,7 @@ class StageStalled(Event):
     count: int
     """How often during the wait for this answer, from 1."""
     answer: int = 0
-    """The number of the agent's turn; 0 before it has started."""
+    """The number of the agent's answer; 0 before it has started."""
 
 
 class LogMetric(Event):

@@ -19,7 +19,7 @@ class ControlRequested(Event):
 
 
 class CapWarning(Event):
-    """A turn has used four fifths of one of its caps; published once per cap and turn."""
+    """An answer has used four fifths of one of its caps; published once per cap and answer."""
 
     type: Literal["call.cap_warning"] = "call.cap_warning"
     answer: int
@@ -29,7 +29,7 @@ class CapWarning(Event):
 
 
 class InputReturned(Event):
-    """Input that waited behind a cancelled turn is returned unanswered."""
+    """Input that waited behind a cancelled answer is returned unanswered."""
 
     type: Literal["call.input_returned"] = "call.input_returned"
     content: str
@@ -37,7 +37,7 @@ class InputReturned(Event):
 
 
 class LongRunning(Event):
-    """A turn has been at work for a while; published once per turn."""
+    """An answer has been at work for a while; published once per answer."""
 
     type: Literal["call.long_running"] = "call.long_running"
     answer: int

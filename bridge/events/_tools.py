@@ -88,7 +88,7 @@ class PermissionAnswered(Event):
     id: str
     name: str
     verdict: Literal["allowed", "denied", "withdrawn"]
-    """``withdrawn``: the turn was interrupted, and nobody said yes or no."""
+    """``withdrawn``: the answer was interrupted, and nobody said yes or no."""
     remembered: bool = False
     """Whether the answer applies to further calls of the tool in this conversation."""
     by: Literal["caller", "operator"] = "caller"

@@ -198,4 +198,4 @@ class AgentIdle(Event):
     type: Literal["turn.agent_idle"] = "turn.agent_idle"
     idle_s: float
     count: int
-    """How often in this turn, from 1."""
+    """How often in this answer, from 1."""

@@ -1,4 +1,4 @@
-"""The entries of a history, all immutable, and the record of a turn that was cut."""
+"""The entries of a history, all immutable, and the record of an answer that was cut."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _DIRECTIVES: dict[Verb, Directive] = {
 
 
 def directive_of(verb: Verb) -> Directive:
-    """Return what a model is told to do after a verb cut a turn."""
+    """Return what a model is told to do after a verb cut an answer."""
     return _DIRECTIVES.get(verb, "")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRecord:
-    """A tool of a cut turn, with its outcome."""
+    """A tool of a cut answer, with its outcome."""
 
     id: str
     """The id of its call."""
@@ -43,25 +43,25 @@ class ToolRecord:
 
 @dataclass(frozen=True, slots=True)
 class InterruptionRecord:
-    """The cut of a turn: when, by what, what was under way, and how much of it was heard."""
+    """The cut of an answer: when, by what, what was under way, and how much of it was heard."""
 
     answer: int
     verb: Verb
     by: str
-    """Who published the event that cut the turn."""
+    """Who published the event that cut the answer."""
     cause: str
     """The alias of that event, or the reason in words if no event cut it."""
     phase: AnswerPhase
-    """What the turn was doing."""
+    """What the answer was doing."""
     at_s: float
     """When it was first cut, in seconds of trio's clock; a stronger verb does not change it."""
     elapsed_s: float
-    """Seconds from the start of the turn to the cut."""
+    """Seconds from the start of the answer to the cut."""
     generated: str
     heard: str
     basis: HeardBasis
     step: int = 0
-    """The number of the turn's step, from 1; 0 before the first."""
+    """The number of the answer's step, from 1; 0 before the first."""
     tools: tuple[ToolRecord, ...] = ()
     """Its tools, in the order of their calls; the history sets them."""
     directive: Directive = ""
@@ -80,7 +80,7 @@ class UserEntry:
 
 @dataclass(frozen=True, slots=True)
 class AgentEntry:
-    """What an agent said in one turn."""
+    """What an agent said in one answer."""
 
     at_s: float
     answer: int
@@ -109,7 +109,7 @@ class NoteEntry:
 
 
 def moved_note(answer: int) -> str:
-    """Return the note, of kind ``control``, that a turn continues in the background."""
+    """Return the note, of kind ``control``, that an answer continues in the background."""
     return f"answer {answer} was moved to the background"
 
 
@@ -123,9 +123,9 @@ class ToolEntry:
     result: ToolResult | None = None
     role: Literal["tool"] = "tool"
     answer: int = 0
-    """The turn that called it; 0 if unknown."""
+    """The answer that called it; 0 if unknown."""
     said_chars: int = 0
-    """How many characters its turn had generated when it was called."""
+    """How many characters its answer had generated when it was called."""
     mark: ToolMark = "called"
     together: bool = False
     """Whether it was called together with the previous tool, in one step."""

@@ -23,7 +23,7 @@ class HistoryListener:
 
         Args:
             context: The call's.
-            speaking: Knows which turn a tool belongs to.
+            speaking: Knows which answer a tool belongs to.
         """
         self._history = context.history
         self._work = context.work

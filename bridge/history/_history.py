@@ -107,13 +107,13 @@ class History:
 
     @property
     def interruptions(self) -> tuple[InterruptionRecord, ...]:
-        """The record of every turn that was cut, in order."""
+        """The record of every answer that was cut, in order."""
         agents = (entry for entry in self._entries if isinstance(entry, AgentEntry))
         return tuple(entry.interruption for entry in agents if entry.interruption is not None)
 
     @property
     def last_answer(self) -> int:
-        """The highest number of a turn so far; 0 before the first."""
+        """The highest number of an answer so far; 0 before the first."""
         mine = (e.answer for e in self._entries if isinstance(e, (AgentEntry, ToolEntry)))
         return max(mine, default=0)
 
@@ -166,11 +166,11 @@ class History:
         self._add(NoteEntry(trio.current_time(), content, kind="fault"))
 
     def add_moved(self, answer: int) -> None:
-        """Add that a turn continues in the background; its result arrives as that of a job."""
+        """Add that an answer continues in the background; its result arrives as that of a job."""
         self._add(NoteEntry(trio.current_time(), moved_note(answer), kind="control"))
 
     def add_resumed(self, step: int, note: str) -> None:
-        """Add that a paused turn resumes.
+        """Add that a paused answer resumes.
 
         Args:
             step: The step it resumes with, from 1; 0 before the first.
@@ -191,7 +191,7 @@ class History:
         is_notice: bool = False,
         cut: InterruptionRecord | None = None,
     ) -> None:
-        """Record what an agent generated in a turn so far, and how much of it was heard."""
+        """Record what an agent generated in an answer so far, and how much of it was heard."""
         index = self._answers.get(answer)
         if index is None:
             now_s = trio.current_time()
@@ -212,15 +212,15 @@ class History:
         self._replace(index, AgentEntry(entry.at_s, answer, *said, is_notice=entry.is_notice))
 
     def set_interruption(self, record: InterruptionRecord, agent: str) -> None:
-        """Record that a turn was cut.
+        """Record that an answer was cut.
 
-        There is one record for each turn.  A stronger verb takes over the record but keeps when and
-        where the turn was first cut; a weaker verb only updates what was heard.  Any verb replaces
-        the record of a pause.
+        There is one record for each answer.  A stronger verb takes over the record but keeps when
+        and where the answer was first cut; a weaker verb only updates what was heard.  Any verb
+        replaces the record of a pause.
 
         Args:
             record: The record; its tools are set now, and updated as they end.
-            agent: The name of the turn's bridge.
+            agent: The name of the answer's bridge.
         """
         heard = (record.generated, record.heard, record.basis)
         self.set_agent(record.answer, agent, *heard, cut=record)
@@ -235,7 +235,7 @@ class History:
                 arrives under the published one.
             message: The number of the message that carried it; a second call with the same number
                 adds nothing.
-            turn: The turn that called it; 0 if unknown.
+            answer: The answer that called it; 0 if unknown.
         """
         if not self._is_new(message):
             return
@@ -369,7 +369,7 @@ class History:
 
 
 def tool_record(entry: ToolEntry) -> ToolRecord:
-    """Return the record of a tool, for the record of a cut turn."""
+    """Return the record of a tool, for the record of a cut answer."""
     ran_s = 0.0 if entry.result is None else entry.result.ran_s
     return ToolRecord(entry.call.id, entry.call.name, entry.outcome, ran_s)
 
@@ -377,7 +377,7 @@ def tool_record(entry: ToolEntry) -> ToolRecord:
 def merged_records(
     old: InterruptionRecord | None, new: InterruptionRecord | None
 ) -> InterruptionRecord | None:
-    """Merge the two records of a turn that was cut twice."""
+    """Merge the two records of an answer that was cut twice."""
     if old is None or new is None or old.verb == "pause":
         return new or old
     if STRENGTH[new.verb] <= STRENGTH[old.verb]:

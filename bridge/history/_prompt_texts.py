@@ -1,4 +1,4 @@
-"""What a model reads about a turn that was cut, and about a tool without a result text."""
+"""What a model reads about an answer that was cut, and about a tool without a result text."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def pending_words(entry: ToolEntry) -> str:
 
 
 def marker_text(record: InterruptionRecord, was: str, now: str) -> str:
-    """Return what a model reads about a turn that was cut; empty for nothing.
+    """Return what a model reads about an answer that was cut; empty for nothing.
 
     A barge-in adds no text, because the heard text says it all; nor does a pause.
 
     Args:
-        record: The record of the turn.
+        record: The record of the answer.
         was: What the user asked for before.
         now: What the user said next; empty for nothing yet.
     """

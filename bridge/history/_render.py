@@ -1,6 +1,6 @@
 """Renders a conversation for a language model: as it was heard, and with every call answered.
 
-Each turn of an agent is one block, placed where it started: its text up to a tool call, the calls
+Each answer of an agent is one block, placed where it started: its text up to a tool call, the calls
 of that step together, then their results, and so on.  Notes are put on the user's side, in a tag
 with a random word; look-alikes of the tag in what people and tools say are defused, so nobody can
 forge one.  The system prompt is the only system message: templates of open models (Qwen's from 3.5
@@ -80,7 +80,7 @@ def as_chat(
         entries: What was said and done.
         system_prompt: The system message; empty for none.
         note_tag: The word in the tag of notes, ``History.note_tag``.
-        turn: The turn being answered, whose text is shown as generated; 0 for none.
+        answer: The answer under way, whose text is shown as generated; 0 for none.
 
     Returns:
         Messages that are valid whatever the entries are: every call is followed by its one result.
@@ -121,7 +121,7 @@ def as_anthropic(
         entries: What was said and done.
         system_prompt: The system prompt.
         note_tag: The word in the tag of notes, ``History.note_tag``.
-        turn: The turn being answered, as in ``as_chat``.
+        answer: The answer under way, as in ``as_chat``.
 
     Returns:
         The system prompt, and messages of alternating roles, starting with the user's.
@@ -245,7 +245,7 @@ class _Rendering:
         return self._note(f"{about} ({job.outcome}):\n{text}")
 
     def _called_together(self, index: int) -> list[int]:
-        """Return the calls of one step whose turn is unknown."""
+        """Return the calls of one step whose answer is unknown."""
         found = [index]
         for later in range(index + 1, len(self._entries)):
             entry = self._entries[later]
@@ -255,7 +255,7 @@ class _Rendering:
         return found
 
     def _answer(self, mine: list[int]) -> Iterator[Said | Step]:
-        """Yield the texts and calls of one turn, then the marker of its cut."""
+        """Yield the texts and calls of one answer, then the marker of its cut."""
         entries = [self._entries[index] for index in mine]
         agents = [entry for entry in entries if isinstance(entry, AgentEntry)]
         text = "".join(self._text_of(entry) for entry in agents)
@@ -297,7 +297,7 @@ class _Rendering:
             yield self._note(self._clean(text))
 
     def _words_before(self, index: int) -> str:
-        """Return what the user had said when a turn started."""
+        """Return what the user had said when an answer started."""
         words: list[str] = []
         for entry in reversed(self._entries[:index]):
             if isinstance(entry, UserEntry):

@@ -3,12 +3,12 @@
 Each rule leaves a valid history unchanged, so repairing is idempotent:
 1. A call without a result gets one: ``effect_unknown`` if its body had started, else
    ``not_started``.
-2. A call or a turn in the background without a result gets that of a lost job, because it ended
+2. A call or an answer in the background without a result gets that of a lost job, because it ended
    with its process.
 3. What was heard is a prefix of what was generated, in the entry and in its record.
 4. No two calls share an id; a result has the id and the name of its call.
-5. A turn has one record, of the strongest verb, on its first entry that has one; it belongs to that
-   turn and lists the turn's tools.
+5. An answer has one record, of the strongest verb, on its first entry that has one; it belongs to
+   that answer and lists the answer's tools.
 Entries are never dropped or reordered; lost jobs are added at the end.
 """
 
@@ -37,7 +37,7 @@ _LOST_ANSWER = (
     "The work ended with the process that did it, and no result will come. It may have partially "
     "executed; verify before retrying."
 )
-"""What a model reads about a lost turn in the background."""
+"""What a model reads about a lost answer in the background."""
 
 
 def repair(entries: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -137,7 +137,7 @@ def _lost_jobs(entries: list[Entry]) -> list[Entry]:
 
 
 def _answers_moved(entries: list[Entry]) -> dict[int, str]:
-    """Return the turns that were moved to the background, each with its agent."""
+    """Return the answers that were moved to the background, each with its agent."""
     notes = {e.content for e in entries if isinstance(e, NoteEntry) and e.kind == "control"}
     agents = {e.answer: e.agent for e in entries if isinstance(e, AgentEntry)}
     answers = sorted(int(note.split()[1]) for note in notes if _MOVED.fullmatch(note))

@@ -43,7 +43,7 @@ export class Handle {
   #offersAll = false; // the app asks for all verbs at all times
   #now = null; // the last snapshot
   #nowAt = 0; // when it arrived, in ms
-  #steps = []; // of the turn shown last, kept while its cut work ends
+  #steps = []; // of the answer shown last, kept while its cut work ends
   #pending = new Map(); // request -> a verb without a receipt yet
   #receipts = new Map(); // id -> what it left running: Map(id -> {tool, policy, until})
   #isAudible = false;

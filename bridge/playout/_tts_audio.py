@@ -92,7 +92,7 @@ class TTSAudio:
     def _refuse_number(self, source: str, number: int) -> None:
         log.error("audio_of_no_utterance", source=source, utterance=number)
         known = (
-            "its turn has said no text" if number == 0 else f"{self._playout.last_number} so far"
+            "its answer has said no text" if number == 0 else f"{self._playout.last_number} so far"
         )
         self._warn_once(
             source,

@@ -34,7 +34,7 @@ _QUIET_SLACK_S = 0.002
 
 @dataclass(slots=True, eq=False)
 class Utterance(PlayedPosition):
-    """Speech of one turn that is heard or cut as a unit."""
+    """Speech of one answer that is heard or cut as a unit."""
 
     number: int
     answer: Answer
@@ -62,7 +62,7 @@ class Utterance(PlayedPosition):
     finished: bool = False
     """Heard to its end, or cut; only the count of heard words may still change."""
     rest_left_out: bool = False
-    """Whether its unheard text no longer belongs to its turn, so that nobody waits for it."""
+    """Whether its unheard text no longer belongs to its answer, so that nobody waits for it."""
     settled: bool = False
     """Whether the heard text is final."""
     done_reported: bool = False
@@ -96,7 +96,7 @@ class Utterance(PlayedPosition):
 
     @property
     def said(self) -> str:
-        """The text that counts for its turn: all of it, unless the rest was left out."""
+        """The text that counts for its answer: all of it, unless the rest was left out."""
         if not self.rest_left_out:
             return self.generated
         return f"{self.heard.rstrip()} " if self.heard.strip() else ""
@@ -188,7 +188,7 @@ class Utterance(PlayedPosition):
         self.kept.clear()
 
     def leave_out_rest(self) -> None:
-        """Remove its unheard text from its turn."""
+        """Remove its unheard text from its answer."""
         self.rest_left_out = True
 
     def settle(self, played_ms: float) -> float:

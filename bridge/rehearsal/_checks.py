@@ -136,13 +136,13 @@ def heard_is_prefix(result: Rehearsal) -> Check:
     """Check that the heard text in the history is a prefix of the generated text."""
     entries = [entry for entry in result.history if entry["role"] == "agent"]
     wrong = [e["answer"] for e in entries if not e["generated"].startswith(e["heard"])]
-    measured = f"{len(entries) - len(wrong)} of {len(entries)} turns"
+    measured = f"{len(entries) - len(wrong)} of {len(entries)} answers"
     name = "what was heard is a prefix of what was generated"
     return Check(name, bool(entries) and not wrong, measured)
 
 
 def heard_text_matches(cut: Cut, result: Rehearsal, name: str = "") -> Check:
-    """Check that the heard text of the cut turn fits the audio that was heard.
+    """Check that the heard text of the cut answer fits the audio that was heard.
 
     With a transcript of that audio, the check compares the two word by word; without one, it
     compares the number of words with the time they took.
@@ -180,7 +180,7 @@ def words(text: str) -> list[str]:
 
 
 def speaking_rate(result: Rehearsal) -> float:
-    """Return the agent's words per second, measured on the turns that were heard to their end."""
+    """Return the agent's words per second, measured on the answers that were heard to their end."""
     spoken, seconds = 0, 0.0
     for answer, duration_s in result.answer_seconds.items():
         entry = agent_entry(result.history, answer)

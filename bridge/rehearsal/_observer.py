@@ -44,11 +44,11 @@ class Observer:
 
     Attributes:
         call: The call; ``None`` before it is answered.
-        turns: The turn of each utterance, by their numbers.
+        answers: The answer of each utterance, by their numbers.
         texts: The text generated for each utterance.
         audio: The audio synthesised for each utterance, at 24 kHz.
         metrics: The reported numbers, in order.
-        generations: When each generation ended, in seconds of trio's clock, and its turn.
+        generations: When each generation ended, in seconds of trio's clock, and its answer.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Observer:
 
     def _sound(self, message: Message) -> None:
         audio: AgentAudio = message.event
-        # 0 means the newest utterance of its turn.  That is the newest of all, except in a
+        # 0 means the newest utterance of its answer.  That is the newest of all, except in a
         # hand-over, where the old agent's audio is no longer heard.
         number = audio.utterance or max(self.answers, default=0)
         self.audio.setdefault(number, array("h")).extend(samples(audio.pcm))

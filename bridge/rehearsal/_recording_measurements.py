@@ -50,7 +50,7 @@ class Notes:
     arrivals: Sequence[Arrival] = ()
     """When audio arrived at the client, in seconds of trio's clock."""
     answers: Mapping[int, int] = field(default_factory=dict)
-    """The turn of each utterance."""
+    """The answer of each utterance."""
     texts: Mapping[int, str] = field(default_factory=dict)
     """The text of each utterance."""
     history: Sequence[Mapping[str, Any]] = ()
@@ -62,7 +62,7 @@ class Notes:
     held: Sequence[Held] = ()
     """When the agent's voice was held."""
     generations: Sequence[tuple[float, int]] = ()
-    """When each generation ended, and its turn."""
+    """When each generation ended, and its answer."""
     transcripts: Sequence[tuple[float, str]] = ()
     """The caller's final transcripts, each with its time."""
 
@@ -130,7 +130,7 @@ def audible_at(recording: Recording, at_s: float) -> int | None:
 
 
 def heard_of_answer(recording: Recording, notes: Notes, utterance: int) -> array[int]:
-    """Return all audio heard of the turn that an utterance belongs to."""
+    """Return all audio heard of the answer that an utterance belongs to."""
     answer = notes.answers.get(utterance)
     heard = array("h")
     for number in _utterances(recording):

@@ -38,7 +38,7 @@ class Cut:
     is_reported: bool = False
     """Whether the server reported the cut to the client."""
     played_s: float = 0.0
-    """Seconds of the agent's turn that were played."""
+    """Seconds of the agent's answer that were played."""
     dropped_s: float = 0.0
     """Seconds of the utterance that were synthesised and never played."""
     late_s: float = 0.0
@@ -46,9 +46,9 @@ class Cut:
     arrived_late_s: float = 0.0
     """Seconds of audio at or behind the fence that arrived after it."""
     heard: str = ""
-    """What the caller heard of the agent's turn, as the history has it."""
+    """What the caller heard of the agent's answer, as the history has it."""
     unheard: str = ""
-    """The rest of what was generated in that turn."""
+    """The rest of what was generated in that answer."""
     transcript: str | None = None
     """The heard audio as a recogniser transcribed it; ``None`` without a recogniser, or if the
     agent was silent."""
@@ -187,7 +187,7 @@ class Rehearsal:
     transcripts: tuple[tuple[float, str], ...] = ()
     """The caller's final transcripts, each with its time."""
     answer_seconds: Mapping[int, float] = field(default_factory=dict)
-    """Seconds of audio heard of each of the agent's turns, by their numbers."""
+    """Seconds of audio heard of each of the agent's answers, by their numbers."""
     asides: tuple[Aside, ...] = ()
     """One for each line that was said and should leave the agent speaking."""
     decisions: tuple[Decision, ...] = ()
@@ -214,10 +214,10 @@ Predicate: TypeAlias = Callable[[Rehearsal], bool | tuple[bool, str]]
 
 
 def agent_entry(history: Sequence[Mapping[str, Any]], answer: int | None) -> Mapping[str, Any]:
-    """Return what the agent said in a turn; empty if it said nothing.
+    """Return what the agent said in an answer; empty if it said nothing.
 
     Args:
-        history: The history of the call, as JSON; its tools and jobs belong to turns, too.
-        turn: The number of the turn; ``None`` for none.
+        history: The history of the call, as JSON; its tools and jobs belong to answers, too.
+        answer: The number of the answer; ``None`` for none.
     """
     return next((e for e in history if e["role"] == "agent" and e["answer"] == answer), {})

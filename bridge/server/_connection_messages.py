@@ -65,7 +65,7 @@ class Said(Wire):
     heard: str | None = None
     """The part of an agent's text that the caller has heard; the rest is queued, or was cut."""
     answer: int | None = None
-    """The agent's turn; absent for the user."""
+    """The agent's answer; absent for the user."""
     cut: bool = False
     """Whether it was cut, so that the rest will never be heard."""
 

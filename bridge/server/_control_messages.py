@@ -154,7 +154,7 @@ class Description(Wire):
 
 
 class StepOfAnswer(Wire):
-    """A step of a turn: a request to the model, or a tool call."""
+    """A step of an answer: a request to the model, or a tool call."""
 
     tool: str
     """The tool; empty for a request to the model."""
@@ -203,7 +203,7 @@ class AskedQuestion(Wire):
 
 
 class CapUse(Wire):
-    """How much of a cap a turn has used."""
+    """How much of a cap an answer has used."""
 
     used: float
     limit: float
@@ -225,15 +225,15 @@ class SnapshotMessage(Wire):
     steps: int | None = None
     label: str
     text: str
-    """The text that the turn has generated so far."""
+    """The text that the answer has generated so far."""
     active_ms: float
-    """How long the agent has worked on the turn; pauses do not count."""
+    """How long the agent has worked on the answer; pauses do not count."""
     total_ms: float
-    """Time since the turn began."""
+    """Time since the answer began."""
     caps: dict[str, CapUse]
-    """Each cap that the turn has."""
+    """Each cap that the answer has."""
     step_list: tuple[StepOfAnswer, ...] = Field(default=(), strict=False)
-    """The steps of the turn so far, in the order in which they began."""
+    """The steps of the answer so far, in the order in which they began."""
     tools: tuple[ToolAtWork, ...] = Field(default=(), strict=False)
     backgrounded: int
     """How many jobs are running in the background."""

@@ -61,7 +61,7 @@ class Seen(Wire):
     id: int
     """The number of the event within the call; for a route, the number of the event it saw."""
     answer: int | None = None
-    """The turn that it belongs to; absent if there is none."""
+    """The answer that it belongs to; absent if there is none."""
     data: JsonObject
     """The fields of the event; long values are shortened."""
     hidden: Annotated[tuple[str, ...], Field(strict=False)] | None = None

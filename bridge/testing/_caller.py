@@ -149,7 +149,7 @@ class Caller:
     def heard(self) -> str:
         """What the caller has heard of the agents so far, to the word.
 
-        A line break separates what different turns have said.
+        A line break separates what different answers have said.
         """
         heard: dict[int, str] = {}
         for entry in self.call.history.entries:

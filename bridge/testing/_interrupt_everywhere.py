@@ -70,7 +70,7 @@ def interrupt_everywhere(
     time that takes the same steps up to its point and calls `interrupt` there, before any task
     takes another step.  Then the scenario continues to its end, the call settles, `probe` runs, and
     the laws of interruption are checked: the call is alive and idle; no words of the user are lost;
-    what was heard is a prefix of what was generated, and is never taken back; a turn has at most
+    what was heard is a prefix of what was generated, and is never taken back; an answer has at most
     one record and one end; nothing of a cut run reaches the caller; each tool call has exactly one
     result; no error is logged that is not logged without an interrupt; no task and no file
     descriptor is left over.

@@ -66,41 +66,41 @@ def words_are_kept(trial: Trial) -> Iterator[str]:
 
 
 def heard_was_generated(trial: Trial) -> Iterator[str]:
-    """What was heard of a turn is a prefix of what was generated."""
+    """What was heard of an answer is a prefix of what was generated."""
     for entry in _agents(trial):
         if not entry.generated.startswith(entry.heard):
-            yield f"turn {entry.answer} has heard {entry.heard!r} of {entry.generated!r}"
+            yield f"answer {entry.answer} has heard {entry.heard!r} of {entry.generated!r}"
 
 
 def heard_stays_heard(trial: Trial) -> Iterator[str]:
-    """What was heard at the interrupt stays heard, and a cut turn does not grow."""
+    """What was heard at the interrupt stays heard, and a cut answer does not grow."""
     later = {entry.answer: entry for entry in _agents(trial)}
     for entry in trial.at_cut:
         now = later.get(entry.answer)
         if now is None or not now.heard.startswith(entry.heard):
-            yield f"turn {entry.answer} had been heard as {entry.heard!r}, and now as {now!r}"
+            yield f"answer {entry.answer} had been heard as {entry.heard!r}, and now as {now!r}"
         elif _is_cut(entry) and now.generated != entry.generated:
-            yield f"turn {entry.answer} grew after it was cut: to {now.generated!r}"
+            yield f"answer {entry.answer} grew after it was cut: to {now.generated!r}"
 
 
 def _is_cut(entry: AgentEntry) -> bool:
-    """Whether the turn is over; a paused turn, or one in the background, continues."""
+    """Whether the answer is over; a paused answer, or one in the background, continues."""
     record = entry.interruption
     return record is not None and record.verb not in ("pause", "background")
 
 
 def cut_once(trial: Trial) -> Iterator[str]:
-    """A turn has at most one interruption record, and exactly one end."""
+    """An answer has at most one interruption record, and exactly one end."""
     records = [record.answer for record in trial.caller.call.history.interruptions]
-    yield from (f"turn {answer} has {n} records" for answer, n in _twice(records))
+    yield from (f"answer {answer} has {n} records" for answer, n in _twice(records))
     kind: type[AgentGenerationComplete | AnswerEnded]
     for kind in (AgentGenerationComplete, AnswerEnded):
         ends = [event.answer for event in trial.caller.events(kind)]
-        yield from (f"turn {answer} has {n} {kind.__name__}" for answer, n in _twice(ends))
+        yield from (f"answer {answer} has {n} {kind.__name__}" for answer, n in _twice(ends))
     over = {event.answer for event in trial.caller.events(AnswerEnded)}
     for event in trial.caller.events(AgentGenerationComplete):
         if event.answer not in over:
-            yield f"turn {event.answer} has no AnswerEnded"
+            yield f"answer {event.answer} has no AnswerEnded"
 
 
 def cut_is_cut(trial: Trial) -> Iterator[str]:

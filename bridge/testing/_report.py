@@ -16,7 +16,7 @@ class Tried:
 
     point: Point
     answers_cut: int
-    """How many turns the interrupt cut, in its own step."""
+    """How many answers the interrupt cut, in its own step."""
     drifted: bool
     """Whether the run differed from the first one before its point."""
     breaches: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Report:
 
     @property
     def cut(self) -> int:
-        """In how many runs the interrupt cut a turn; in the others there was nothing to cut."""
+        """In how many runs the interrupt cut an answer; in the others there was nothing to cut."""
         return sum(bool(run.answers_cut) for run in self.tried)
 
     @property
@@ -61,7 +61,7 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.points} points, {len(self.tried)} tried, {self.cut} cut a turn, "
+            f"{self.points} points, {len(self.tried)} tried, {self.cut} cut an answer, "
             f"{len(self.broken)} broke, {self.drifted} drifted",
             "tried  cut  where",
         ]

@@ -1,8 +1,8 @@
 """A resource shared by a whole run of trio: opened for a block, or by its first user.
 
-A connection pool or a worker process must outlive the turn that first needs it, and that turn may
-be interrupted while it opens. So a system task of the run owns it. It closes when the last block
-that holds it ends, or, if no block holds it, when the run ends.
+A connection pool or a worker process must outlive the answer that first needs it, and that answer
+may be interrupted while it opens. So a system task of the run owns it. It closes when the last
+block that holds it ends, or, if no block holds it, when the run ends.
 """
 
 from __future__ import annotations

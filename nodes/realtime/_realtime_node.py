@@ -78,8 +78,8 @@ class RealtimeNode(ChatNode):
                 turn, before the transcript is complete. If turn taking decides otherwise, the
                 response is discarded unheard. This shortens the wait, at the cost of the discarded
                 responses.
-            caps: How much one turn may take; by default 100 steps.
-            job_caps: How much each background job may take; it also counts towards its turn.
+            caps: How much one answer may take; by default 100 steps.
+            job_caps: How much each background job may take; it also counts towards its answer.
             parallel_tools: Whether tools that the model asks for in one step run side by side.
             cost_of: Returns what a response cost, given its ``Usage``; needed for ``caps.cost``.
 

@@ -43,7 +43,7 @@ class VendorMemory:
         self._in_vendors_memory.add(_key(entry))
 
     def mark_answer(self, number: int) -> None:
-        """Record that the vendor speaks a turn itself."""
+        """Record that the vendor speaks an answer itself."""
         self._in_vendors_memory.add(("agent", number))
 
     def mark_call(self, id: str, item: str) -> None:
@@ -66,7 +66,7 @@ class VendorMemory:
     def news(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return the entries that the vendor does not know, in order.
 
-        If a verb interrupted a turn that the vendor spoke itself, the interruption is new to it.
+        If a verb interrupted an answer that the vendor spoke itself, the interruption is new to it.
         """
         found: list[Entry] = []
         for entry in entries:

@@ -6,7 +6,7 @@ Rules:
    like anything the agent says. If words of the answer wait for the rest of their clause, those are
    said first, so a slow model is heard word by word.
 3. The history records them as notices: they were heard, but no model sees them as its own answer.
-4. A slow tool never counts as a failure: its turn continues in the background.
+4. A slow tool never counts as a failure: its answer continues in the background.
 5. A filler or an apology that fails itself is followed by nothing: the next one would fail, too.
 """
 
@@ -190,7 +190,7 @@ class SilenceFiller:
         elif stalled.stage == "tool" and self._bridge.move_answer_to_background():
             self._say(fillers.in_background)
         elif stalled.answer:
-            # Without a turn the ears are late, and turn taking gives up the caller's turn itself.
+            # Without an answer the ears are late, and turn taking gives up the turn itself.
             log.error("answer_given_up", stage=stalled.stage, answer=stalled.answer)
             self._bridge.give_up_answer(f"{stalled.stage} stalled")
 

@@ -15,33 +15,33 @@ if TYPE_CHECKING:
 
 
 class AnswerForTools(Protocol):
-    """The part of a turn that its tools use."""
+    """The part of an answer that its tools use."""
 
     @property
     def number(self) -> int:
-        """The number of the turn in the call, from 1."""
+        """The number of the answer in the call, from 1."""
         ...
 
     @property
     def phase(self) -> AnswerPhase:
-        """What the turn is doing, as a phase."""
+        """What the answer is doing, as a phase."""
         ...
 
     @property
     def label(self) -> str:
-        """What the turn is doing, in a few words."""
+        """What the answer is doing, in a few words."""
         ...
 
     def show(self, phase: AnswerPhase, label: str = "", *, step: bool = False) -> bool:
-        """Show what the turn is doing; return whether that has changed."""
+        """Show what the answer is doing; return whether that has changed."""
         ...
 
     def stand(self, reason: str, now_s: float) -> None:
-        """Stop the turn's clock until ``resume()`` is called for every reason."""
+        """Stop the answer's clock until ``resume()`` is called for every reason."""
         ...
 
     def resume(self, reason: str, now_s: float) -> None:
-        """Withdraw a reason, and restart the turn's clock after the last one."""
+        """Withdraw a reason, and restart the answer's clock after the last one."""
         ...
 
 
@@ -129,7 +129,7 @@ class CallOfTools(Protocol):
         ...
 
     def answer_of(self, run: Run | None) -> AnswerForTools | None:
-        """Return the open turn that a run works on; ``None`` if there is none."""
+        """Return the open answer that a run works on; ``None`` if there is none."""
         ...
 
     def touch_state(self) -> None:

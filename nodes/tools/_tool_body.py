@@ -85,7 +85,7 @@ class Body:
                 if trio.current_effective_deadline() == -math.inf:
                     return  # cancelled before it began
                 if self.run is not None and not await self.run.may_go_on():
-                    return  # its turn was interrupted, perhaps after a pause
+                    return  # its answer was interrupted, perhaps after a pause
                 self.begun_at_s = trio.current_time()
                 on_begin()
                 context.become_current()  # in this task, which is the tool's

@@ -49,7 +49,7 @@ class RunningTool:
         tool: The tool.
         policy: What an interrupt does to it.
         run: The run that called it; ``None`` once it is in the background.
-        turn: The number of the turn that called it; 0 if no turn did.
+        answer: The number of the answer that called it; 0 if no answer did.
         started_at_s: When its body began, in seconds of trio's clock; ``None`` before.
         done: Set when it has an outcome and all its work has ended.
         outcome: How it ended; ``None`` until then.
@@ -155,7 +155,7 @@ class RunningTool:
         return True
 
     def notify_background(self) -> None:
-        """Set its token to say that it continues in the background with its turn."""
+        """Set its token to say that it continues in the background with its answer."""
         self._call.questions.interrupt(self.id, "background")
         if self._body is not None:
             self._body.token.notify_background()

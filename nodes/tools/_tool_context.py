@@ -88,7 +88,7 @@ class ToolContext:
 
     @property
     def answer_number(self) -> int:
-        """The number of the turn that called the tool; 0 for a job outside a turn."""
+        """The number of the answer that called the tool; 0 for a job outside an answer."""
         return self._body.answer
 
     @property
@@ -126,10 +126,10 @@ class ToolContext:
         )
 
     def publish(self, event: Any) -> None:
-        """Publish an event even if the turn that called the tool was interrupted. Safe from any
+        """Publish an event even if the answer that called the tool was interrupted. Safe from any
         thread.
 
-        By contrast, what a tool publishes with ``call.publish()`` is dropped after its turn was
+        By contrast, what a tool publishes with ``call.publish()`` is dropped after its answer was
         interrupted.
 
         Args:
@@ -163,14 +163,14 @@ class ToolContext:
     async def say(self, text: str) -> bool:
         """Make the agent say something while the caller waits, such as "One moment".
 
-        The text becomes part of the current turn and is interrupted with it. This does not wait
+        The text becomes part of the current answer and is interrupted with it. This does not wait
         until it was heard.  From a thread use ``trio.from_thread.run(context.say, text)``.
 
         Args:
             text: What to say.
 
         Returns:
-            False if nothing is said, because the turn was interrupted or the tool is in the
+            False if nothing is said, because the answer was interrupted or the tool is in the
             background.
         """
         body = self._body
@@ -191,8 +191,8 @@ class ToolContext:
 
         The caller's next turn is the answer, spoken, typed or keyed; the agent does not reply to
         it.  A second question waits until the first is closed.  Meanwhile the time limits of the
-        tool and its turn are suspended.  Cancelling this withdraws the question.  From a thread use
-        ``trio.from_thread.run(context.ask, question)``.
+        tool and its answer are suspended.  Cancelling this withdraws the question.  From a thread
+        use ``trio.from_thread.run(context.ask, question)``.
 
         Args:
             question: What the agent says.
@@ -203,7 +203,7 @@ class ToolContext:
 
         Returns:
             The answer, with its outcome, which is ``interrupted`` at once if nobody can be asked:
-            in a background job, after the turn was interrupted, and for an agent without the floor.
+            in a background job, after an interruption, and for an agent without the floor.
 
         Raises:
             TypeError: The question is not a text, the choices are not a list of texts, or the time
@@ -217,7 +217,7 @@ class ToolContext:
             return Answer("interrupted")
         people = nullcontext() if body.run is None else body.run.waiting_for_people()
         with body.waits(), people, virtual_time():
-            # For an agent inside a tool, the agent of the turn asks.
+            # For an agent inside a tool, the agent of the answer asks.
             asks = body.source if body.run is None else body.run.source
             return await self._call.questions.ask(
                 self.id, self.name, question, choices, timeout_s, body.run, asks,

@@ -130,7 +130,7 @@ class TurnSettings:
     agent_idle_after_s: float | None = None
     """How much work without audio publishes ``AgentIdle``; ``None`` for never."""
     agent_idle_times: int = 3
-    """How often it is published at most in one turn of the agent."""
+    """How often it is published at most in one answer of the agent."""
 
     phrases: Phrases = field(init=False, repr=False, compare=False)
     """The acknowledgements and interruption phrases of all languages, ready for use."""

@@ -1,4 +1,4 @@
-"""A turn without tools: a model's answer of a thousand pieces, to a caller who reads.
+"""An answer without tools, of a thousand pieces, to a caller who reads.
 
 The model answers at once and never waits, so that nothing hides the cost of a piece.
 """
@@ -44,7 +44,7 @@ class _Model:
 
 
 class _Reader:
-    """The caller's side: counts characters, and sets an event when the turn is over."""
+    """The caller's side: counts characters, and sets an event when the answer is over."""
 
     audio = False
     sample_rate_hz = 24_000
@@ -138,14 +138,14 @@ def rows(size: Size, *, bound: float, plain_bound: float) -> list[Row]:
 
     Args:
         size: How much to run.
-        bound: The limit for a turn, as a multiple of the bare stream.
-        plain_bound: The limit for a turn, as a multiple of one with a plain function.
+        bound: The limit for an answer, as a multiple of the bare stream.
+        plain_bound: The limit for an answer, as a multiple of one with a plain function.
     """
     answers = size.stream_repeats
     chat = partial(_ours, _with_node, answers)
     return [
         compare(
-            "a turn of 1,000 pieces, to the bare stream", "ms", partial(_bare, answers), chat,
+            "an answer of 1,000 pieces, to the bare stream", "ms", partial(_bare, answers), chat,
             rounds=size.stream_rounds, bound=bound,
         ),
         compare(

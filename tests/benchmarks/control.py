@@ -1,7 +1,7 @@
 """Load 9: the cost of the interruption contract.
 
-It measures a turn without tools against the bare stream of the same model; the verb ``cancel``, to
-its receipt and until everything has settled, against a cancel scope of bare trio; and a record of
+It measures an answer without tools against the bare stream of the same model; the verb ``cancel``,
+to its receipt and until everything has settled, against a cancel scope of bare trio; a record of
 the history against a commit in bare SQLite. The bounds are measurements on two busy cores (load
 average 2 to 7, Python 3.11), with some room.
 """
@@ -13,7 +13,7 @@ from ._measure import Row, Size
 from ._process import logs_to_nowhere
 
 ANSWER_BOUND = 8.0
-"""A turn took 2.6 to 6.6 times as long as the bare stream. Most of it is the call, not the loop:
+"""An answer took 2.6 to 6.6 times as long as the bare stream. Most of it is the call, not the loop:
 each piece is recorded, and published twice, as generated and as read."""
 
 PLAIN_BOUND = 2.0

@@ -35,11 +35,11 @@ CREATE TABLE entries (
 _PUT = "INSERT OR REPLACE INTO entries VALUES ('bench', ?, ?)"
 
 Side = Callable[[str, int], Awaitable[list[float]]]
-"""Writes the changes of a number of turns into a folder; returns how long each took, in µs."""
+"""Writes the changes of a number of answers into a folder; returns how long each took, in µs."""
 
 
 def _answer(history: History, number: int) -> None:
-    """Change a history as a turn with one tool does: eight changes."""
+    """Change a history as an answer with one tool does: eight changes."""
     id = f"call_{number}"
     text = "I have looked it up for you. " * 4
     history.add_user("Would you look up when the next train to Cologne leaves, please?")

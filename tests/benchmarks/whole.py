@@ -2,7 +2,7 @@
 
 A barge-in that interrupts a node in a text call is compared with a cancel scope of bare trio, as in
 load 3, and
-the pieces of a plain answer through a whole call, with turn, history and playout, with the same
+the pieces of a plain answer through a whole call, with answer, history and playout, with the same
 pieces through the engine.
 """
 

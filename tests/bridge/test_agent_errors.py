@@ -278,7 +278,7 @@ async def test_an_error_while_the_call_ends_is_raised(autojump_clock):
 
 
 def says(*texts: str) -> Callable[[Call], object]:
-    """Return an agent that says each text in a turn of its own."""
+    """Return an agent that says each text in an answer of its own."""
 
     async def answer(call: Call) -> None:
         for text in texts:

@@ -27,7 +27,7 @@ from tests.bridge.saying import counts, silent
 
 
 def told(caller: Caller) -> list[tuple[int, str]]:
-    """How each turn ended, as events tell it."""
+    """How each answer ended, as events tell it."""
     return [(event.answer, event.outcome) for event in caller.events(AnswerEnded)]
 
 
@@ -172,7 +172,7 @@ async def test_say_while_the_caller_speaks(autojump_clock):
 
 
 async def test_say_inside_a_stream(autojump_clock):
-    """It is a turn of its own behind what the stream has said; the stream may wait for it."""
+    """It is an answer of its own behind what the stream has said; the stream may wait for it."""
 
     async def generate(message: Message) -> AsyncIterator[object]:
         yield AgentResponse(content="One. ")
@@ -234,7 +234,7 @@ async def test_what_is_no_text_is_refused_where_it_is_said(autojump_clock):
 
 
 async def test_a_text_that_is_said_while_paused_begins_when_it_goes_on(autojump_clock):
-    """Until then it has no turn; nothing of it is heard, and nothing is lost."""
+    """Until then it has no answer; nothing of it is heard, and nothing is lost."""
     async with open_call(counts, chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
@@ -348,7 +348,7 @@ async def test_say_after_the_end_of_the_call(autojump_clock, reason, word):
 
 
 async def test_the_answer_under_way(autojump_clock):
-    """There is none in silence; each turn has one handle, and say() returns that of its own."""
+    """There is none in silence; each answer has one handle, and say() returns that of its own."""
     async with open_call(counts, chars_per_s=10) as caller:
         call = caller.call
         assert call.answer is None
@@ -424,6 +424,6 @@ async def test_routes_find_the_outcome_where_it_is_told(autojump_clock):
         watcher.on(AnswerEnded).map(lambda m: seen.append((m.event.outcome, handle.outcome)))
         await handle
         assert seen == [("completed", "completed")]
-        assert repr(handle) == "<AnswerHandle of turn 1, completed>"
+        assert repr(handle) == "<AnswerHandle of answer 1, completed>"
         await trio.testing.wait_all_tasks_blocked()
         assert caller.events(StateChanged)[-1].state == "idle"

@@ -266,7 +266,7 @@ def ask(call: Call, text: str) -> None:
 
 
 async def test_a_conversation_goes_on_in_another_call(tmp_path):
-    """What was said before is there when answer() begins; the turns are counted on."""
+    """What was said before is there when answer() begins; the answers are counted on."""
     before: list[list[str]] = []
 
     async def answer(call: Call) -> None:

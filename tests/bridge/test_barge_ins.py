@@ -63,7 +63,7 @@ async def asks(caller: Caller) -> None:
 
 
 async def test_a_barge_in_is_one_line(autojump_clock):
-    """It says what cut which turn by which rule in which phase, and how much was heard."""
+    """It says what cut which answer by which rule in which phase, and how much was heard."""
     with capture_logs() as logs:
         async with open_call(tells, chars_per_s=10) as caller:
             await asks(caller)

@@ -107,7 +107,7 @@ async def test_nothing_of_a_cut_run_follows(autojump_clock):
 
 
 async def test_cut_before_the_first_token(autojump_clock):
-    """A turn that said nothing leaves its record, no words, and the next turn works."""
+    """An answer that said nothing leaves its record, no words, and the next turn works."""
     async with open_call(answering(says("Hello", every_s=2.0)), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.0)
@@ -236,7 +236,7 @@ async def test_input_while_the_old_run_cleans_up(autojump_clock):
 
 
 async def test_a_run_that_swallows_its_cancellation_holds_up_nobody(autojump_clock):
-    """A node that never unwinds is abandoned after a second; its turn ends and the next begins."""
+    """A node that never unwinds is abandoned after a second; its answer ends, the next begins."""
     runs = 0
 
     async def generate(message: Message) -> AsyncIterator[object]:

@@ -101,7 +101,7 @@ async def test_no_line_is_written_before_the_node_cleans_up(autojump_clock):
 
 
 async def test_a_barge_in_that_cuts_two_agents_writes_one_line(autojump_clock):
-    """The line counts both turns, and is about the older one; it says what of both was heard."""
+    """The line counts both answers, and is about the older one; it says what of both was heard."""
 
     async def answer(call: Call) -> None:
         call.converse(Talker(), name="first")
@@ -118,7 +118,7 @@ async def test_a_barge_in_that_cuts_two_agents_writes_one_line(autojump_clock):
 
 
 async def test_a_long_clean_up_delays_neither_line_nor_state(autojump_clock):
-    """They come in the same instant, and before the turn is told to be over."""
+    """They come in the same instant, and before the answer is told to be over."""
     with capture_logs() as logs:
         async with open_call(Talker(clean_up_s=0.5).answer, audio=False) as caller:
             caller.publish(UserStoppedSpeaking())

@@ -77,7 +77,7 @@ def methods(report: Report) -> set[str]:
 @pytest.mark.proof
 @pytest.mark.parametrize("holds", [True, False], ids=["holds", "clears"])
 def test_each_call_of_a_transport_may_raise(holds):
-    """Each turn ends once and the next turn works, whichever call raised."""
+    """Each answer ends once and the next turn works, whichever call raised."""
     report = fail_everywhere(answer, barges_in_and_pauses, holds=holds, limit=60)
     assert methods(report) == {"send", "play", "clear"} | ({"hold"} if holds else set())
     assert report.points > len(report.tried) == 60

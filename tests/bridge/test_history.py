@@ -76,7 +76,7 @@ async def test_an_answer_keeps_its_place(autojump_clock):
 
 
 async def test_one_record_for_each_cut_answer(autojump_clock):
-    """A second record of a turn that is no stronger changes nothing; later hearing edits it."""
+    """A second record of an answer that is no stronger changes nothing; later hearing edits it."""
     history = History()
     history.set_interruption(record(1, "one"), "agent")
     history.set_interruption(record(1, "one", cause="agent.handoff"), "agent")
@@ -93,7 +93,7 @@ async def test_one_record_for_each_cut_answer(autojump_clock):
 
 
 async def test_a_stronger_verb_upgrades_the_record(autojump_clock):
-    """It takes over, and keeps when and where the turn was first cut; a weaker one does not."""
+    """It takes over, and keeps when and where the answer was first cut; a weaker one does not."""
     history = History()
     history.set_interruption(record(1, "one", step=2), "agent")
     held = history.interruptions
@@ -112,7 +112,7 @@ async def test_a_stronger_verb_upgrades_the_record(autojump_clock):
 
 
 async def test_the_record_of_a_pause_gives_way(autojump_clock):
-    """A pause cuts nothing: whatever cuts the turn later is its record."""
+    """A pause cuts nothing: whatever cuts the answer later is its record."""
     history = History()
     history.set_interruption(record(1, "one", "pause"), "agent")
     assert [r.verb for r in history.interruptions] == ["pause"]
@@ -226,7 +226,7 @@ async def test_marks_only_rise(autojump_clock):
 
 
 async def test_what_was_called_together(autojump_clock):
-    """Calls without a result between them are of one step; another turn or entry parts them."""
+    """Calls without a result between them are of one step; another answer or entry parts them."""
     history = History()
     history.set_agent(1, "agent", "Let me look.", "", "clock")
     history.add_tool_call(ToolCall(name="look", id="a"), answer=1)
@@ -290,7 +290,7 @@ async def test_every_change_is_told_as_it_happens(autojump_clock):
 
 
 async def test_a_history_goes_on(autojump_clock):
-    """It begins with what was, and new turns do not touch old ones of their number."""
+    """It begins with what was, and new answers do not touch old ones of their number."""
     history = History()
     history.set_agent(1, "agent", "one", "one", "clock")
     history.add_tool_call(ToolCall(name="book", id="a"), answer=3)

@@ -54,7 +54,7 @@ def holds_told(caller: Caller) -> list[tuple[float, str, object]]:
 
 
 async def ended_at(caller: Caller) -> float:
-    """Wait until the turn is over, and return when that was."""
+    """Wait until the answer is over, and return when that was."""
     await caller.quiet()
     (end,) = [item.at_s for item in caller.received if isinstance(item.event, AnswerEnded)]
     return end

@@ -157,7 +157,7 @@ def test_a_report_prints_as_a_table():
     report = interrupt_everywhere(sound, one_question, audio=False, limit=5)
     lines = str(report).splitlines()
     assert lines[0] == (
-        f"{report.points} points, 5 tried, {report.cut} cut a turn, 0 broke, 0 drifted"
+        f"{report.points} points, 5 tried, {report.cut} cut an answer, 0 broke, 0 drifted"
     )
     assert lines[1] == "tried  cut  where"
     assert len(lines) == 2 + len(report.where)

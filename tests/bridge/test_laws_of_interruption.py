@@ -115,19 +115,19 @@ BREACHES = {
     ),
     "more is heard than was said": (
         lambda caller: caller.call.history.set_agent(1, "agent", SAID, SAID + "!", "clock"),
-        f"turn 1 has heard {SAID + '!'!r} of {SAID!r}",
+        f"answer 1 has heard {SAID + '!'!r} of {SAID!r}",
     ),
     "what was heard is taken back": (
         lambda caller: caller.call.history.set_agent(1, "agent", SAID, "One", "clock"),
-        f"turn 1 had been heard as {SAID!r}",
+        f"answer 1 had been heard as {SAID!r}",
     ),
     "a second end": (
         lambda caller: tell(caller, AnswerEnded(answer=1, agent="agent", outcome="completed")),
-        "turn 1 has 2 AnswerEnded",
+        "answer 1 has 2 AnswerEnded",
     ),
     "no end": (
         lambda caller: tell(caller, AgentGenerationComplete(answer=9, outcome="completed")),
-        "turn 9 has no AnswerEnded",
+        "answer 9 has no AnswerEnded",
     ),
     "audio after the cut": (
         lambda caller: (caller._transport.clear(3, "a cut"), caller._transport.play(3, bytes(2))),
@@ -188,7 +188,7 @@ def test_each_breach_is_found(breach):
 
 
 def test_an_answer_that_grows_after_its_cut_is_found():
-    """What is told of a turn that was cut is its last word."""
+    """What is told of an answer that was cut is its last word."""
 
     def grow(caller: Caller) -> None:
         entry = next((e for e in caller.call.history if e.role == "agent"), None)
@@ -196,7 +196,7 @@ def test_an_answer_that_grows_after_its_cut_is_found():
             caller.call.history.set_agent(1, "agent", SAID, entry.heard, "clock")
 
     found = breaches(broken(sound, **break_after(grow, barge_in)))
-    assert any(text.startswith("turn 1 grew after it was cut") for text in found), found
+    assert any(text.startswith("answer 1 grew after it was cut") for text in found), found
 
 
 def test_asks_on_fails_when_nobody_answers():

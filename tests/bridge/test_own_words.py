@@ -44,13 +44,13 @@ def ask(caller: Caller) -> None:
 
 
 def answers(caller: Caller) -> list[tuple[int, str, str]]:
-    """What the history has of each turn of the agent."""
+    """What the history has of each answer of the agent."""
     entries = [entry for entry in caller.call.history.entries if isinstance(entry, AgentEntry)]
     return [(entry.answer, entry.generated, entry.heard) for entry in entries]
 
 
 async def test_the_first_words_of_a_chain_that_they_cut_are_its_answer(autojump_clock, audio):
-    """There is one turn, with those words, heard to their end; then the call is idle."""
+    """There is one answer, with those words, heard to their end; then the call is idle."""
     says = AgentResponse(content="Hi. "), AgentResponse(content="never")
     with capture_logs() as logs:
         async with open_call(
@@ -72,7 +72,7 @@ async def test_the_first_words_of_a_chain_that_they_cut_are_its_answer(autojump_
 
 
 async def _numbers_of_snapshots(caller: Caller) -> set[int | None]:
-    """Return the turns that the snapshots of the next three seconds show."""
+    """Return the answers that the snapshots of the next three seconds show."""
     numbers = set()
     for _ in range(30):
         numbers.add(caller.call.snapshot().answer)
@@ -81,7 +81,7 @@ async def _numbers_of_snapshots(caller: Caller) -> set[int | None]:
 
 
 async def test_later_words_that_cut_their_chain_are_an_answer_that_ends(autojump_clock, audio):
-    """What was said before stays as it was heard; the last words are heard, and their turn ends."""
+    """What was said before stays as it was heard; the last are heard, and their answer ends."""
     says = [AgentResponse(content=text) for text in ("One two three. ", "Bye. ", "never")]
 
     def is_goodbye(message: Message) -> bool:
@@ -99,7 +99,7 @@ async def test_later_words_that_cut_their_chain_are_an_answer_that_ends(autojump
 
 
 async def test_a_tool_call_that_cuts_its_chain_stays_in_its_answer(autojump_clock, audio):
-    """The history has it in the turn that called it, which is the only one."""
+    """The history has it in the answer that called it, which is the only one."""
     says = ToolCall(id="1", name="looks", arguments={}), AgentResponse(content="never")
     async with open_call(agent(*says, rule=ToolCall), audio=audio) as caller:
         ask(caller)

@@ -177,7 +177,7 @@ class Laws:
             if entry.interruption is not None:
                 assert entry.interruption.heard == entry.heard
                 before = self.generated.setdefault(entry.answer, entry.generated)
-                assert entry.generated == before, "a cut turn has grown"
+                assert entry.generated == before, "a cut answer has grown"
         assert [entry.content for entry in entries if entry.role == "user"] == self.said
         numbers = [event.number for event in self.line.of(StateChanged)]
         assert numbers == list(range(1, len(numbers) + 1))
@@ -206,7 +206,7 @@ class Laws:
             assert len(cut.heard.strip()) * MS_PER_CHAR <= sent_ms + SLACK_MS
         heard = "".join(entry.heard for entry in self.call.history if entry.role == "agent")
         letters = sorted("".join("".join(told.values()).split()))
-        assert sorted("".join(heard.split())) == letters  # turns may be heard in another order
+        assert sorted("".join(heard.split())) == letters  # answers may be heard in another order
 
     def check_records(self) -> None:
         """A generation that was interrupted left a record, and only what was cut did."""

@@ -25,7 +25,7 @@ def said(text: str) -> UserEntry:
 
 
 def agent(answer: int, heard: str, generated: str | None = None, **cut) -> AgentEntry:
-    """Return a turn; keywords are the fields of its record."""
+    """Return an answer; keywords are the fields of its record."""
     whole = heard if generated is None else generated
     record = None
     if cut:
@@ -113,7 +113,7 @@ def test_calls_of_an_unknown_answer_keep_their_place():
 
 
 def test_what_nobody_heard_is_not_shown():
-    """A turn of which nothing was heard leaves no message; one half heard leaves that half."""
+    """An answer of which nothing was heard leaves no message; one half heard leaves that half."""
     assert chat(said("hi"), agent(1, "", "One two")) == [{"role": "user", "content": "hi"}]
     messages = chat(said("hi"), agent(1, "One ", "One two"))
     assert messages[1] == {"role": "assistant", "content": "One"}
@@ -202,7 +202,7 @@ def test_what_leaves_a_marker(verb):
 
 
 def test_two_interruptions_are_both_seen_in_order():
-    """Each stands once, behind its own turn."""
+    """Each stands once, behind its own answer."""
     messages = chat(
         said("one"),
         agent(1, "", "x", elapsed_s=1.0),

@@ -81,7 +81,7 @@ def test_a_result_of_another_call_is_made_of_its_own():
 
 
 def test_an_answer_has_one_record():
-    """The first entry keeps it, by the strongest verb; it lists the tools of its turn."""
+    """The first entry keeps it, by the strongest verb; it lists the tools of its answer."""
     first = AgentEntry(0.0, 1, "agent", "one two", "one", cut(1, "barge_in"))
     again = replace(first, interruption=cut(1, "emergency_stop", at_s=9.0))
     sound = repair([first, tool("a", answer=1, mark="began"), tool("b", answer=2), again])

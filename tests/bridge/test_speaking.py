@@ -1,4 +1,4 @@
-"""Turns and their utterances in a call; 10 characters are said in a second."""
+"""Answers and their utterances in a call; 10 characters are said in a second."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def silent(call: Call) -> None:
     call.bridge(name="agent")
 
 
-# --- turns and utterances -----------------------------------------------------------------------
+# --- answers and utterances -----------------------------------------------------------------------
 
 
 async def test_a_generation_completes_exactly_once(autojump_clock):
@@ -89,7 +89,7 @@ async def test_a_hang_up_is_a_disconnect(autojump_clock):
 
 
 async def test_a_chain_of_routes_is_one_answer(autojump_clock):
-    """Runs that an agent's own run sets in motion belong to its turn, also after it has ended."""
+    """Runs that an agent's own run sets in motion belong to its answer, also after it has ended."""
 
     async def think(message: Message) -> AsyncIterator[object]:
         yield AgentResponse(content="Well. ")

@@ -95,7 +95,7 @@ async def test_a_pause_for_thought_is_still_speaking(autojump_clock):
 
 
 async def test_a_tool_shows(autojump_clock):
-    """From its call to its result, and no longer than its turn."""
+    """From its call to its result, and no longer than its answer."""
 
     async def generate(message: Message) -> AsyncIterator[object]:
         yield ToolCall(name="a", id="1")
@@ -119,7 +119,7 @@ async def test_a_tool_shows(autojump_clock):
 
 
 async def test_a_tool_of_a_cut_answer_is_forgotten(autojump_clock):
-    """The next turn does not show a tool whose result never came."""
+    """The next answer does not show a tool whose result never came."""
     turns = iter([True, False])
 
     async def generate(message: Message) -> AsyncIterator[object]:

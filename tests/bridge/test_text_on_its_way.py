@@ -43,7 +43,7 @@ async def test_text_from_outside_of_any_run_is_an_answer_of_its_own(autojump_clo
 
 
 async def test_text_that_comes_after_its_run_has_ended(autojump_clock):
-    """A task that a node started goes on speaking: a turn of its own, voiced to its end."""
+    """A task that a node started goes on speaking: an answer of its own, voiced to its end."""
 
     async def later(call: Call) -> None:
         await trio.sleep(0.2)
@@ -97,7 +97,7 @@ async def test_text_mode_keeps_what_was_sent(autojump_clock):
 
 
 async def test_an_agent_that_has_no_floor_is_not_heard(autojump_clock):
-    """The text of an agent without the floor begins no turn and leaves no entry."""
+    """The text of an agent without the floor begins no answer and leaves no entry."""
 
     async def answer(call: Call) -> None:
         call.bridge(name="agent")

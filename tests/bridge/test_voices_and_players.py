@@ -204,7 +204,7 @@ async def test_an_agent_may_bring_its_own_audio(autojump_clock):
 
 
 @pytest.mark.parametrize(
-    ("number", "known"), [(0, "its turn has said no text"), (2, "1 so far"), (-1, "1 so far")]
+    ("number", "known"), [(0, "its answer has said no text"), (2, "1 so far"), (-1, "1 so far")]
 )
 async def test_audio_of_nobody_is_an_error(autojump_clock, number, known):
     """The error says where the number comes from; it is told once, and fails a test."""

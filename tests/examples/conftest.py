@@ -36,7 +36,7 @@ async def say(caller: Caller, text: str) -> str:
 
 
 def heard(caller: Caller, after: int = 0) -> str:
-    """Return what was heard of the agents, one line for each turn."""
+    """Return what was heard of the agents, one line for each answer."""
     entries = caller.call.history.entries[after:]
     return "\n".join(e.heard for e in entries if isinstance(e, AgentEntry) and e.heard)
 

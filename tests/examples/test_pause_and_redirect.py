@@ -40,7 +40,7 @@ NAMES = {
 }
 
 # begun: how often each of the four steps was begun, a minute after the verb; outcome: how the first
-# turn ended; its calls: what the history then says of the calls of the step; in the end: how often
+# answer ended; its calls: what the history then says of the step's calls; in the end: how often
 # each step was begun once the agent was told to go on; memo: its region, and of how many at most.
 # A pause is taken back after a minute, with "only EU"; a redirect says "top 10 only".  What the
 # model was asked before it knew is done as it was asked.
@@ -237,7 +237,7 @@ async def test_the_note_of_a_resume_reaches_the_model(example, autojump_clock):
 async def test_what_ends_while_the_next_answer_begins_is_not_done_twice(
     example, autojump_clock, at_s, step, memo
 ):
-    """A step that may finish, or is amid its effect, does so; the next turn takes its result."""
+    """A step that may finish, or is amid its effect, does so; the next answer takes its result."""
     analyst = example.Analyst(2.0)
     async with open_agent(example.agent(analyst)) as handle:
         handle.send_input("Write a memo.")

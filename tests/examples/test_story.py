@@ -43,7 +43,7 @@ async def test_keys_turn_pages(example, autojump_clock):
 
 
 async def test_a_pause_loses_nothing(example, autojump_clock):
-    """2 holds the voice, and 2 again lets it go on: the chapter is heard whole, as one turn."""
+    """2 holds the voice, and 2 again lets it go on: the chapter is heard whole, as one answer."""
     async with open_call(example.answer) as caller:
         await caller.quiet()
         press(caller, "1")

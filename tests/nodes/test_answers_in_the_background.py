@@ -1,4 +1,4 @@
-"""A turn that is moved to the background: it is a job, and verbs and failures reach it there."""
+"""An answer that is moved to the background: it is a job, and verbs and failures reach it there."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_an_answer_in_the_background_is_a_job(autojump_clock):
 
 @pytest.mark.parametrize("verb", ["cancel", "emergency_stop", "shutdown"])
 async def test_a_verb_ends_an_answer_in_the_background(autojump_clock, verb):
-    """With no turn in front its model stops in the step of the verb, and the receipt says so."""
+    """With no answer in front its model stops in the step of the verb, and the receipt says so."""
     node = ChatNode(model := Writer())
     async with open_agent(node) as handle:
         handle.send_input("count")
@@ -72,7 +72,7 @@ async def test_a_verb_ends_an_answer_in_the_background(autojump_clock, verb):
 
 
 async def test_a_cancel_of_another_answer_leaves_the_background_alone(autojump_clock):
-    """A cancel means the turn in the foreground first, then the one in the background."""
+    """A cancel means the answer in the foreground first, then the one in the background."""
     writing = Writer()
 
     class Both(Writer):
@@ -100,7 +100,7 @@ async def test_a_cancel_of_another_answer_leaves_the_background_alone(autojump_c
 
 
 async def test_a_cancel_with_no_answer_leaves_detached_tools(autojump_clock):
-    """A tool with the policy detach goes on, whether it went alone or with its turn."""
+    """A tool with the policy detach goes on, whether it went alone or with its answer."""
     node = ChatNode(Teller(asks("report")), tools=[report])
     async with open_agent(node) as handle:
         handle.send_input("a report, please")

@@ -242,7 +242,7 @@ class Model:
 @pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("where", ["call", "first", "mid"])
 async def test_a_chat_model(autojump_clock: None, where: str, kind: type[BaseException]) -> None:
-    """A user's model that calls exit ends its turn, and that is logged."""
+    """A user's model that calls exit ends its answer, and that is logged."""
 
     async def answer(call: Call) -> None:
         call.converse(ChatNode(Model(where, kind)), name="bad")

@@ -71,7 +71,7 @@ async def test_a_copy_does_not_change(autojump_clock):
 
 
 async def test_the_agent_stands_as_it_was_heard(autojump_clock):
-    """A chat model sees heard words only; a turn that nobody heard is left out."""
+    """A chat model sees heard words only; an answer that nobody heard is left out."""
     async with open_call(answer, chars_per_s=10) as caller:
         context = following(caller, "You count.")
         await caller.says("count", takes_s=0.1)
@@ -176,7 +176,7 @@ async def test_both_kinds_of_messages(autojump_clock):
 
 
 async def test_an_answer_sees_what_it_has_said_itself(autojump_clock):
-    """In its own turn a node sees what it generated, also in a copy; others see what was heard."""
+    """In its answer a node sees what it generated, also in a copy; others see what was heard."""
     seen: list[list[dict]] = []
 
     async def answer(call: Call) -> None:

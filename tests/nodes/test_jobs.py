@@ -28,7 +28,7 @@ from .reporting import Teller, asks, report
 
 
 async def detach(caller, at_s=1.0):
-    """Begin a turn, and barge in while its tool runs; then say nothing more."""
+    """Begin an answer, and barge in while its tool runs; then say nothing more."""
     caller.publish(UserStoppedSpeaking())
     await caller.at(at_s)
     caller.publish(UserStartedSpeaking())
@@ -91,7 +91,7 @@ async def test_a_tool_can_be_moved_while_the_answer_goes_on(autojump_clock):
 
 
 async def test_an_answer_in_the_background_is_not_about_the_talk(autojump_clock):
-    """A turn in the background completes its request, and its answer is reported once."""
+    """An answer in the background completes its request, and its text is reported once."""
     model = Teller(asks("search"))
     model.calls.append([])  # what is said meanwhile gets an empty answer
 
@@ -123,7 +123,7 @@ async def test_an_answer_in_the_background_is_not_about_the_talk(autojump_clock)
 
 
 async def test_an_answer_that_moves_before_its_model_is_asked_has_its_task_last(autojump_clock):
-    """The model of a turn in the background does not see the move, which it would answer."""
+    """The model of an answer in the background does not see the move, which it would answer."""
 
     class Slow(ChatNode):
         async def process_context(self, context):
@@ -303,7 +303,7 @@ async def test_the_time_of_a_job_is_capped(autojump_clock):
 
 
 async def test_the_time_of_a_job_goes_on_in_a_pause(autojump_clock):
-    """A job of a turn that is paused is not paused, and its time does not stand still."""
+    """A job of an answer that is paused is not paused, and its time does not stand still."""
     node = ChatNode(Teller(asks("report", seconds=90)), tools=[report], job_caps=Caps(wall_s=10))
     async with open_call(answer_with(node)) as caller:
         caller.call.control.pause_tools = "detach"
@@ -337,7 +337,7 @@ async def test_a_job_of_a_sub_agent_is_brought_too(autojump_clock):
 
 
 async def test_what_a_job_does_counts_to_its_answer(autojump_clock):
-    """An agent inside a job uses up the caps of the job, and of the turn that began it."""
+    """An agent inside a job uses up the caps of the job, and of the answer that began it."""
     counted = []
 
     @tool(policy="detach")

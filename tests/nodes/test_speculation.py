@@ -94,7 +94,7 @@ async def test_a_user_who_goes_on_is_not_answered_too_early(autojump_clock):
     assert model.asked == [(0.0, "a latte"), (0.5, "a latte and a tea")]
     assert model.freed_at_s[0] == 0.2
     assert texts(caller) == [(0.9, "One latte.")]
-    assert len(outcomes) == 1  # the one thrown away was no turn
+    assert len(outcomes) == 1  # the one thrown away was no answer of the call
 
 
 async def test_other_words_than_expected_are_asked_anew(autojump_clock):

@@ -151,7 +151,7 @@ def test_input_that_is_given_back_stands_in_the_editor(open_chat):
 @pytest.mark.proof
 @pytest.mark.alone
 def test_esc_is_quick(open_chat):
-    """From the key to the end of a turn, and to its line in the window, less than 0.2 s pass.
+    """From the key to the end of an answer, and to its line in the window, less than 0.2 s pass.
 
     The third of ten tries has to keep to it: what the console itself waits for is in all of them,
     a pause of the machine (0.5 s were seen) in some.

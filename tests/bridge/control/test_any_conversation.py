@@ -209,12 +209,12 @@ class Conversation:
             if isinstance(entry, AgentEntry):
                 assert entry.generated.startswith(entry.heard)
         answers = [record.answer for record in history.interruptions]
-        assert len(set(answers)) == len(answers), "two records of one turn"
+        assert len(set(answers)) == len(answers), "two records of one answer"
         assert [e.content for e in history.entries if isinstance(e, UserEntry)] == self.said
 
     def check_over(self, caller: Caller) -> None:
         ends = [event.answer for event in caller.events(AnswerEnded)]
-        assert len(set(ends)) == len(ends), "two ends of one turn"
+        assert len(set(ends)) == len(ends), "two ends of one answer"
         over: set[str] = set()
         for received in caller.received:
             if isinstance(received.event, ToolResult):
@@ -236,14 +236,14 @@ class Conversation:
         self.check_nothing_after_the_end(caller)
 
     def check_caps(self, caller: Caller) -> None:
-        """No turn called more tools than it may."""
+        """No answer called more tools than it may."""
         tools = [e for e in caller.call.history.entries if isinstance(e, ToolEntry)]
         for answer in {entry.answer for entry in tools} - {0}:
             begun = [entry for entry in tools if entry.answer == answer]
             assert len(begun) <= TOOL_CALLS
 
     def check_nothing_after_the_end(self, caller: Caller) -> None:
-        """No words of a turn follow its end, and none of its tools begins after a cancel."""
+        """No words of an answer follow its end, and none of its tools begins after a cancel."""
         by_answer = {
             e.event.answer: e.at_s for e in caller.received if isinstance(e.event, AnswerEnded)
         }
@@ -260,7 +260,7 @@ class Conversation:
 @settings(max_examples=EXAMPLES)
 @given(plan=plans, script=st.lists(actions, min_size=1, max_size=8), audio=st.booleans())
 def test_the_contract_holds_in_any_conversation(plan, script, audio):
-    """Alive, one record and one end a turn, valid pairs, no words lost, no effect twice."""
+    """Alive, one record and one end an answer, valid pairs, no words lost, no effect twice."""
     note(f"plan {plan}, audio {audio}")
     conversation = Conversation(plan, audio=audio)
     trio.run(conversation.run, script, clock=trio.testing.MockClock(autojump_threshold=0))

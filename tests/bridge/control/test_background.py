@@ -1,4 +1,4 @@
-"""A turn that goes to the background: nothing of it is lost."""
+"""An answer that goes to the background: nothing of it is lost."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_the_verb_tells_the_tokens_of_run_and_tools(autojump_clock):
 
 @pytest.mark.parametrize("from_thread", [False, True])
 async def test_asking_the_token_of_a_run_moves_its_answer(from_thread: bool):
-    """The turn goes on in the background, as by the verb; from a thread too."""
+    """The answer goes on in the background, as by the verb; from a thread too."""
 
     async def generate(message: Message) -> AsyncIterator[object]:
         run = current_run()
@@ -149,7 +149,7 @@ async def test_asking_the_token_of_a_run_moves_its_answer(from_thread: bool):
 
 
 async def test_asking_the_token_of_a_tool_moves_the_tool(autojump_clock):
-    """The tool becomes a job of its own, and its turn goes on."""
+    """The tool becomes a job of its own, and its answer goes on."""
 
     @tool
     async def work(context: ToolContext) -> str:
@@ -195,7 +195,7 @@ def cancels_the_job(caller: Caller, tokens: list[InterruptToken]) -> None:
     "stops", [asks_the_token, asks_the_token_then_cancels, uses_verbs, cancels_the_job]
 )
 async def test_a_stop_in_the_same_step_wins(autojump_clock, stops: Any, audio: bool, paused: bool):
-    """A turn that is moved and stopped in one step ends once, as interrupted."""
+    """An answer that is moved and stopped in one step ends once, as interrupted."""
     tokens: list[InterruptToken] = []
 
     class Clerk(ChatNode):

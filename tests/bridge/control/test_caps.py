@@ -210,7 +210,7 @@ async def test_a_clock_begun_in_a_pause_stands_and_can_be_let_go(autojump_clock)
 
 
 async def test_a_warning_comes_once_at_four_fifths(autojump_clock):
-    """Each cap of a turn is warned of once, when 80 % of it are used; a part's own is not."""
+    """Each cap of an answer is warned of once, when 80 % of it are used; a part's own is not."""
 
     async def answer(call):
         async def generate(message):

@@ -113,7 +113,7 @@ async def test_a_caller_who_speaks_cuts_nothing_that_is_paused(autojump_clock):
 
 
 async def test_time_that_was_paused_is_not_active_time(autojump_clock):
-    """The snapshot tells how long a turn was worked on, and how long it has lasted."""
+    """The snapshot tells how long an answer was worked on, and how long it has lasted."""
     async with open_agent(Counter()) as handle:
         handle.send_input("count")
         await trio.sleep(2)
@@ -129,7 +129,7 @@ async def test_time_that_was_paused_is_not_active_time(autojump_clock):
 
 
 async def test_cancel_stops_and_tells_once(autojump_clock):
-    """The work ends in the step of the verb; the turn has one end, with its outcome."""
+    """The work ends in the step of the verb; the answer has one end, with its outcome."""
     async with open_agent(Counter()) as handle:
         messages = handle.subscribe()
         handle.send_input("count")
@@ -169,7 +169,7 @@ async def test_a_watcher_that_is_late_gets_no_text_of_a_cut_answer(autojump_cloc
 
 
 async def test_redirect_makes_the_text_the_next_step(autojump_clock):
-    """The cut turn ends as redirected, and the next turn answers the new instruction."""
+    """The cut answer ends as redirected, and the next one follows the new instruction."""
     node = Counter()
     async with open_agent(node) as handle:
         messages = handle.subscribe()
@@ -210,7 +210,7 @@ async def test_background_goes_on_unheard_and_comes_back_once(autojump_clock):
 
 
 async def test_an_answer_in_the_background_holds_up_nobody(autojump_clock):
-    """The next input is answered at once, while the other turn still works."""
+    """The next input is answered at once, while the other answer still works."""
     node = Counter()
     async with open_agent(node) as handle:
         handle.send_input("count")
@@ -234,7 +234,7 @@ async def test_barge_in_is_silent(autojump_clock):
 
 
 async def test_emergency_stop_reaches_what_is_in_the_background(autojump_clock):
-    """Past every condition: also a turn that was moved away ends."""
+    """Past every condition: also an answer that was moved away ends."""
     async with open_agent(Counter()) as handle:
         handle.send_input("count")
         await trio.sleep(0.5)
@@ -267,7 +267,7 @@ async def test_emergency_stop_reaches_an_agent_without_the_floor(autojump_clock)
 
 
 async def test_shutdown_refuses_input_and_closes(autojump_clock):
-    """The turn under way ends as shut down, the call is over, and later verbs are harmless."""
+    """The answer under way ends as shut down, the call is over, and later verbs are harmless."""
     async with open_agent(Counter()) as handle:
         messages = handle.subscribe()
         handle.send_input("count")
@@ -360,7 +360,7 @@ async def test_events_come_with_their_time_and_source(autojump_clock):
 
 
 async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
-    """It gets a snapshot for what it missed, and never misses the end of a turn."""
+    """It gets a snapshot for what it missed, and never misses the end of an answer."""
     from bargein import Snapshot
 
     class Flood(ReasoningNode):
@@ -382,7 +382,7 @@ async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
 
 
 async def test_an_answer_that_takes_long_is_marked_once(autojump_clock):
-    """After ten seconds of work, pauses not counted, watchers are told, once a turn."""
+    """After ten seconds of work, pauses not counted, watchers are told, once an answer."""
 
     class Slow(ReasoningNode):
         async def process_context(self, context: Any) -> AsyncIterator[Any]:
@@ -409,7 +409,7 @@ async def test_an_answer_that_takes_long_is_marked_once(autojump_clock):
 
 @pytest.mark.parametrize("asks", ["a question", "a permission"])
 async def test_the_time_in_which_people_think_is_no_work(autojump_clock, asks):
-    """A turn that waits for an answer has not been at work, and is not marked as long."""
+    """An answer that waits for the caller has not been at work, and is not marked as long."""
 
     @tool(permission="ask" if asks == "a permission" else "auto")
     async def book(context: ToolContext) -> str:
@@ -441,7 +441,7 @@ async def test_the_time_in_which_people_think_is_no_work(autojump_clock, asks):
 
 
 async def test_a_pause_just_before_the_mark_costs_no_steps(autojump_clock):
-    """A turn that stands still a moment before it counts as long is not looked at all the time."""
+    """An answer that stands still just before it counts as long is not looked at all the time."""
 
     class Slow(ReasoningNode):
         async def process_context(self, context: Any) -> AsyncIterator[Any]:

@@ -1,4 +1,4 @@
-"""Input that waits behind a turn that is stopped is given back, and nothing else is."""
+"""Input that waits behind an answer that is stopped is given back, and nothing else is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.bridge.control.counting import Counter
 
 @pytest.mark.parametrize("verb", ["cancel", "emergency_stop"])
 async def test_input_that_waits_is_given_back(autojump_clock, verb):
-    """What was said behind a turn is told, is in the receipt, and nobody answers it later."""
+    """What was said behind an answer is told, is in the receipt, and nobody answers it later."""
     node = Counter()
     async with open_agent(node) as handle:
         messages = handle.subscribe()
@@ -57,7 +57,7 @@ async def test_what_is_being_answered_is_not_given_back(autojump_clock):
 
 
 async def test_input_while_paused_is_given_back(autojump_clock):
-    """A cancel of a turn that is paused gives back what came meanwhile."""
+    """A cancel of an answer that is paused gives back what came meanwhile."""
     node = Counter()
     async with open_agent(node) as handle:
         handle.send_input("count")

@@ -1,8 +1,8 @@
-"""Every verb in every phase of a turn, once and twice: one table.
+"""Every verb in every phase of an answer, once and twice: one table.
 
-The turn: the model is asked (0 to 1 s), thinks (to 2 s), writes (to 3 s), writes a tool call
+The answer: the model is asked (0 to 1 s), thinks (to 2 s), writes (to 3 s), writes a tool call
 (to 4 s), the tool asks (to 5 s), books (to 8 s, ``finish(1)``), mails (to 10 s), and the model
-writes the answer, which is said.  A cell reads ``state right after / outcome of the turn / calls
+writes the rest, which is said.  A cell reads ``state right after / outcome of the answer / calls
 of the model after / tools begun after``; a pause is taken back after 20 s.
 """
 
@@ -121,7 +121,7 @@ class Model:
 
 
 class Case:
-    """One run of the turn, with a verb used in the middle."""
+    """One run of the answer, with a verb used in the middle."""
 
     def __init__(self, phase: str, verb: Verb, times: int) -> None:
         self.phase = phase

@@ -288,5 +288,5 @@ async def test_another_event_loop_is_told_to_use_a_thread(autojump_clock):
 
         await trio.to_thread.run_sync(trio.run, main)
         await trio.testing.wait_all_tasks_blocked()
-        # Virtual time goes on while a thread works: the turn may be over by now.
+        # Virtual time goes on while a thread works: the answer may be over by now.
         assert [entry.role for entry in handle.history.entries] == ["user", "agent"]

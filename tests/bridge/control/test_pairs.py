@@ -18,7 +18,7 @@ from bargein.events import AnswerEnded, ToolResult
 from bargein.llm import TextDelta, ToolCallRequest, Usage
 from bargein.tools import finish, tool
 
-# receipt: how that of the second verb reads, see WORDS; state: right after; outcome: of the turn;
+# receipt: how that of the second verb reads, see WORDS; state: right after; outcome: of the answer;
 # record: the verb of its record; asked: how often the model was asked within 10 s after.
 AT_ONCE = """
 first          | second         | receipt | state    | outcome      | record         | asked
@@ -315,7 +315,7 @@ def test_the_stronger_answers_for_what_the_weaker_left(first, second):
 
 
 def test_nothing_of_the_background_goes_on_after_a_shutdown():
-    """A turn in the background asks its model no more once a shutdown is accepted."""
+    """An answer in the background asks its model no more once a shutdown is accepted."""
     pair = played("background", "shutdown", 0.2)
     assert pair.receipts[1].accepted
     assert pair.asked_after == 0

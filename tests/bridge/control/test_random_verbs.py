@@ -145,7 +145,7 @@ async def check(seed: int) -> None:
         await calm(caller, SETTLES_S)
         assert handle.snapshot().state == "idle"
         answers = [event.answer for event in caller.events(AnswerEnded)]
-        assert len(answers) == len(set(answers)), "a turn ended twice"
+        assert len(answers) == len(set(answers)), "an answer ended twice"
         jobs = [event.id for event in caller.events(JobFinished)]
         assert len(jobs) == len(set(jobs)), "a job finished twice"
         handle.send_input("last")
@@ -158,7 +158,7 @@ async def check(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 async def test_a_call_comes_to_rest_after_a_storm(autojump_clock: object, seed: int) -> None:
-    """Turns and jobs end once, what was heard is a prefix, and the next words are answered."""
+    """Answers and jobs end once, what was heard is a prefix, and the next words are answered."""
     await check(seed)
 
 

@@ -54,7 +54,7 @@ def test_an_illegal_step_names_state_and_verb():
 
 
 async def test_a_verb_used_while_an_event_is_told_leaves_no_step_out(autojump_clock):
-    """A pause in the very step in which a turn begins: thinking is told before paused."""
+    """A pause in the very step in which an answer begins: thinking is told before paused."""
 
     async def generate(message: Message) -> AsyncIterator[object]:
         yield AgentResponse(content="One two three")

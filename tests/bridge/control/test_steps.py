@@ -1,4 +1,4 @@
-"""The steps of a turn, as they are written down."""
+"""The steps of an answer, as they are written down."""
 
 import pytest
 import trio
@@ -78,7 +78,7 @@ async def test_each_outcome_has_its_word(autojump_clock, result, state):
 
 
 async def test_a_result_of_nobody_is_no_step(autojump_clock):
-    """A result without a call, or of another turn, changes nothing."""
+    """A result without a call, or of another answer, changes nothing."""
     shown = []
 
     async def answer(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""A turn in the background that is lost with its process is told of at the next opening."""
+"""An answer in the background that is lost with its process is told of at the next opening."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that raises costs the call no turn."""
+"""A store that raises costs the call no answer."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class Tone:
         def say(message: Message) -> AgentAudio | None:
             utterance = call.speaking.utterance_of(message)
             if utterance is None:
-                return None  # of a turn that goes on in the background: nobody hears it
+                return None  # of an answer that goes on in the background: nobody hears it
             text = message.event.content
             return AgentAudio(_tone(len(text)), RATE_HZ, text, utterance=utterance.number)
 

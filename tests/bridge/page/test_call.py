@@ -404,7 +404,7 @@ def test_text_mode(visit: Open) -> None:
 
 
 def test_input_that_is_not_answered_is_put_back(visit: Open) -> None:
-    """What was typed behind a turn that is cancelled stands in the box again, in its order."""
+    """What was typed behind an answer that is cancelled stands in the box again, in its order."""
     call = visit("returned", "?mode=text")
     call.page.click("#talk")
     call.wait("document.querySelector('#text').value === 'and a tea and a cake'")

@@ -91,7 +91,7 @@ def add(
     playout: Playout, number: int, text: str, ms: int, *, run: Any = None, complete: bool = True
 ) -> Utterance:
     """Queue an utterance whose text was said in `ms` milliseconds."""
-    utterance = Utterance(number, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(number, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.runs = [run] if run else []
     utterance.generated = text
     playout.add(utterance)

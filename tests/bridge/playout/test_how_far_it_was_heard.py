@@ -20,7 +20,7 @@ RATE = 1000
 
 def spoken(*parts: tuple[str, int], text: str | None = None) -> Utterance:
     """An utterance of pieces of text and the length of their audio in ms, all of it sent at 0 s."""
-    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.generated = "".join(part for part, _ in parts) if text is None else text
     for part, ms in parts:
         utterance.add_audio(AgentAudio(bytes(2 * ms), RATE, part))
@@ -76,7 +76,7 @@ def test_audio_without_text_says_all_of_it():
 
 def test_a_growing_piece_is_never_heard_whole():
     """Until its last audio is there, its length is guessed from its text."""
-    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.generated = text = "One two three four"
     utterance.add_audio(AgentAudio(bytes(2 * 400), RATE, text, last=False))
     utterance.hear(400)
@@ -97,7 +97,7 @@ def test_the_basis_is_the_best_that_is_known():
     reported.report(300, 0.3, stalled=False)
     reported.hear(300)
     assert reported.basis == "reported"
-    timed = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    timed = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     timed.generated = "one"
     timed.add_audio(AgentAudio(bytes(600), RATE, "one", (WordTiming("one", 0, 0.3),)))
     timed.hear(300)
@@ -133,7 +133,7 @@ def test_reports_never_go_back_nor_beyond():
 
 def test_nothing_sent_has_no_position():
     """Before the first audio there is no start, no end, and nothing played."""
-    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     assert (utterance.position_ms(5), utterance.starts_at_s) == (0.0, math.inf)
     assert utterance.ends_at_s == math.inf
     assert utterance.run is None
@@ -142,7 +142,7 @@ def test_nothing_sent_has_no_position():
 
 def test_text_mode_hears_all_at_once():
     """Where only text travels, what was sent was heard."""
-    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.add_text("one")
     utterance.hear_as_text()
     assert utterance.heard == "one"

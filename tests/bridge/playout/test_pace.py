@@ -153,7 +153,7 @@ async def test_a_voice_has_time_from_when_it_is_its_turn(autojump_clock, deck, p
 
 async def test_a_voice_has_no_deadline_while_text_may_come(autojump_clock, deck, playout):
     """An answer that is still being thought is waited for."""
-    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.generated = "one"
     playout.add(utterance)
     await trio.sleep(100)
@@ -185,7 +185,7 @@ async def test_words_of_a_steady_voice_are_told_with_its_audio(autojump_clock, d
 
     As long as its length is not known, it says 15 characters a second.
     """
-    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.generated = "one two three four"
     playout.add(utterance)
     for number in range(55):
@@ -199,7 +199,7 @@ async def test_words_of_a_steady_voice_are_told_with_its_audio(autojump_clock, d
 
 async def test_the_last_word_of_a_clause_is_told_when_it_ends(autojump_clock, deck, playout):
     """Its voice is 200 ms ahead, and tells only with the last frame that the clause is over."""
-    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.generated = "one two three four"
     playout.add(utterance)
     frames = [
@@ -219,7 +219,7 @@ async def test_the_last_word_of_a_clause_is_told_when_it_ends(autojump_clock, de
 @pytest.mark.parametrize("goes_on", [True, False])
 async def test_words_of_a_text_that_grows_are_told_soon(autojump_clock, deck, playout, goes_on):
     """What is added is looked for within 0.2 s with the voice, or without it if that stalls."""
-    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.generated = "one two"
     playout.add(utterance)
     for number in range(100):

@@ -141,7 +141,7 @@ async def test_nonsense_from_a_player_stays_possible(autojump_clock, deck, playo
 async def test_reports_of_what_is_unknown_are_ignored(autojump_clock, deck, playout):
     """Unknown numbers, and starts before anything was sent, change nothing."""
     playout.report(7, "done", 100)
-    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.generated = "one"
     playout.add(utterance)
     playout.report(1, "start", 0)  # nothing was sent
@@ -294,7 +294,7 @@ RUN = object()
 
 def utterance(ms: int = 1000, *, sent: bool = True, run: object = None) -> Utterance:
     """An utterance with audio that was sent at 0 s, or waits."""
-    made = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    made = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     made.runs = [run] if run else []  # type: ignore[list-item]  # only its identity counts
     made.generated = "one"
     made.add_audio(AgentAudio(bytes(2 * ms), 1000, "one"))

@@ -156,7 +156,7 @@ def packed(numbers: range) -> bytes:
 
 def put(playout: Playout, number: int, script: Script) -> Utterance:
     """Give the playout an utterance, whole."""
-    utterance = Utterance(number, None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(number, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.generated = script.text
     playout.add(utterance)
     for audio in script.audio():
@@ -294,7 +294,7 @@ BEHIND, NOTICE = range(20_000, 20_200), range(50_000, 50_250)
 
 def put_sound(playout: Playout, numbers: range, *, first: bool = False) -> Utterance:
     """Give the playout an utterance without words, whole."""
-    utterance = Utterance(playout.new_number(), None, interruptible=True)  # type: ignore[arg-type]  # no turn
+    utterance = Utterance(playout.new_number(), None, interruptible=True)  # type: ignore[arg-type]  # no answer
     playout.add(utterance, first=first)
     playout.add_audio(utterance, AgentAudio(packed(numbers), RATE), trio.current_time())
     utterance.audio_complete = True

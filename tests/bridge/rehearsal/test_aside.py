@@ -141,7 +141,7 @@ def test_an_agent_that_was_silent_is_told(tone: Tone) -> None:
 
 
 def test_answers_to_it_are_counted(tone: Tone) -> None:
-    """A generation of another turn, before the caller's next line, comes of the sound."""
+    """A generation of another answer, before the caller's next line, comes of the sound."""
     notes = replace(NOTES, generations=[(1.5, 3), (2.6, 4), (2.8, 5), (6.5, 6)])
     assert find_aside(MHM, 6.0, held(tone, 0.2), notes).model_calls == 1
 

@@ -107,7 +107,7 @@ def test_a_line_that_interrupted_nothing_fails() -> None:
 
 
 def test_heard_that_is_no_prefix_fails() -> None:
-    """Each turn's heard text must begin what was generated; without a turn the check fails."""
+    """Each answer's heard text must begin what was generated; without an answer the check fails."""
     name = "what was heard is a prefix of what was generated"
     assert failed(rehearsal(history=[agent(1, "a b", "a c")])) == [name]
     assert name in failed(rehearsal(history=[]))

@@ -156,7 +156,7 @@ def test_a_gap_inside_an_utterance_belongs_to_it(tone: Tone) -> None:
 
 
 def test_an_answer_is_heard_with_all_its_utterances(tone: Tone) -> None:
-    """The audio of a turn is that of its utterances, in order, and of no other turn."""
+    """The audio of an answer is that of its utterances, in order, and of no other answer."""
     recording = lay((0.5, 1, tone(0.2)), (1.0, 2, tone(0.3)), (2.0, 3, tone(0.4)))
     cut = find_cut(SAID, recording, notes(answers={1: 4, 2: 5, 3: 4}))
     assert (cut.utterance, cut.played_s) == (3, pytest.approx(0.6))

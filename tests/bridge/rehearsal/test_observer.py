@@ -24,7 +24,7 @@ async def test_generated_text_and_audio_are_noted(
     ring: Callable[[App], Any],
     make_app: Callable[..., App],
 ) -> None:
-    """Of each utterance the turn, the text and all audio are known, also what was cut."""
+    """Of each utterance the answer, the text and all audio are known, also what was cut."""
     observer = Observer()
     async with ring(observer.watched(make_app(()))) as caller:
         await trio.sleep(0.5)

@@ -212,7 +212,7 @@ def test_the_files_are_written(calls: dict[str, Done]) -> None:
 
 
 def test_the_audio_of_the_cut_answer_is_transcribed(calls: dict[str, Done]) -> None:
-    """The recogniser gets what was heard of the cut turn, at 16 kHz, and is believed."""
+    """The recogniser gets what was heard of the cut answer, at 16 kHz, and is believed."""
     (pcm,) = calls["good"].transcribed
     result = calls["good"].result
     assert len(pcm) / 2 == pytest.approx(result.cuts[0].played_s * 16_000, abs=2)

@@ -191,7 +191,7 @@ async def test_who_follows_no_more_is_told_no_more(serving, autojump_clock):
 
 
 async def test_a_cut_step_is_stopped(serving, autojump_clock):
-    """What an interrupt has ended reads so, in the last snapshot that shows the turn."""
+    """What an interrupt has ended reads so, in the last snapshot that shows the answer."""
     calls = []
 
     async def answer(call: Call) -> None:

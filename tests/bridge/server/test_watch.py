@@ -71,7 +71,7 @@ async def test_nothing_is_told_to_who_does_not_ask(serving, autojump_clock):
 
 
 async def test_every_event_is_told_with_its_time(serving, autojump_clock):
-    """Who asks is told of each event, its source, its turn and when it was, in order."""
+    """Who asks is told of each event, its source, its answer and when it was, in order."""
     async with serving(storyteller) as place, place.call(mode="text") as caller:
         await trio.sleep(2.0)
         answer = await watch(caller)

@@ -220,7 +220,7 @@ async def test_refusals_are_told_with_their_kind(server, status, kind, tries):
 
 
 async def test_an_agent_uses_a_tool_with_it(server):
-    """A whole turn of an agent: the call, its result in the next request, and the answer."""
+    """A whole answer of an agent: the call, its result in the next request, and the text."""
 
     @tool
     async def look_up(what: str) -> str:

@@ -63,7 +63,7 @@ async def test_a_line_that_breaks_in_mid_answer_is_an_error(autojump_clock, vend
 
 
 async def test_a_model_that_gives_nothing_is_an_error(autojump_clock, vendor):
-    """A vendor that stalls fails the turn after twenty seconds, and is asked again."""
+    """A vendor that stalls fails the answer after twenty seconds, and is asked again."""
     vendor.replies += ["never said", "Here."]
     vendor.is_stalled = True
     async with calling(vendor, errors=True) as caller:
@@ -77,7 +77,7 @@ async def test_a_model_that_gives_nothing_is_an_error(autojump_clock, vendor):
 
 
 async def test_a_response_that_fails_is_an_error(autojump_clock, vendor):
-    """A failed response fails its turn with the vendor's code, and no other."""
+    """A failed response fails its answer with the vendor's code, and no other."""
     vendor.replies += [{"type": "server_error", "code": "overloaded", "message": "x"}, "Here."]
     async with calling(vendor, errors=True) as caller:
         await vendor.hear("Hello?")
@@ -90,7 +90,7 @@ async def test_a_response_that_fails_is_an_error(autojump_clock, vendor):
 
 
 async def test_a_vendor_that_refuses_to_answer_is_an_error(autojump_clock, vendor):
-    """An ask that is refused fails its turn at once, not after a wait."""
+    """An ask that is refused fails its answer at once, not after a wait."""
     vendor.is_refusing = True
     async with calling(vendor, errors=True) as caller:
         await vendor.hear("Hello?")

@@ -88,7 +88,7 @@ async def check(stage: str, stall: int, deeds: tuple[str, ...], *, before: bool)
         assert stalls
         assert caller.call.snapshot().state == "idle"
         answers = [event.answer for event in caller.events(AnswerEnded)]
-        assert len(answers) == len(set(answers)), "a turn ended twice"
+        assert len(answers) == len(set(answers)), "an answer ended twice"
         await caller.says("more", takes_s=0.5)
         await caller.at(120.0)
         answered = [e for e in caller.events(AnswerEnded) if e.agent != "call"]

@@ -172,7 +172,7 @@ EVERY = [
 
 @pytest.mark.parametrize(("stage", "kind", "providers"), EVERY)
 def test_the_caller_is_never_left_in_silence(stage, kind, providers):
-    """While it is the agent's turn, something is heard every 2.5 s, whatever fails."""
+    """While the caller waits for the agent, something is heard every 2.5 s, whatever fails."""
     talked = talked_once(stage, kind, providers)
     assert talked.line.words, "nothing was heard"
     assert talked.line.silence_s(talked.waited_since_s, talked.over_s) <= MOST_SILENT_S

@@ -1,4 +1,4 @@
-"""Caps on steps, time, tool calls, tokens, cost and repeats end a turn."""
+"""Caps on steps, time, tool calls, tokens, cost and repeats end an answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def in_circles(count=20):
     ],
 )
 async def test_an_answer_ends_exactly_at_its_cap(autojump_clock, caps, which, models, tools):
-    """What would pass a cap is not begun; the turn ends as capped, and what it said stands."""
+    """What would pass a cap is not begun; the answer ends as capped, and what it said stands."""
     model = Script(*in_circles())
     node = ChatNode(model, tools=[nap], caps=caps)
     async with open_call(answer_with(node), audio=False) as caller:
@@ -40,7 +40,7 @@ async def test_an_answer_ends_exactly_at_its_cap(autojump_clock, caps, which, mo
         assert (ended.outcome, ended.capped) == ("capped", which)
         assert caller.heard == "".join(f"{n} " for n in range(models))
         assert [warning.which for warning in caller.events(CapWarning)] == [which]
-        caller.publish(UserStoppedSpeaking())  # the next turn has caps of its own
+        caller.publish(UserStoppedSpeaking())  # the next answer has caps of its own
         await caller.receives(ToolCall)
     assert len(model.asked) == models + 1
     assert len(caller.events(ToolCall)) == tools + 1
@@ -70,7 +70,7 @@ async def _sleep_9() -> str:
 
 
 async def test_of_parallel_tools_those_below_the_cap_run(autojump_clock):
-    """A step that asks for too many tools gets those that may run, then the turn ends."""
+    """A step that asks for too many tools gets those that may run, then the answer ends."""
     model = Script([asks("nap", f"n{n}", seconds=n) for n in range(1, 5)])
     node = ChatNode(model, tools=[nap], caps=Caps(tool_calls=2))
     async with open_call(answer_with(node), audio=False) as caller:

@@ -298,7 +298,7 @@ async def test_an_answer_waits_a_moment_for_tools_that_were_cut(autojump_clock, 
 
 
 async def test_a_result_that_comes_amid_an_answer_is_told(autojump_clock):
-    """A tool that an earlier turn left running reads as completed as soon as it has completed."""
+    """A tool that an earlier answer left running reads as completed as soon as it has completed."""
 
     @tool(policy=finish(5.0))
     async def book() -> str:

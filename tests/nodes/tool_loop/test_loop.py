@@ -168,7 +168,7 @@ async def test_what_a_tool_says_is_not_the_models(autojump_clock):
 
 
 async def test_the_answer_shows_what_it_is_at(autojump_clock):
-    """Phase, step and label of the turn follow the loop, and the state of the call with them."""
+    """Phase, step and label of the answer follow the loop, and the state of the call with them."""
     seen = []
     model = Script(
         [1, AnswerProgress("thinking"), 1, "Text ", 1, AnswerProgress("tool_call", "nap"), 1,
@@ -191,7 +191,7 @@ async def test_the_answer_shows_what_it_is_at(autojump_clock):
 
 
 async def test_a_tool_that_asks_shows_as_permission(autojump_clock):
-    """While a tool waits for permission the turn is at that; then it goes on."""
+    """While a tool waits for permission the answer is at that; then it goes on."""
 
     @tool(permission="ask")
     async def pay() -> str:
@@ -233,7 +233,7 @@ async def test_no_result_is_empty_or_looks_like_a_note_of_ours(autojump_clock):
 
 
 async def test_a_tool_that_ends_does_not_hide_a_question(autojump_clock):
-    """The turn shows as waiting for permission as long as any of its tools does."""
+    """The answer shows as waiting for permission as long as any of its tools does."""
 
     @tool(permission="ask")
     async def pay() -> str:

@@ -1,4 +1,4 @@
-"""An agent inside a tool counts to the turn, and is cut with its tool."""
+"""An agent inside a tool counts to the answer, and is cut with its tool."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sub_agent(model, **options):
 
 
 async def test_a_sub_agent_counts_to_the_answer(autojump_clock):
-    """What an agent inside a tool does counts to the caps of the turn that called the tool."""
+    """What an agent inside a tool does counts to the caps of the answer that called the tool."""
     inner = Script([asks("nap", "i", seconds=1)], ["four"])
     outer = Script([asks("research", "o", question="2+2")], [1, "It is four."])
     node = ChatNode(outer, tools=[sub_agent(inner)], caps=Caps(steps=9))
@@ -88,7 +88,7 @@ async def test_a_sub_agent_that_swallows_cancellation_starts_nothing(autojump_cl
 
 
 async def test_a_sub_agent_at_its_cap_fails_its_tool_alone(autojump_clock):
-    """A cap of the inner agent's is an error of the tool; the turn goes on."""
+    """A cap of the inner agent's is an error of the tool; the answer goes on."""
     inner = Script([asks("nap", "i", seconds=1)], ["four"])
     outer = Script([asks("research", "o", question="2+2")], ["I cannot say."])
     tools = [sub_agent(inner, caps=Caps(steps=1))]
@@ -102,7 +102,7 @@ async def test_a_sub_agent_at_its_cap_fails_its_tool_alone(autojump_clock):
 
 
 async def test_a_cap_that_is_reached_inside_a_sub_agent_ends_the_answer(autojump_clock):
-    """However deep it is reached, the turn ends as capped, and no model is asked further."""
+    """However deep it is reached, the answer ends as capped, and no model is asked further."""
     inner = Script([asks("nap", "i", seconds=1)], ["four"])
     middle = Script([asks("research", "m", question="2+2")], ["so I hear"])
     outer = Script([asks("research", "o", question="2+2")], ["It is four."])
@@ -126,7 +126,7 @@ async def test_a_cap_that_is_reached_inside_a_sub_agent_ends_the_answer(autojump
 
 
 async def test_an_answer_that_a_tool_has_caused_has_caps_of_its_own(autojump_clock):
-    """A turn begun by an event that a tool publishes has caps of its own."""
+    """An answer begun by an event that a tool publishes has caps of its own."""
 
     @tool
     async def nudge() -> str:
@@ -175,7 +175,7 @@ async def groups(work) -> str:
 @pytest.mark.parametrize("handle", [swallows, wraps, groups])
 @pytest.mark.parametrize("cap", [Caps(tool_calls=3), Caps(repeats=1), Caps(steps=6)])
 async def test_a_cap_that_a_tool_keeps_to_itself_ends_the_answer(autojump_clock, cap, handle):
-    """What a tool makes of the error of the agent inside it does not let the turn go on."""
+    """What a tool makes of the error of the agent inside it does not let the answer go on."""
     inner = Script(*[[asks("nap", f"i{number}", seconds=1)] for number in range(9)])
     research = sub_agent(inner)
 

@@ -55,5 +55,5 @@ def outcomes(caller):
 
 
 def ends(caller):
-    """How the turns ended, in order."""
+    """How the answers ended, in order."""
     return [event.outcome for event in caller.events(AnswerEnded)]

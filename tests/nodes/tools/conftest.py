@@ -1,4 +1,4 @@
-"""A call with a turn under way, and the tools of its agent."""
+"""A call with an answer under way, and the tools of its agent."""
 
 from contextlib import asynccontextmanager
 
@@ -12,7 +12,7 @@ from tests.held_answer import held_answer
 
 
 class Bench:
-    """A turn that lasts until it is cut, and a runner of tools."""
+    """An answer that lasts until it is cut, and a runner of tools."""
 
     def __init__(self, caller, run, runner):
         self.caller = caller
@@ -22,7 +22,7 @@ class Bench:
         self.calls = 0
 
     def start(self, name, *, raw="", job=False, id=None, **arguments):
-        """Call a tool from the turn, or from a job."""
+        """Call a tool from the answer, or from a job."""
         self.calls += 1
         request = ToolCall(name=name, arguments=arguments, id=id or f"c{self.calls}")
         return self.runner.start(request, run=None if job else self.run, raw=raw)
@@ -41,7 +41,7 @@ class Bench:
 
 @pytest.fixture
 def open_bench():
-    """Open a call with a turn under way."""
+    """Open a call with an answer under way."""
 
     @asynccontextmanager
     async def opened(*tools, expect_errors=False):

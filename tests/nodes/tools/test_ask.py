@@ -54,7 +54,7 @@ async def test_the_callers_next_turn_is_the_answer(autojump_clock, audio):
 
 
 async def test_an_answer_over_the_question_cuts_it_short(autojump_clock):
-    """An answer before the end of the question silences it, and the turn continues."""
+    """A reply before the end of the question silences it, and the agent's answer continues."""
     answers = []
     async with open_call(agent(balance(answers))) as caller:
         caller.publish(UserTranscriptionReceived(content="How much have I?"))
@@ -72,7 +72,7 @@ async def test_an_answer_over_the_question_cuts_it_short(autojump_clock):
 
 
 async def test_a_barge_in_before_the_question_is_heard_interrupts(autojump_clock):
-    """Words that began before the question was heard are not an answer; they interrupt the turn."""
+    """Words that began before the question was heard are no reply; they interrupt the answer."""
     answers = []
     model = ScriptedModel(["Let me have a look at that. ", calls("balance")], "Yes?")
     async with open_call(agent(balance(answers), model=model)) as caller:

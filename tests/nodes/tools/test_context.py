@@ -15,7 +15,7 @@ from bargein.tools import ToolContext, commit, current_tool, shield, tool
 
 
 async def test_what_a_tool_knows(autojump_clock, open_bench):
-    """The call, the id of its call, its name, its turn, and the same context by current_tool()."""
+    """The call, the id of its call, its name, its answer, and itself by current_tool()."""
     seen = []
 
     @tool
@@ -86,7 +86,7 @@ async def test_progress_and_output_are_events(autojump_clock, open_bench):
 
 
 async def test_facts_are_published_also_after_a_cut(autojump_clock, open_bench):
-    """A tool's events are published even if its turn was interrupted."""
+    """A tool's events are published even if its answer was interrupted."""
 
     @tool(policy=shield(9))
     async def pay(context: ToolContext) -> None:
@@ -138,7 +138,7 @@ async def test_after_its_result_a_tool_is_silent(autojump_clock, open_bench):
 
 
 async def test_a_tool_speaks_while_the_caller_waits(autojump_clock, open_bench):
-    """What it says is part of the turn under way."""
+    """What it says is part of the answer under way."""
 
     @tool
     async def look(context: ToolContext) -> None:

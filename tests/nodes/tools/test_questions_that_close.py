@@ -136,7 +136,7 @@ async def test_two_questions_come_one_after_the_other(autojump_clock):
 
 
 async def test_a_cancel_closes_the_questions_in_line(autojump_clock):
-    """None of a cut turn's questions is asked after the cut."""
+    """None of a cut answer's questions is asked after the cut."""
 
     @tool
     async def size(context: ToolContext) -> str:
@@ -176,7 +176,7 @@ def with_sub_agent(answers, **options):
     [("Savings, please.", "answered"), ("Never mind.", "withdrawn"), (None, "timed_out")],
 )
 async def test_a_tool_of_an_agent_within_a_tool_asks(autojump_clock, said, outcome, audio):
-    """The agent of the turn asks for it, and the answer begins no other turn."""
+    """The agent of the answer asks for it, and the reply is no turn."""
     answers = []
     async with open_call(with_sub_agent(answers, timeout_s=5.0), audio=audio) as caller:
         question = await asked(caller)

@@ -65,7 +65,7 @@ async def test_bad_arguments_are_told(autojump_clock, open_bench):
 
 
 async def test_a_tool_that_fails_to_read_its_arguments(autojump_clock, open_bench):
-    """A fault in parse() is a result too, and fails neither the turn nor the call."""
+    """A fault in parse() is a result too, and fails neither the answer nor the call."""
 
     class Broken(Tool):
         def parse(self, arguments, raw=""):
@@ -194,7 +194,7 @@ async def test_nothing_joins_what_is_being_stopped(autojump_clock, open_bench):
 
 
 async def test_a_tool_of_a_job_has_no_run(autojump_clock, open_bench):
-    """A tool may be called by a job: it belongs to no turn, and is listed with the jobs."""
+    """A tool may be called by a job: it belongs to no answer, and is listed with the jobs."""
     async with open_bench(sleeper()) as bench:
         running = bench.start("work", job=True)
         assert running.answer == 0

@@ -180,7 +180,7 @@ def test_an_async_function_is_refused():
 
 
 class TestRuns:
-    """Commands called in a turn."""
+    """Commands called in an answer."""
 
     async def test_the_model_is_told_exit_code_and_output(self, open_bench):
         """A failure of the command is a result; its lines are published as they come."""

@@ -29,7 +29,7 @@ async def test_the_verb_background_moves_any_tool(autojump_clock, open_bench, po
         assert running.final.ran_s == 10
         assert (running.final.outcome, running.final.content) == ("completed", "worked")
         assert bench.results() == [("c1", "backgrounded")]
-        assert bench.caller.events(JobFinished) == []  # its result waits for the end of the turn
+        assert bench.caller.events(JobFinished) == []  # its result waits for the end of the answer
 
 
 async def test_a_job_may_be_stopped(autojump_clock, open_bench):
@@ -76,7 +76,7 @@ async def test_background_upgrades_a_barge_in(autojump_clock, open_bench):
 
 
 async def test_a_job_has_its_own_grace(autojump_clock, open_bench):
-    """The grace period from the turn's interrupt is forgotten; another one starts a new period."""
+    """The grace period from the answer's interrupt is forgotten; another one starts a new one."""
     async with open_bench(sleeper(finish(2))) as bench:
         running = await bench.begin("work")
         running.interrupt("barge_in")

@@ -12,7 +12,7 @@ from .bench import sleeper
 
 
 async def test_a_tool_asks_and_runs_when_allowed(autojump_clock, open_bench):
-    """Before the answer nothing runs, and the turn says that it waits."""
+    """Before the reply nothing runs, and the answer says that it waits."""
     async with open_bench(sleeper(permission="ask")) as bench:
         running = bench.start("work", seconds=1)
         await trio.sleep(5)
@@ -98,7 +98,7 @@ async def test_a_run_that_was_cut_while_it_asked(autojump_clock, open_bench):
 
 
 async def test_two_questions_of_an_answer(autojump_clock, open_bench):
-    """A turn waits for permission until the last of its questions is closed."""
+    """An answer waits for permission until the last of its questions is closed."""
     async with open_bench(sleeper(permission="ask")) as bench:
         bench.start("work", seconds=1)
         bench.start("work", seconds=2)

@@ -86,7 +86,7 @@ async def test_a_shield_that_is_over_protects_no_more(autojump_clock, open_bench
 
 @pytest.mark.parametrize("verb", CUTTING)
 async def test_detach_goes_on_as_a_job(autojump_clock, open_bench, verb):
-    """Under `detach` it leaves its turn at once, and its final result comes once, at the end."""
+    """Under `detach` it leaves its answer at once, and its final result comes once, at the end."""
     async with open_bench(sleeper("detach")) as bench:
         running = await bench.begin("work")
         settled = []

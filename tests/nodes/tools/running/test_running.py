@@ -283,7 +283,7 @@ async def test_the_end_of_the_call_ends_it(autojump_clock, open_bench, permissio
 
 
 async def test_a_late_result_reaches_the_history(autojump_clock, open_bench):
-    """What ends after its turn was cut is published all the same, and lands in its entry."""
+    """What ends after its answer was cut is published all the same, and lands in its entry."""
     async with open_bench(sleeper(shield(60))) as bench:
         running = await bench.begin("work")
         bench.caller.publish(UserStartedSpeaking())
