@@ -1,14 +1,14 @@
 """Detects code that blocks the event loop, and logs its stack.
 
 Rules:
-1. A turn of the loop lasts from one wait for input to the next.  A trio instrument measures each
-   turn without affecting the schedule, so calls in virtual time run unchanged.
-2. A thread watches for long turns.  It blames only a single long step of a task: many short steps
-   in a row slow down the loop too, but no line of them is at fault; the histogram shows those.
+1. An iteration of the loop lasts from one wait for input to the next.  A trio instrument measures
+   each iteration without affecting the schedule, so calls in virtual time run unchanged.
+2. A thread watches for long iterations.  It blames only a single long step of a task: many short
+   steps in a row slow the loop down, too, but none of their lines is at fault; the histogram tells.
 3. Time in which the process was stopped (SIGSTOP, a suspended machine) does not count: the watching
    thread stopped too, and the loop's thread used no processor time.  If that thread did use
    processor time, it counts: then native code kept the interpreter lock.
-4. Each place is logged once, with at most one place a turn and a bounded number of places.
+4. Each place is logged once, with at most one place an iteration and a bounded number of places.
 """
 
 from __future__ import annotations
@@ -46,36 +46,36 @@ _DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd")
 log = structlog.get_logger()
 
 Observe = Callable[[float], None]
-"""Called with the length of a turn, in seconds."""
+"""Called with the length of an iteration, in seconds."""
 
 
 @contextmanager
-def watch_loop(observe: Observe = lambda turn_s: None) -> Iterator[None]:
+def watch_loop(observe: Observe = lambda iteration_s: None) -> Iterator[None]:
     """Log what blocks the event loop while the block runs; open it on the loop to watch.
 
     Args:
-        observe: Called on the loop with the length of each turn, in seconds; must be quick.
+        observe: Called on the loop with the length of each iteration, in seconds; must be quick.
     """
-    turns = _Turns(observe)
-    watchdog = _Watchdog(turns, trio.lowlevel.current_root_task())
+    iterations = _Iterations(observe)
+    watchdog = _Watchdog(iterations, trio.lowlevel.current_root_task())
     thread = threading.Thread(target=watchdog.run, name="bargein watchdog", daemon=True)
-    trio.lowlevel.add_instrument(turns)
+    trio.lowlevel.add_instrument(iterations)
     thread.start()
     try:
         yield
     finally:
-        trio.lowlevel.remove_instrument(turns)
+        trio.lowlevel.remove_instrument(iterations)
         watchdog.over.set()
         thread.join(1.0)  # it ends at once, unless writing its log line blocks
 
 
-class _Turns(trio.abc.Instrument):
-    """Measures the loop's turns."""
+class _Iterations(trio.abc.Instrument):
+    """Measures the loop's iterations."""
 
     def __init__(self, observe: Observe) -> None:
         self._observe = observe
         self.since_s: float | None = None
-        """When the current turn started; ``None`` while the loop waits."""
+        """When the current iteration started; ``None`` while the loop waits."""
 
     def after_io_wait(self, timeout: float) -> None:
         self.since_s = time.perf_counter()
@@ -87,17 +87,17 @@ class _Turns(trio.abc.Instrument):
 
 
 class _Watchdog:
-    """The thread that watches for long turns."""
+    """The thread that watches for long iterations."""
 
-    def __init__(self, turns: _Turns, root: trio.lowlevel.Task | None) -> None:
-        self._turns = turns
+    def __init__(self, iterations: _Iterations, root: trio.lowlevel.Task | None) -> None:
+        self._iterations = iterations
         self._root = root
         self._loop_thread = threading.get_ident()
         self._used_s = _processor_clock()
         self.over = threading.Event()
         self._places: set[tuple[str, int]] = set()
-        self._turn_s: float | None = None
-        """The start of the turn that was checked last; it identifies the turn."""
+        self._iteration_s: float | None = None
+        """The start of the iteration that was checked last; it identifies the iteration."""
         self._is_logged = False
         self._task: trio.lowlevel.Task | None = None
         self._task_since_s = 0.0
@@ -121,20 +121,21 @@ class _Watchdog:
             looked_s, used_s = now_s, now_used_s
 
     def _check_turn(self, now_s: float, looked_s: float, stood_s: float) -> None:
-        """Check the current turn, and log it if it is too long.
+        """Check the current iteration, and log it if it is too long.
 
         Args:
             now_s: The time now.
             looked_s: When the thread last checked.
             stood_s: How long the process had been stopped by then.
         """
-        turn_s = self._turns.since_s
-        if turn_s is None or now_s - turn_s < TICK_S:
+        iteration_s = self._iterations.since_s
+        if iteration_s is None or now_s - iteration_s < TICK_S:
             self._task = None
             return
         task = None if self._root is None else _running(self._root)
-        if turn_s != self._turn_s:
-            self._turn_s, self._task_since_s, self._is_logged = turn_s, turn_s - stood_s, False
+        if iteration_s != self._iteration_s:
+            self._iteration_s, self._is_logged = iteration_s, False
+            self._task_since_s = iteration_s - stood_s
         elif task is not self._task:
             self._task_since_s = looked_s - stood_s
         self._task = task
@@ -148,7 +149,7 @@ class _Watchdog:
     def _log_block(self, blocked_s: float, task: trio.lowlevel.Task | None) -> None:
         frames = sys._current_frames()  # noqa: SLF001 - public: Python documents it
         frame = frames.get(self._loop_thread)
-        if frame is None or self._turns.since_s != self._turn_s or _is_debugged(frame):
+        if frame is None or self._iterations.since_s != self._iteration_s or _is_debugged(frame):
             return
         stack = list(traceback.walk_stack(frame))  # the innermost frame comes first
         at, line = next((one for one in stack if is_of_app(one[0].f_code.co_filename)), stack[0])
