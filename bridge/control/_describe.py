@@ -25,7 +25,7 @@ _TITLES: dict[Verb, str] = {
 }
 
 _EFFECTS: dict[Verb, str] = {
-    "pause": "speech and work are held in place",
+    "pause": "speech stands still, and no further step starts",
     "resume": "everything continues where it stopped",
     "redirect": "drop this step and do what you type",
     "cancel": "the work ends",

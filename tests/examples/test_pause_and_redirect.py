@@ -280,7 +280,7 @@ async def test_lines_are_obeyed(example, autojump_clock, capsys):
             await trio.sleep(0.1)
         told = capsys.readouterr().out
         assert told.count("accepted>") == 4
-        assert "Pause: speech and work are held in place; " not in told
+        assert "Pause: speech stands still, and no further step starts; " not in told
         said = [e.content for e in handle.call.history.entries if e.role == "user"]
         assert said == ["Write a memo.", "top 10 only", "redirect"]
 

@@ -183,8 +183,8 @@ HANDLE_TREE = """\
   - text: step 2
   - timer "Time at work": 0:00
   - button "Show the steps"
-  - group "Hold the agent":
-    - button "Pause": Pause Speech and work are held in place
+  - group "Control the agent":
+    - button "Pause": Pause Speech stands still, and no further step starts
     - button "Redirect": Redirect Drop this step and do what you type; \
 search_archive is stopped
     - button "Background": Background The work continues unheard, and its result comes later
