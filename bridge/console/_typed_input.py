@@ -110,7 +110,7 @@ class TypedInput:
         self.changed()
 
     def leave(self) -> None:
-        """Leave."""
+        """End the console at once, whatever is still queued or unanswered."""
         self.is_over.set()
         self._changed.set()
 

@@ -405,7 +405,7 @@ async def open_server(
 
 
 class ServerOptions(TypedDict, total=False):
-    """The options of ``open_server``, which see."""
+    """The keyword options of ``open_server``, which documents each of them."""
 
     host: str
     port: int

@@ -73,7 +73,7 @@ class Worker:
 
     @property
     def is_on_duty(self) -> bool:
-        """Whether it can be counted on for jobs: it is wanted and not late."""
+        """Whether it is wanted, and its job, if it has one, is not late."""
         return not self.unwanted.is_set() and trio.current_time() < self.late_at_s
 
     # --- its process --------------------------------------------------------------------------

@@ -53,7 +53,14 @@ class Responses:
         post: Callable[[str], None],
         delete: Callable[[str], None],
     ) -> None:
-        """Start with none."""
+        """Start without an open response.
+
+        Args:
+            vendor: The vendor's name, for errors.
+            codec: Writes the message that cancels a response.
+            post: Sends a message to the vendor.
+            delete: Asks the vendor to delete an item of the conversation, by its id.
+        """
         self._vendor = vendor
         self._codec = codec
         self._post = post

@@ -80,7 +80,7 @@ class _ModelUse(ProviderUse[ChatModel, Answered]):
         return Answered(text, tuple(calls), usage)
 
     async def use_briefly(self, provider: ChatModel) -> None:
-        """Ask."""
+        """Ask, and read the whole answer: a model has no shorter use."""
         await self.use(provider)
 
     async def use_nothing(self, provider: ChatModel) -> None:
