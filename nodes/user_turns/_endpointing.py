@@ -243,7 +243,7 @@ class ModelEndpointing:
     An ending of which the recogniser is unsure waits so long, and up to `unscored_pause_s`, the
     less sure it is. People who say a number in groups pause for 0.4 to 0.7 s."""
     rhythm: float = 1.5
-    """The wait as a multiple of the longest pause between digits, from the third pause on."""
+    """The wait as a multiple of the longest pause between digits, after three pauses."""
     short_turn_s: float = 0.8
     """Below this length, in seconds, intonation says little: the first word of each of 14 numbers
     sounded complete, most with 0.9 or more."""
