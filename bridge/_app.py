@@ -26,7 +26,6 @@ from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
 from .argument_checks import check_has, check_instance, check_takes
 from .control._tool_permissions import Question
-from .conversations._safe_writer import CLOSE_S, SafeWriter
 from .error_text import detail, headline
 from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
@@ -34,6 +33,7 @@ from .loop_check import check_trio
 
 if TYPE_CHECKING:
     from .conversations import Conversations
+    from .conversations._safe_writer import SafeWriter
 
 log = structlog.get_logger()
 
@@ -347,6 +347,9 @@ class App:
 
 @asynccontextmanager
 async def _open_saved(conversations: Conversations, name: str) -> AsyncIterator[_Memory]:
+    # Loaded here: stores take a tenth of the time of an import, and most programs have none.
+    from .conversations._safe_writer import CLOSE_S, SafeWriter
+
     async with conversations.open_conversation(name) as opened:
         history = History(opened.entries)
         writer = SafeWriter(opened)

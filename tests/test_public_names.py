@@ -55,13 +55,31 @@ def test_the_docstring_of_bargein_names_each_room():
 def test_all_is_what_is_exported(package):
     """``__all__`` is sorted and names every public thing of a package, and nothing else."""
     module = import_module(package)
+    for name in module.__all__:
+        getattr(module, name)  # some load on first use
     exported = {
         name
         for name, value in vars(module).items()
         if not name.startswith("_") and not isinstance(value, ModuleType)
     }
     assert list(module.__all__) == sorted(module.__all__)
-    assert exported - {"annotations"} == set(module.__all__)
+    assert exported - {"annotations", "TYPE_CHECKING", "lazy_imports"} == set(module.__all__)
+
+
+def test_an_agent_without_a_store_and_a_vendor_loads_neither():
+    """What needs a database, an HTTP client or processes loads when it is asked for."""
+    program = "import sys; from bargein import App, Call, ChatNode, tool; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    rooms = ("bridge.conversations", "nodes.processes", "nodes.vendors", "nodes.llm._http_chat")
+    assert "bargein.nodes.llm" in loaded
+    assert not [room for room in rooms if f"bargein.{room}" in loaded]
+
+
+def test_a_name_that_loads_on_first_use_is_a_typo_if_it_is_none():
+    """Such a package still names itself when it lacks a name."""
+    with pytest.raises(AttributeError, match=r"'bargein.nodes.llm' has no attribute 'OpenAiChat'"):
+        import_module("bargein.nodes.llm").OpenAiChat  # noqa: B018
 
 
 def test_every_event_is_public():

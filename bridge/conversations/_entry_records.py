@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from typing import Annotated, Any
 
 import structlog
@@ -29,7 +30,11 @@ of version 1 name an answer of an agent a turn."""
 _OLD_NOTE = re.compile(r"turn ([0-9]{1,9}) was moved to the background")
 _OLD_JOB = re.compile(r"turn_([0-9]{1,9})")
 
-_adapter: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Discriminator("role")])
+
+@cache
+def _adapter() -> TypeAdapter[Entry]:
+    # Made when the first record is read: it takes 10 ms, and most programs store nothing.
+    return TypeAdapter(Annotated[Entry, Discriminator("role")])
 
 
 def to_record(entry: Entry, unix_s: float) -> str:
@@ -148,7 +153,7 @@ def _validated(plain: dict[str, Any]) -> Entry | None:
     for left_out in ((), ("result", "interruption")):
         kept = {key: value for key, value in plain.items() if key not in left_out}
         try:
-            return _adapter.validate_python(kept)
+            return _adapter().validate_python(kept)
         except ValidationError as error:
             log.error("conversation_record_invalid", problems=error.error_count(), without=left_out)
     return None

@@ -7,15 +7,15 @@ messages API (extra ``llm``). `LocalChat` runs a model file in a process of its 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bargein.routes.lazy_imports import lazy_imports
+
 from ._answer_stream import Answer as Answer
-from ._anthropic_chat import AnthropicChat as AnthropicChat
 from ._errors import AnswerBrokenOffError as AnswerBrokenOffError
 from ._errors import ChatModelError as ChatModelError
 from ._errors import ChatModelExtraError as ChatModelExtraError
 from ._errors import ChatModelTimeoutError as ChatModelTimeoutError
-from ._http_chat import HttpLimits as HttpLimits
-from ._llama_cpp import LocalChat as LocalChat
-from ._openai_chat import OpenAIChat as OpenAIChat
 from ._protocol import AnswerPiece as AnswerPiece
 from ._protocol import AnswerProgress as AnswerProgress
 from ._protocol import ChatModel as ChatModel
@@ -23,6 +23,22 @@ from ._protocol import SpeechDelta as SpeechDelta
 from ._protocol import TextDelta as TextDelta
 from ._protocol import ToolCallRequest as ToolCallRequest
 from ._protocol import Usage as Usage
+
+if TYPE_CHECKING:
+    from ._anthropic_chat import AnthropicChat as AnthropicChat
+    from ._http_chat import HttpLimits as HttpLimits
+    from ._llama_cpp import LocalChat as LocalChat
+    from ._openai_chat import OpenAIChat as OpenAIChat
+else:  # a program that has a model of its own never loads an HTTP client or a process for it
+    __getattr__ = lazy_imports(
+        __name__,
+        {
+            "AnthropicChat": "._anthropic_chat",
+            "HttpLimits": "._http_chat",
+            "LocalChat": "._llama_cpp",
+            "OpenAIChat": "._openai_chat",
+        },
+    )
 
 __all__ = [
     "Answer",

@@ -1,14 +1,14 @@
 """Tools that a model can call, each with a policy that says what an interrupt does to it."""
 
+from typing import TYPE_CHECKING
+
 from bargein.bridge.control import Answer as Answer
 from bargein.bridge.control import AnswerPhrases as AnswerPhrases
-from bargein.nodes.processes import Ladder as Ladder
+from bargein.routes.lazy_imports import lazy_imports
 
 from ._errors import BadArgumentsError as BadArgumentsError
 from ._errors import CommitOverrunError as CommitOverrunError
 from ._errors import ToolDefinitionError as ToolDefinitionError
-from ._mcp import McpServer as McpServer
-from ._mcp import McpTool as McpTool
 from ._mcp_errors import McpError as McpError
 from ._mcp_errors import McpExtraError as McpExtraError
 from ._mcp_errors import McpServerError as McpServerError
@@ -24,11 +24,31 @@ from ._tool_context import current_tool as current_tool
 from ._tool_decorator import FunctionTool as FunctionTool
 from ._tool_decorator import tool as tool
 from ._tool_runner import ToolRunner as ToolRunner
-from .processes import CommandError as CommandError
-from .processes import CommandTool as CommandTool
-from .processes import OutputLimits as OutputLimits
-from .processes import WorkerError as WorkerError
-from .processes import command_tool as command_tool
+
+if TYPE_CHECKING:
+    from bargein.nodes.processes import Ladder as Ladder
+
+    from ._mcp import McpServer as McpServer
+    from ._mcp import McpTool as McpTool
+    from .processes import CommandError as CommandError
+    from .processes import CommandTool as CommandTool
+    from .processes import OutputLimits as OutputLimits
+    from .processes import WorkerError as WorkerError
+    from .processes import command_tool as command_tool
+else:  # tools that are functions need neither servers nor processes
+    __getattr__ = lazy_imports(
+        __name__,
+        {
+            "CommandError": ".processes",
+            "CommandTool": ".processes",
+            "Ladder": "bargein.nodes.processes",
+            "McpServer": "._mcp",
+            "McpTool": "._mcp",
+            "OutputLimits": ".processes",
+            "WorkerError": ".processes",
+            "command_tool": ".processes",
+        },
+    )
 
 __all__ = [
     "Answer",

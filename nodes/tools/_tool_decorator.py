@@ -14,7 +14,6 @@ from ._thread_tool import run_in_thread
 from ._tool import OnDuplicate, Permission, Tool
 from ._tool_clock import real_time
 from ._tool_context import ToolContext
-from ._worker_tool import UNWIND_S, run_in_worker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,6 +49,9 @@ class FunctionTool(Tool, Generic[P, R]):
                 'ToolContext nor self; leave out where="worker" or that parameter'
             )
         if where == "worker":
+            # Loaded here and not in a call: only such a tool needs processes, but it now.
+            from ._worker_tool import UNWIND_S
+
             options["unwind_s"] = UNWIND_S
         super().__init__(
             name or function.__name__,
@@ -71,6 +73,8 @@ class FunctionTool(Tool, Generic[P, R]):
             return as_text(await call(**arguments))
         with real_time():
             if self.where == "worker":
+                from ._worker_tool import run_in_worker
+
                 return await run_in_worker(
                     context, self.function, arguments, has_effects=not self.read_only
                 )

@@ -1,0 +1,30 @@
+"""Loads some of a package's names when they are asked for, so that importing it stays cheap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+__all__ = ["lazy_imports"]
+
+
+def lazy_imports(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
+    """Return a ``__getattr__`` for a package.
+
+    Give it to the package only where it is not type-checked: to a type checker, a module with
+    ``__getattr__`` has every name.
+
+    Args:
+        package: The package's name, which is ``__name__`` there.
+        modules: Each name that it loads on first use, and the module that has it, such as
+            ``"._openai_chat"``.
+    """
+
+    def load(name: str) -> object:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(modules[name], package), name)
+        setattr(import_module(package), name, value)
+        return value
+
+    return load
