@@ -347,7 +347,7 @@ class App:
 
 @asynccontextmanager
 async def _open_saved(conversations: Conversations, name: str) -> AsyncIterator[_Memory]:
-    # Loaded here: stores take a tenth of the time of an import, and most programs have none.
+    # Most programs store nothing, and loading this brings SQLite.
     from .conversations._safe_writer import CLOSE_S, SafeWriter
 
     async with conversations.open_conversation(name) as opened:

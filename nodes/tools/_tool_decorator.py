@@ -49,7 +49,7 @@ class FunctionTool(Tool, Generic[P, R]):
                 'ToolContext nor self; leave out where="worker" or that parameter'
             )
         if where == "worker":
-            # Loaded here and not in a call: only such a tool needs processes, but it now.
+            # Only such a tool needs processes; they load when it is made, not in a call.
             from ._worker_tool import UNWIND_S
 
             options["unwind_s"] = UNWIND_S
