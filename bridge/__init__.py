@@ -11,23 +11,15 @@ from bargein.routes import Message as Message
 from bargein.routes import RouteDefinitionError as RouteDefinitionError
 from bargein.routes import current_run as current_run
 
-from ._agent_status import AgentStatus as AgentStatus
 from ._app import App as App
 from ._call import Call as Call
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
 from ._node_bridge import Bridge as Bridge
-from ._open_agent import open_agent as open_agent
-from ._provider_circuits import Circuit as Circuit
-from ._provider_circuits import ProviderKind as ProviderKind
-from ._provider_faults import record_fault as record_fault
 from ._speech_protocol import Speech as Speech
-from ._stage_budgets import Budgets as Budgets
-from ._transport import CallActionError as CallActionError
-from ._transport import CanSendDTMF as CanSendDTMF
-from ._transport import CanTransfer as CanTransfer
-from ._transport import Transport as Transport
+from .agents._agent_status import AgentStatus as AgentStatus
+from .agents._open_agent import open_agent as open_agent
 from .answers._answer import Answer as Answer
 from .answers._answer_handle import AnswerHandle as AnswerHandle
 from .control._call_handle import Handle as Handle
@@ -46,6 +38,14 @@ from .history._history import NoteEntry as NoteEntry
 from .history._history import ToolEntry as ToolEntry
 from .history._history import ToolRecord as ToolRecord
 from .history._history import UserEntry as UserEntry
+from .monitoring._provider_circuits import Circuit as Circuit
+from .monitoring._provider_circuits import ProviderKind as ProviderKind
+from .monitoring._provider_faults import record_fault as record_fault
+from .monitoring._stage_budgets import Budgets as Budgets
+from .transport._protocol import CallActionError as CallActionError
+from .transport._protocol import CanSendDTMF as CanSendDTMF
+from .transport._protocol import CanTransfer as CanTransfer
+from .transport._protocol import Transport as Transport
 
 __all__ = [
     "AgentEntry",

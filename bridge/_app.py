@@ -20,16 +20,16 @@ from ._call import Call
 from ._call_request import CallRequest, Identity, Refusal
 from ._open_call import open_bare_call
 from ._speech_protocol import Speech
-from ._stage_budgets import Budgets
-from ._transport import Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
-from .argument_checks import check_has, check_instance, check_takes
 from .control._tool_permissions import Question
-from .error_text import detail, headline
 from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
-from .loop_check import check_trio
+from .monitoring._stage_budgets import Budgets
+from .monitoring.error_text import detail, headline
+from .transport._protocol import Transport
+from .validation.arguments import check_has, check_instance, check_takes
+from .validation.event_loop import check_trio
 
 if TYPE_CHECKING:
     from .conversations import Conversations

@@ -11,21 +11,15 @@ import trio
 
 from bargein.routes import Interruption, Message, Route, Router, Run
 
-from ._agent_status import AgentStatus
-from ._call_bridges import Bridges
 from ._call_context import CallContext
 from ._call_request import CallRequest
-from ._chain_warnings import ChainCheck
-from ._default_chain import Generates, answer_turns, check_answers_once, check_generates
-from ._error_listeners import ErrorListeners
-from ._handoff import Handoff
 from ._node_bridge import Bridge, new_bridge
-from ._stage_budgets import Budgets
-from ._stage_watchdog import StageWatchdog
-from ._transfer_and_dtmf import CallActions
-from ._transport import Transport
-from ._transport_guard import TransportGuard
 from ._verbs import Verb
+from .agents._agent_status import AgentStatus
+from .agents._call_bridges import Bridges
+from .agents._chain_warnings import ChainCheck
+from .agents._default_chain import Generates, answer_turns, check_answers_once, check_generates
+from .agents._handoff import Handoff
 from .answers._answer import Answer, FixedText
 from .answers._answer_handle import AnswerHandle
 from .answers._call_answers import Speaking
@@ -61,6 +55,12 @@ from .events import (
 )
 from .history._event_recorder import HistoryListener
 from .history._history import History
+from .monitoring._error_listeners import ErrorListeners
+from .monitoring._stage_budgets import Budgets
+from .monitoring._stage_watchdog import StageWatchdog
+from .transport._protocol import Transport
+from .transport._transfer_and_dtmf import CallActions
+from .transport._transport_guard import TransportGuard
 
 log = structlog.get_logger()
 E = TypeVar("E")

@@ -9,7 +9,7 @@ import trio
 
 from bargein.routes import Router
 
-from ._agent_floor import Floor
+from .agents._floor import Floor
 from .control._running_tools import WorkRoom
 from .events import CallState, UserStartedSpeaking
 from .history._history import History

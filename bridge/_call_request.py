@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .argument_checks import check_strings
+from .validation.arguments import check_strings
 
 _CONVERSATION = re.compile(r"(?!\.+\Z)[\w.@:+~-]{1,128}")
 """Not dots alone: a store of the app's own may keep each conversation in a folder."""

@@ -14,8 +14,8 @@ from .control._verb_argument_checks import check_event
 from .events import AgentResponse
 
 if TYPE_CHECKING:
-    from ._agent_status import AgentStatus
     from ._call import Call
+    from .agents._agent_status import AgentStatus
     from .answers._answer_handle import AnswerHandle
 
 E = TypeVar("E")

@@ -12,10 +12,10 @@ from bargein.routes.error_containment import CONTAINED
 
 from ._call import Call
 from ._call_request import CallRequest
-from ._provider_faults import recording_faults
-from ._stage_budgets import Budgets
-from ._transport import Transport
 from .history._history import History
+from .monitoring._provider_faults import recording_faults
+from .monitoring._stage_budgets import Budgets
+from .transport._protocol import Transport
 
 
 @asynccontextmanager

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge import Message, UserEntry
-from bargein.bridge.argument_checks import check_has, check_instance, check_takes
 from bargein.bridge.control import Caps
 from bargein.bridge.events import (
     JobAnnounced,
@@ -16,6 +15,7 @@ from bargein.bridge.events import (
     UserStartedSpeaking,
 )
 from bargein.bridge.history import last_messages
+from bargein.bridge.validation.arguments import check_has, check_instance, check_takes
 
 from ._background_jobs import Job, Jobs
 from ._conversation_context import ConversationContext

@@ -158,7 +158,7 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
                 "from bargein.bridge.control._usage_caps import Caps\n"
                 "from bargein.bridge import _call\n"
                 "import bargein.routes._run\n"
-                "from bargein.bridge.error_text import headline\n"
+                "from bargein.bridge.monitoring.error_text import headline\n"
                 "from bargein.routes import events_of\n"
                 "from bargein import events, routes, App\n"
                 "from bargein.bridge.history import as_chat\n"
@@ -170,7 +170,7 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
         "bargein.bridge.control._usage_caps.Caps",
         "bargein.bridge._call",
         "bargein.routes._run",
-        "bargein.bridge.error_text.headline",
+        "bargein.bridge.monitoring.error_text.headline",
         "bargein.routes.events_of",
         "bargein.bridge.history.as_chat",
         "bargein.nodes",

@@ -21,7 +21,7 @@ from ._answer import Answer, Answers, lineage, outermost
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from .._transport import Transport
+    from ..transport._protocol import Transport
     from ._history_writer import AnswerMemory
 
 log = structlog.get_logger()

@@ -15,8 +15,6 @@ import trio
 
 from bargein.routes import Interruption, Message, Run, current_run
 
-from .._barge_in_log import BargeIns
-from .._transport import Transport
 from .._verbs import Verb
 from ..control._long_answers import LongRunningMarks
 from ..events import (
@@ -26,11 +24,13 @@ from ..events import (
     JobFinished,
     Outcome,
 )
+from ..monitoring._barge_in_log import BargeIns
 from ..playout._hold import Holding
 from ..playout._playout import Playout
 from ..playout._playout_events import PlayoutEvents
 from ..playout._tts_audio import TTSAudio
 from ..playout._utterance import Utterance
+from ..transport._protocol import Transport
 from ._answer import Answer, Answers, FixedText, end_of, lineage, verb_of
 from ._answer_audio import AnswerAudio
 from ._answer_handle import OwnedAnswerHandle

@@ -15,7 +15,7 @@ from typing import Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from ..error_text import safe_text
+from ..monitoring.error_text import safe_text
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 

@@ -24,7 +24,7 @@ import structlog
 
 from ..console import ConsoleError, add_options, chat
 from ..conversations import ConversationError
-from ..error_text import where_in_app
+from ..monitoring.error_text import where_in_app
 from ..server import Limits, Server, UnguardedError, run
 from ..server._access import EmptyTokenError
 from ..server._proxies import TrustedProxies

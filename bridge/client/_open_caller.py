@@ -19,12 +19,12 @@ import trio
 from bargein.routes import BargeinError
 from bargein.routes.service_nursery import open_service_nursery
 
-from ..loop_check import check_trio
 from ..server._call_messages import ErrorMessage, encode
 from ..server._connection_messages import Hello, Resumed
 from ..server._message_base import ProtocolViolationError
 from ..server._message_validation import decode_server
 from ..server._outbox import Outbox
+from ..validation.event_loop import check_trio
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 from ._caller import Caller, Frames
 from ._reconnect import CallerLine, pauses

@@ -16,7 +16,7 @@ import trio
 from structlog.typing import EventDict, WrappedLogger
 
 from ..cli._logs import LogLevel, configure_logs
-from ..error_text import detail
+from ..monitoring.error_text import detail
 from ._lines import Line
 from ._terminal_text import clean, one_line
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from bargein.routes import Message
 
 from .._app import run_answer
-from .._event_loop_watchdog import watch_loop
 from ..history._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
+from ..monitoring._event_loop_watchdog import watch_loop
 from ._lines import Display, Line
 from ._terminal_text import clean, one_line
 from ._text_transport import TextTransport
@@ -24,8 +24,8 @@ from ._typed_input import TypedInput
 if TYPE_CHECKING:
     from .._app import App
     from .._call import Call
-    from .._transport import Transport
     from ..conversations import Conversations
+    from ..transport._protocol import Transport
 
 LAST_ENTRIES = 10
 """How many entries of a continued conversation are shown."""

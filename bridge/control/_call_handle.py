@@ -9,7 +9,7 @@ import trio
 
 from .._verbs import Verb
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
-from ..text_validation import is_blank
+from ..validation.texts import is_blank
 from ._describe import describe, over
 from ._event_subscription import Subscription
 from ._snapshot import Snapshot

@@ -34,8 +34,8 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ..number_checks import check_seconds
-from ..text_validation import is_blank
+from ..validation.numbers import check_seconds
+from ..validation.texts import is_blank
 from ._choice_phrases import ENGLISH, AnswerPhrases
 from ._choices import is_never_mind, match_choice
 from ._open_questions import OpenQuestions

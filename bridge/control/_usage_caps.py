@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ..number_checks import check_numbers
+from ..validation.numbers import check_numbers
 
 Cap = Literal["steps", "wall_s", "tool_calls", "tokens", "cost", "repeats"]
 """What a cap limits."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from .._verbs import VERBS
-from ..text_validation import is_blank
+from ..validation.texts import is_blank
 
 
 def check_string(verb: str, argument: str, value: object) -> None:

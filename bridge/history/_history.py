@@ -11,7 +11,7 @@ import trio
 
 from .._verbs import STRENGTH
 from ..events import HeardBasis, JobFinished, ToolCall, ToolResult
-from ..text_validation import is_blank
+from ..validation.texts import is_blank
 from ._entries import AgentEntry as AgentEntry
 from ._entries import Entry as Entry
 from ._entries import InterruptionRecord as InterruptionRecord

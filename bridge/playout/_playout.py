@@ -18,8 +18,8 @@ from collections.abc import Callable
 import structlog
 import trio
 
-from .._transport import Transport
 from ..events import AgentAudio
+from ..transport._protocol import Transport
 from ._playout_listener import PlayoutListener
 from ._replay import Replay
 from ._utterance import Utterance

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..events import AgentAudio, HeardBasis, WordTiming
-from ..text_validation import has_words
+from ..validation.texts import has_words
 from ._playout_buffer import PlayoutBuffer
 from ._position import REPORT_TRUSTED_S, PlayedPosition
 from ._replay_buffer import ReplayBuffer

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bargein.routes import BargeinError
 
 from .._call_request import Identity
-from ..argument_checks import check_strings
+from ..validation.arguments import check_strings
 from ._signed_token import BadTokenError, check_secret, read_token
 
 Origins = Sequence[str | re.Pattern[str]]

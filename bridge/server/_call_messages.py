@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from ..events import Button, CallState
-from ..text_validation import is_blank
+from ..validation.texts import is_blank
 from ._connection_messages import Ended, Hello, Resume, Resumed
 from ._control_messages import (
     Description,

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from .._verbs import AnswerPhase, PolicyKind, Verb
 from ..control._steps import StepState
 from ..events import CallState
-from ..text_validation import is_blank
+from ..validation.texts import is_blank
 from ._message_base import JsonObject, Milliseconds, Request, Wire
 
 # --- client to server ---------------------------------------------------------------------------

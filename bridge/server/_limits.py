@@ -7,7 +7,7 @@ from typing import final, get_args
 
 import trio
 
-from ..number_checks import check_numbers
+from ..validation.numbers import check_numbers
 from ._watch_messages import WatchLevel
 
 AUDIO_WINDOW_S = 5.0

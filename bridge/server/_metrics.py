@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import final, get_args
 
-from .._provider_circuits import circuits
 from ..events import AnswerStage
+from ..monitoring._provider_circuits import circuits
 from ._connections_per_address import Budget
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -18,9 +18,9 @@ from structlog.contextvars import bind_contextvars
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.service_nursery import open_service_nursery
 
-from .._event_loop_watchdog import watch_loop
-from ..argument_checks import check_has, check_instance, check_strings
-from ..loop_check import check_trio
+from ..monitoring._event_loop_watchdog import watch_loop
+from ..validation.arguments import check_has, check_instance, check_strings
+from ..validation.event_loop import check_trio
 from ..websocket import Connection, Data, accept, check_all
 from ._access import Access, Origins, UnguardedError
 from ._admission import Entrance

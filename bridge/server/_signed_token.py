@@ -22,7 +22,7 @@ from typing import Any
 from bargein.routes import BargeinError
 
 from .._call_request import Identity
-from ..argument_checks import check_strings
+from ..validation.arguments import check_strings
 
 MIN_SECRET_BYTES = 32
 """HS256 needs a key of at least 256 bits (RFC 7518, section 3.2)."""

@@ -25,8 +25,8 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ..loop_check import check_trio
 from ..playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
+from ..validation.event_loop import check_trio
 from ._errors import ExpectErrors
 from ._recording_transport import RecordingTransport, new_transport
 from ._seed import seeded

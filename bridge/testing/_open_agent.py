@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 
 from bargein.routes.error_containment import only_error
 
-from .. import _open_agent
-from .._default_chain import Generates
+from ..agents import _open_agent
+from ..agents._default_chain import Generates
 from ..control._call_handle import Handle
 from ..history._history import History
-from ..loop_check import check_trio
+from ..validation.event_loop import check_trio
 from ._errors import AgentErrors, ExpectErrors
 from ._seed import seeded
 

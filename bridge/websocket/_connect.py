@@ -28,8 +28,8 @@ from websockets.uri import WebSocketURI, parse_uri
 
 from bargein.routes import BargeinError
 
-from ..argument_checks import check_strings
-from ..loop_check import check_trio
+from ..validation.arguments import check_strings
+from ..validation.event_loop import check_trio
 from ._accept import read_head
 from ._connection import READ_BYTES, Connection, Source, torn_on_error
 from ._websocket import MAX_WAITING_BYTES, WebSocket, using

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 import trio
 
-from bargein.bridge.argument_checks import check_strings
+from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import ConnectionClosedError, Data
 from bargein.nodes.speech import EarFact, TurnOver, VoiceBegan, WordsHeard
 from bargein.nodes.vendors import (

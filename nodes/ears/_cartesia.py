@@ -7,7 +7,7 @@ from typing import Any
 
 import trio
 
-from bargein.bridge.argument_checks import check_strings
+from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 from bargein.nodes.vendors import (

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 import trio
 
-from bargein.bridge.argument_checks import check_strings
+from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 from bargein.nodes.vendors import (

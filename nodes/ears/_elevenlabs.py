@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from bargein.bridge.argument_checks import check_strings
+from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 from bargein.nodes.vendors import (

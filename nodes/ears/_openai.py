@@ -13,7 +13,7 @@ from typing import Any, Literal
 import structlog
 import trio
 
-from bargein.bridge.argument_checks import check_strings
+from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, EvenResampler
 from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError

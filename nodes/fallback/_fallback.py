@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from bargein.bridge.number_checks import check_seconds
+from bargein.bridge.validation.numbers import check_seconds
 from bargein.nodes.llm import ChatModel
 from bargein.nodes.speech import SpeechToText, StreamingSTT, StreamingTTS, TextToSpeech
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import structlog
 import trio
 
-from bargein.bridge.text_validation import has_words
+from bargein.bridge.validation.texts import has_words
 from bargein.nodes.speech import (
     SpeechEngineError,
     SpeechPiece,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bargein.bridge.number_checks import check_count
+from bargein.bridge.validation.numbers import check_count
 
 from ._anthropic_wire import MessageReading, request_of
 from ._http_chat import HttpChat, HttpLimits

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import structlog
 import trio
 
-from bargein.bridge.number_checks import check_numbers
+from bargein.bridge.validation.numbers import check_numbers
 from bargein.nodes.vendors import Backoff, Credential
 
 from ._answer_stream import Answer

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextman
 from pathlib import Path
 from typing import Any
 
-from bargein.bridge.number_checks import check_count, check_seconds
+from bargein.bridge.validation.numbers import check_count, check_seconds
 from bargein.nodes.processes import (
     ChildError,
     EngineLoadError,

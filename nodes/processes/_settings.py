@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bargein.bridge.number_checks import check_count, check_seconds
+from bargein.bridge.validation.numbers import check_count, check_seconds
 
 from ._termination import Ladder
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from bargein.bridge import Message, UserEntry, current_run
-from bargein.bridge.argument_checks import check_has
 from bargein.bridge.control import Caps
 from bargein.bridge.events import (
     AgentAudio,
@@ -21,6 +20,7 @@ from bargein.bridge.events import (
     VoiceSettled,
     VoiceStarted,
 )
+from bargein.bridge.validation.arguments import check_has
 from bargein.nodes._chat_node import DEFAULT_CAPS, NO_CAPS, ChatNode
 from bargein.nodes._conversation_context import ConversationContext
 from bargein.nodes.llm import SpeechDelta, Usage

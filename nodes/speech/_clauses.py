@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 
-from bargein.bridge.number_checks import check_count
+from bargein.bridge.validation.numbers import check_count
 
 _SENTENCE_MARKS = frozenset(".!?。！？｡؟۔।॥…")
 _CLAUSE_MARKS = frozenset(",;:，、；：،؛—–")

@@ -44,7 +44,7 @@ from bargein.bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.bridge.number_checks import check_count
+from bargein.bridge.validation.numbers import check_count
 from bargein.routes.error_containment import CONTAINED, as_error
 
 from ._caller_voice import CallerVoice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bargein.bridge.number_checks import check_count, check_seconds, check_share
+from bargein.bridge.validation.numbers import check_count, check_seconds, check_share
 
 LONGEST_PRE_ROLL_S = 10.0
 """A recogniser understands no word better for what was said so long before, in seconds."""

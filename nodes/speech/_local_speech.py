@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from bargein.bridge.argument_checks import check_factory, check_has, check_instance
+from bargein.bridge.validation.arguments import check_factory, check_has, check_instance
 from bargein.nodes.user_turns import TurnTaking
 from bargein.nodes.weights import ProgressPrinter, fetch_models
 

@@ -11,9 +11,9 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from bargein.bridge.argument_checks import check_instance
 from bargein.bridge.events import WordTiming
-from bargein.bridge.number_checks import check_numbers
+from bargein.bridge.validation.arguments import check_instance
+from bargein.bridge.validation.numbers import check_numbers
 
 from ._protocols import SpeechPiece
 

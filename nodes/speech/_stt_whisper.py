@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import trio
 
-from bargein.bridge.argument_checks import check_instance
-from bargein.bridge.number_checks import check_count
+from bargein.bridge.validation.arguments import check_instance
+from bargein.bridge.validation.numbers import check_count
 from bargein.nodes.weights import path_of
 
 from ._bpe import Encoder, decode

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from bargein.bridge.argument_checks import check_instance
-from bargein.bridge.number_checks import check_count, check_range
+from bargein.bridge.validation.arguments import check_instance
+from bargein.bridge.validation.numbers import check_count, check_range
 
 from ._errors import SpeechExtraError
 from ._worker_voice import WorkerSettings, WorkerVoice

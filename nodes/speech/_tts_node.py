@@ -25,7 +25,7 @@ from bargein.bridge.events import (
     LogMetric,
     UserStoppedSpeaking,
 )
-from bargein.bridge.text_validation import has_words, is_blank
+from bargein.bridge.validation.texts import has_words, is_blank
 from bargein.routes import register
 from bargein.routes.error_containment import closing
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from bargein.bridge.argument_checks import check_instance
+from bargein.bridge.validation.arguments import check_instance
 from bargein.routes import BargeinError
 
 from ..llm import AnswerProgress, ToolCallRequest, Usage

@@ -16,8 +16,8 @@ import structlog
 import trio
 
 from bargein.bridge.control import CapReachedError, PolicyKind, StillRunning, ToolOutcome, Verb
-from bargein.bridge.error_text import detail
 from bargein.bridge.events import ToolCall, ToolResult
+from bargein.bridge.monitoring.error_text import detail
 from bargein.routes import Interrupted, Run
 from bargein.routes.error_containment import CONTAINED, text_of
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Protocol, runtime_checkable
 
-from bargein.bridge.number_checks import check_seconds, check_share
+from bargein.bridge.validation.numbers import check_seconds, check_share
 
 from ._phrases import words_of
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Literal, Protocol, get_args
 
-from bargein.bridge.number_checks import check_count, check_seconds, check_share
+from bargein.bridge.validation.numbers import check_count, check_seconds, check_share
 
 from ._barge_in import BargeIn, HoldThenDecide
 from ._endpointing import Endpointing, ModelEndpointing

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from bargein.bridge.number_checks import check_count, check_seconds
+from bargein.bridge.validation.numbers import check_count, check_seconds
 
 from ._language_packs import check_phrases
 from ._phrases import PhraseSet, words_of

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 import structlog
 
 from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled, VoiceWords
-from bargein.bridge.text_validation import is_blank
+from bargein.bridge.validation.texts import is_blank
 from bargein.routes import Event
 from bargein.routes.error_containment import as_error
 

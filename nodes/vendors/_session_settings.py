@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bargein.bridge.number_checks import check_numbers
+from bargein.bridge.validation.numbers import check_numbers
 from bargein.bridge.websocket import Data
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import structlog
 import trio
 
-from bargein.bridge.argument_checks import check_instance
-from bargein.bridge.number_checks import check_range
+from bargein.bridge.validation.arguments import check_instance
+from bargein.bridge.validation.numbers import check_range
 from bargein.nodes.llm._errors import need
 from bargein.nodes.llm._http_reply import close_response
 from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle

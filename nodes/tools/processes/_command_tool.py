@@ -12,7 +12,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
-from bargein.bridge.argument_checks import check_strings
+from bargein.bridge.validation.arguments import check_strings
 from bargein.nodes.processes import Ladder
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S
 

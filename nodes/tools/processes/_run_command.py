@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 import trio
 
-from bargein.bridge.number_checks import check_numbers
+from bargein.bridge.validation.numbers import check_numbers
 from bargein.nodes.processes import Ladder, OnOutput, StopReport, Stream, stop_process
 from bargein.nodes.processes._process_output import Captured, Excerpt
 from bargein.nodes.processes._terminal import TERM

@@ -13,14 +13,14 @@ import structlog
 
 from bargein.routes import Message, Route, Router
 
-from ._agent_floor import Floor
-from .events import (
+from ..events import (
     CallStarted,
     CustomReceived,
     DTMFInput,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ._floor import Floor
 
 log = structlog.get_logger()
 

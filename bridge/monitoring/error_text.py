@@ -63,7 +63,7 @@ _SECOND_EVENT = tuple(
 
 _POSITIONAL = "BaseModel.__init__() takes 1 positional argument"
 
-_HOME = Path(__file__).parents[1]
+_HOME = Path(__file__).parents[2]
 _EXAMPLES = str(_HOME / "nodes" / "examples")
 _FOREIGN = (
     f"{_HOME}{os.sep}",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .events import AnswerStage
-from .number_checks import check_numbers
+from ..events import AnswerStage
+from ..validation.numbers import check_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

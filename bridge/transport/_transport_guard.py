@@ -14,8 +14,8 @@ import structlog
 from bargein.routes import Message
 from bargein.routes.error_containment import Failures, as_error, text_of
 
-from ._transport import Transport
-from .control._event_subscription import Subscription
+from ..control._event_subscription import Subscription
+from ._protocol import Transport
 
 log = structlog.get_logger()
 

@@ -8,8 +8,8 @@ from typing import Generic, Protocol, TypeVar
 
 from bargein.routes import RouteDefinitionError
 
-from ._agent_floor import Floor
-from .control._verb_argument_checks import check_string
+from ..control._verb_argument_checks import check_string
+from ._floor import Floor
 
 
 class PlaceInCall(Protocol):

@@ -11,10 +11,10 @@ import trio
 
 from bargein.routes import Message, Run
 
-from ._call_context import CallContext
-from .answers._answer import Answer, lineage
-from .control._questions import Questions
-from .events import AgentError, AgentHandoff
+from .._call_context import CallContext
+from ..answers._answer import Answer, lineage
+from ..control._questions import Questions
+from ..events import AgentError, AgentHandoff
 
 log = structlog.get_logger()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+__all__ = ["has_words", "is_blank"]
+
 
 def is_blank(text: str) -> bool:
     """Return whether a text shows nothing: it is empty, or only white space and zero-width marks.

@@ -22,8 +22,7 @@ import trio
 
 from bargein.routes import Message
 
-from ._stage_budgets import Budgets
-from .events import (
+from ..events import (
     AnswerStage,
     CallState,
     EarFellSilent,
@@ -36,12 +35,13 @@ from .events import (
     VoiceStopped,
     VoiceWords,
 )
+from ._stage_budgets import Budgets
 
 if TYPE_CHECKING:
-    from ._call_context import CallContext
-    from .answers._answer import Answer
-    from .answers._call_answers import Speaking
-    from .playout._utterance import Utterance
+    from .._call_context import CallContext
+    from ..answers._answer import Answer
+    from ..answers._call_answers import Speaking
+    from ..playout._utterance import Utterance
 
 log = structlog.get_logger()
 

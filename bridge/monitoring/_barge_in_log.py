@@ -10,12 +10,12 @@ import trio
 
 from bargein.routes import Interruption, Message
 
-from ._verbs import AnswerPhase
-from .answers._answer import Answer, Answers, verb_of
-from .events import AgentHandoff, TurnDecided, UserStartedSpeaking
+from .._verbs import AnswerPhase
+from ..answers._answer import Answer, Answers, verb_of
+from ..events import AgentHandoff, TurnDecided, UserStartedSpeaking
 
 if TYPE_CHECKING:
-    from ._call_context import CallContext
+    from .._call_context import CallContext
 
 log = structlog.get_logger()
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from .control._state_table import find
+from ..control._state_table import find
 
 if TYPE_CHECKING:
-    from ._agent_floor import Floor
-    from .answers._call_answers import Speaking
-    from .control._call_state import StateKeeper
-    from .control._questions import Questions
-    from .control._verb_execution import Control
-    from .events import CallState
+    from ..answers._call_answers import Speaking
+    from ..control._call_state import StateKeeper
+    from ..control._questions import Questions
+    from ..control._verb_execution import Control
+    from ..events import CallState
+    from ._floor import Floor
 
 
 @final

@@ -9,8 +9,8 @@ import structlog
 from bargein.routes import Route, Router, Run, current_run
 from bargein.routes.error_containment import CONTAINED
 
+from ..events import AgentError
 from .error_text import detail, explain, headline
-from .events import AgentError
 
 log = structlog.get_logger()
 

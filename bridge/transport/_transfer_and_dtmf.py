@@ -23,10 +23,10 @@ import trio
 from bargein.routes import Message, Router, Run
 from bargein.routes.error_containment import CONTAINED
 
-from ._transport import CallActionError, CanSendDTMF, CanTransfer, Transport
-from .answers._answer import lineage
-from .control._verb_argument_checks import check_string, check_word
-from .events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
+from ..answers._answer import lineage
+from ..control._verb_argument_checks import check_string, check_word
+from ..events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
+from ._protocol import CallActionError, CanSendDTMF, CanTransfer, Transport
 
 log = structlog.get_logger()
 

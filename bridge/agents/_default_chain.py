@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from bargein.routes import ChainStart, Route, RouteDefinitionError, Router
 
-from .events import UserStartedSpeaking, UserStoppedSpeaking
+from ..events import UserStartedSpeaking, UserStoppedSpeaking
 
 
 class Generates(Protocol):

@@ -1,0 +1,1 @@
+"""The agents of a call: which one is heard, hand-overs, and the usual chain."""
