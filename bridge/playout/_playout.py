@@ -190,7 +190,7 @@ class Playout:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
         is_first = utterance.add_audio(audio) or not utterance.sent_ms
         utterance.await_voice(now_s)
-        utterance.waiting.append(audio.pcm, self._chunk_bytes)
+        utterance.waiting.append(audio.pcm)
         if is_first or self._send_due(now_s) < self._next_check_s:
             self._send_and_follow(now_s)
 
@@ -436,7 +436,7 @@ class Playout:
                 if over_s > CLOSE_S:
                     self._report_queued()
                     return now_s + over_s
-                self._send_one(utterance, utterance.waiting.take(), now_s)
+                self._send_one(utterance, utterance.waiting.take(self._chunk_bytes), now_s)
             if not utterance.audio_complete:
                 break  # its voice has not finished it, and nothing may overtake it
         self._report_queued()

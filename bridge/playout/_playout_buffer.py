@@ -8,12 +8,17 @@ import trio
 
 
 class PlayoutBuffer:
-    """The unsent audio of an utterance, in pieces."""
+    """The unsent audio of an utterance.
 
-    __slots__ = ("_most_bytes", "_pieces", "_room")
+    It keeps the voice's own pieces, and cuts them only when they are sent: copies of audio that a
+    voice gave seconds ahead would be the largest part of a call's memory.
+    """
+
+    __slots__ = ("_most_bytes", "_pieces", "_room", "_sent_of_first")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []  # usually empty; an empty deque takes 0.7 kB
+        self._sent_of_first = 0
         self._most_bytes = 0
         self._room: trio.Event | None = None
 
@@ -23,28 +28,35 @@ class PlayoutBuffer:
     @property
     def size(self) -> int:
         """How many bytes wait."""
-        return sum(map(len, self._pieces))
+        return sum(map(len, self._pieces)) - self._sent_of_first
 
-    def append(self, pcm: bytes, size: int) -> None:
-        """Add audio, in pieces of at most `size` bytes."""
-        if len(pcm) > size:
-            self._pieces.extend(pcm[at : at + size] for at in range(0, len(pcm), size))
-        elif pcm:
+    def append(self, pcm: bytes) -> None:
+        """Add audio behind everything that waits."""
+        if pcm:
             self._pieces.append(pcm)
 
     def prepend(self, pieces: Iterable[bytes]) -> None:
         """Put audio in front of everything that waits."""
+        if self._sent_of_first:
+            self._pieces[0] = self._pieces[0][self._sent_of_first :]
+            self._sent_of_first = 0
         self._pieces[:0] = pieces
 
-    def take(self) -> bytes:
-        """Remove and return the next piece."""
-        piece = self._pieces.pop(0)
+    def take(self, size: int) -> bytes:
+        """Remove and return the next audio: at most `size` bytes, all of one piece."""
+        first, begins = self._pieces[0], self._sent_of_first
+        if len(first) > begins + size:
+            self._sent_of_first += size
+        else:
+            del self._pieces[0]
+            self._sent_of_first = 0
         self._make_room()
-        return piece
+        return first[begins : begins + size]
 
     def clear(self) -> None:
         """Drop everything."""
         self._pieces.clear()
+        self._sent_of_first = 0
         self._make_room()
 
     def is_more_than(self, most_bytes: int) -> bool:

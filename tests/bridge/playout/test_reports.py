@@ -301,7 +301,7 @@ def utterance(ms: int = 1000, *, sent: bool = True, run: object = None) -> Utter
     if sent:
         made.sent(ms, 0.0, 0.0)
     else:
-        made.waiting.append(bytes(2 * ms), 2 * ms)
+        made.waiting.append(bytes(2 * ms))
     made.text_complete = made.audio_complete = True
     return made
 
