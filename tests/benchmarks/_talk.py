@@ -48,7 +48,7 @@ WORDS = {
 }
 """The words of each piece of a clause."""
 
-PIECE = bytes(int(PIECE_S * RATE_HZ) * 2)
+PIECE_BYTES = int(PIECE_S * RATE_HZ) * 2
 
 BEGINNING_S = 1.0
 """How long the starts of the calls are spread, in seconds: fifty calls that start within one frame
@@ -104,10 +104,18 @@ async def _voice() -> AsyncGenerator[AgentAudio, None]:
         for number in range(PIECES):
             text = CLAUSE if number == 0 else ""
             is_last = number == PIECES - 1
-            yield AgentAudio(PIECE, RATE_HZ, text, WORDS.get(number, ()), last=is_last)
+            pcm = bytes(PIECE_BYTES)  # a voice makes each piece anew
+            yield AgentAudio(pcm, RATE_HZ, text, WORDS.get(number, ()), last=is_last)
             await trio.sleep(PIECE_S / SPEED)
         at_s += CLAUSE_S
         await trio.sleep_until(at_s)
+
+
+async def _play_at_pace(ahead: list[bytes], line: Line) -> None:
+    while True:
+        if ahead:
+            line.play(1, ahead.pop(0))
+        await trio.sleep(PIECE_S)
 
 
 async def _answer_bare(_: Envelope) -> AsyncGenerator[AgentAudio, None]:
@@ -123,12 +131,22 @@ async def _answer_ours(_: object) -> AsyncGenerator[AgentResponse | AgentAudio, 
 
 
 @asynccontextmanager
-async def bare_call(line: Line) -> AsyncIterator[Any]:
-    """Open a call in bare trio: a table, a cancel scope for the answer, and a writer task."""
+async def bare_call(line: Line, *, paced: bool = False) -> AsyncIterator[Any]:
+    """Open a call in bare trio: a table, a cancel scope for the answer, and a writer task.
+
+    Args:
+        line: The caller's side.
+        paced: Whether audio is kept until it is heard, so that it can be cut.
+    """
     async with trio.open_nursery() as nursery:
         table = Table()
         table.on(UserAudio, line.hear)
-        table.on(AgentAudio, lambda message: line.play(1, message.event.pcm))
+        if paced:
+            ahead: list[bytes] = []
+            table.on(AgentAudio, lambda message: ahead.append(message.event.pcm))
+            nursery.start_soon(_play_at_pace, ahead, line)
+        else:
+            table.on(AgentAudio, lambda message: line.play(1, message.event.pcm))
         Conversation(
             nursery, table, UserStoppedSpeaking, UserStartedSpeaking, _answer_bare, waits=True
         )
@@ -168,12 +186,12 @@ async def hold(side: str, line: Line, *, talks: bool, first_s: float = 0.0) -> N
     """Be in a call until cancelled.
 
     Args:
-        side: ``bare`` or ``ours``.
+        side: ``bare``, ``paced`` (bare, and audio is kept until it is heard) or ``ours``.
         line: The caller's side.
         talks: Whether the caller's microphone and the agent's answer run; otherwise the call idles.
         first_s: When the first frame comes, in seconds of trio's clock.
     """
-    call = bare_call(line) if side == "bare" else our_call(line)
+    call = our_call(line) if side == "ours" else bare_call(line, paced=side == "paced")
     async with call as publish:
         if not talks:
             await trio.sleep_forever()
