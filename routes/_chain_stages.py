@@ -116,6 +116,7 @@ class ChainStages(Generic[T_co]):
         """Publish each value as an event to the routes and sinks of the call, and pass it on.
 
         Raises:
-            RouteDefinitionError: The stage before it publishes the same values.
+            RouteDefinitionError: The stage before it publishes the same values, or is annotated to
+                produce what is no event, such as text.
         """
         return self._add_stage(Broadcast())

@@ -13,6 +13,7 @@ from ._chain_start import ChainStart
 from ._chain_types import T_co
 from ._errors import RouteDefinitionError
 from ._event_match import Matcher, Predicate, matcher, written_options
+from ._result_annotations import unpublishable
 from ._rules import Gate, Interrupt, Overlap, Rule
 from ._stages import Broadcast, Map, Stage, Stream
 
@@ -73,6 +74,11 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
             raise RouteDefinitionError(
                 ".broadcast() stands twice: each value would be published, and said, twice; "
                 f"{self} publishes its values already"
+            )
+        if isinstance(stage, Broadcast) and (wrong := unpublishable(self.stages)):
+            raise RouteDefinitionError(
+                f".broadcast() publishes events, and {wrong[0]} is annotated to give {wrong[1]}; "
+                "make events of it first, such as .map(lambda text: AgentResponse(content=text))"
             )
         return self._instead(replace(self, stages=(*self.stages, stage)))
 

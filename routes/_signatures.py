@@ -13,7 +13,7 @@ from .type_annotations import signature_of
 
 def name_of(fn: object) -> str:
     """Return the name of a function for a chain's text: ``Barista.generate``, ``<lambda>``."""
-    fn = _original(fn)
+    fn = original(fn)
     own: str | None = getattr(fn, "__name__", None)
     owner = getattr(fn, "__self__", None)
     if owner is not None and not inspect.ismodule(owner) and own is not None:
@@ -35,7 +35,7 @@ def is_generator_function(fn: object) -> bool:
     return any(inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) for f in _faces(fn))
 
 
-def _original(fn: object) -> object:
+def original(fn: object) -> object:
     """Return the function inside of partials and of wrappers made by ``fit()``."""
     inner: object = fn
     while inner is not None:
@@ -45,7 +45,7 @@ def _original(fn: object) -> object:
 
 
 def _faces(fn: object) -> Iterator[object]:
-    fn = _original(fn)
+    fn = original(fn)
     yield fn
     if not isinstance(fn, type):
         yield getattr(fn, "__call__", None)  # noqa: B004 - the method itself is inspected
@@ -117,5 +117,5 @@ def fit(fn: Callable[..., Any], most: int, where: str, takes: str) -> Callable[.
     def fitted(*args: Any) -> Any:
         return fn(*args[:taken])
 
-    fitted.fitted_from = fn  # type: ignore[attr-defined]  # _original() unwraps it
+    fitted.fitted_from = fn  # type: ignore[attr-defined]  # original() unwraps it
     return fitted

@@ -1,5 +1,7 @@
 """Stages as they are written."""
 
+import functools
+from collections.abc import AsyncIterator, Iterator
 from typing import Literal
 
 import pytest
@@ -122,3 +124,88 @@ def test_a_called_function_is_refused(make):
     """A coroutine object in place of its function is refused, and closed."""
     with pytest.raises(RouteDefinitionError, match="got a coroutine object; pass the async"):
         write(make, coroutine())
+
+
+def says(value) -> str:
+    return "yes"
+
+
+async def counts(value) -> int | None:
+    return 1
+
+
+def spells(value) -> Iterator[str]:
+    yield "y"
+
+
+async def speaks(value) -> AsyncIterator[str | bytes]:
+    yield "yes"
+
+
+def collects(value) -> list[Go]:
+    return [Go()]
+
+
+def maybe(value) -> Iterator[str | Go]:
+    yield Go()
+
+
+def unknown(value) -> "Iterator[ForTypeCheckersOnly]":  # noqa: F821 - a name that does not exist
+    yield Go()
+
+
+def events_of(fn):
+    """Decorate a function so that it gives events instead of text."""
+
+    @functools.wraps(fn)
+    def wrapped(value):
+        return Go()
+
+    return wrapped
+
+
+def broadcast_of(*stages):
+    """Broadcast what these stages produce."""
+
+    async def main():
+        async with open_router() as router:
+            chain = router.on(Go)
+            for stage, *given in stages:
+                chain = getattr(chain, stage)(*given)
+            chain.broadcast()
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ([("map", says)], r"\.map\(says\) is annotated to give str; make events of it first"),
+        ([("map", counts)], "annotated to give int"),
+        ([("stream", spells), ("timeout", 1)], "annotated to give str"),
+        ([("stream", speaks), ("buffer", 1), ("filter", plain)], "annotated to give str or bytes"),
+        ([("map", collects)], "annotated to give list"),
+        ([("map", functools.partial(says))], "annotated to give str"),
+    ],
+)
+def test_text_is_refused_where_events_are_published(stages, message):
+    """A chain whose annotations say that it publishes no event fails when it is built."""
+    with pytest.raises(RouteDefinitionError, match=message):
+        broadcast_of(*stages)
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        [],
+        [("filter", plain)],
+        [("map", says), ("map", plain)],
+        [("stream", collects)],
+        [("stream", maybe)],
+        [("stream", unknown)],
+        [("map", events_of(says))],
+    ],
+)
+def test_what_may_be_an_event_may_be_published(stages):
+    """A chain may publish events, unions with an event, and whatever its annotations leave open."""
+    broadcast_of(*stages)
