@@ -48,6 +48,7 @@ from ..server._control_messages import (
 from ..server._message_validation import decode_server
 from ..server._outbox import Outbox
 from ..server._watch_messages import Watch
+from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
 from ._call_records import Arrival, CallOverError, M, Received, Spoke
 from ._loudspeaker import Heard, Loudspeaker, Report
@@ -133,8 +134,11 @@ class Caller:
 
         Raises:
             TypeError: They are not a string.
+            ValueError: They say nothing.
         """
         check_string("write", "text", text)
+        if is_blank(text):
+            raise ValueError(f"write() text= is what the caller types, not {text!r}")
         self._send(TextInput(text=text))
 
     def press(self, button: Button) -> None:
@@ -337,7 +341,10 @@ class Caller:
 
         Raises:
             CallOverError: The call ended without such a message.
+            TypeError: It is not a class.
         """
+        if not isinstance(kind, type):
+            raise TypeError(f"wait_for() kind= is a class of bargein.protocol, not {kind!r}")
         seen = after + 1
         while True:
             for received in self.received[seen:]:

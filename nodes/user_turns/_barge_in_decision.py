@@ -22,6 +22,10 @@ SERIES_TIMEOUTS = 3
 """How many timeouts of a sound they may hold it for, if that is longer: one sound does not use up
 the time of a series."""
 
+SOONEST_S = 0.005
+"""In how many seconds a strategy is asked again at the earliest: one that asks for "now" for ever
+must not keep the processor busy."""
+
 
 def decide_on_sound(state: TurnTakingState, undecided: UndecidedSound) -> None:
     """Decide what can be decided about a sound now."""
@@ -212,7 +216,7 @@ def _decide_barge_in(state: TurnTakingState, undecided: UndecidedSound, sound: S
         conclude(state, undecided, sound, verdict)
     else:
         _hold_or_release(state, undecided, sound, verdict)
-        state.ask_by(state.now_s + verdict.ask_in_s)
+        state.ask_by(state.now_s + max(verdict.ask_in_s, SOONEST_S))
 
 
 def _awaits_more(verdict: Verdict) -> bool:

@@ -269,6 +269,15 @@ async def test_a_microphone_needs_a_call_with_audio():
             pass
 
 
+async def test_mistakes_of_a_caller_are_told_at_once(autojump_clock):
+    """Typing nothing, or waiting for a name instead of a class, raises and names the argument."""
+    async with ringing(Script()) as caller:
+        with pytest.raises(ValueError, match=r"write\(\) text= is what the caller types, not ' '"):
+            caller.write(" ")
+        with pytest.raises(TypeError, match=r"wait_for\(\) kind= is a class .* not 'Transcript'"):
+            await caller.wait_for("Transcript")
+
+
 async def test_arrivals_are_noted_played_or_not(autojump_clock):
     """Each piece of audio is noted as it comes, also one that a fence keeps from being played."""
     script = Script()

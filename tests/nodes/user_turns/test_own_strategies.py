@@ -67,6 +67,24 @@ def test_a_strategy_that_never_decides_loses_nothing(bench, speaking, idle):
     assert b.turns[3:] == ["start", "a tea", "stop"]
 
 
+class Impatient:
+    """Never knows, and wants to be asked again at once."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def judge(self, sound: Sound, settings: TurnSettings) -> Verdict:
+        self.asked += 1
+        return Verdict("undecided", ask_in_s=0.0)
+
+
+def test_a_strategy_that_wants_to_be_asked_at_once_is_not_asked_for_ever(bench, speaking):
+    """Time passes between two questions, so that one strategy does not stop the event loop."""
+    impatient = Impatient()
+    bench(speaking, TurnSettings(barge_in=impatient)).take(VoiceStarted()).wait(0.1)
+    assert 10 <= impatient.asked <= 25
+
+
 class Deaf:
     """Takes everything for noise, at once."""
 
