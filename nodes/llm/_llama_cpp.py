@@ -97,6 +97,7 @@ class LocalChat:
                 blocked in native code is always noticed within a second.
 
         Raises:
+            ChatModelError: There is no file at `path`.
             ChatModelExtraError: The package xllamacpp is not installed (extra ``local``).
             TypeError: A number is not one of its kind.
             ValueError: A number is not positive, or a time is infinite.
@@ -115,7 +116,7 @@ class LocalChat:
         if importlib.util.find_spec("xllamacpp") is None:
             raise ChatModelExtraError(type(self).__name__, "xllamacpp", "local")
         self.model = Path(path).stem if path is not None else _DEFAULT_MODEL
-        self._path = path
+        self._path = None if path is None else _existing(Path(path).expanduser())
         self._warm = tuple(warm)
         self._options = {**_SAMPLING, **(options or {})}
         self._max_tokens = max_tokens
@@ -233,10 +234,15 @@ class LocalChat:
             from bargein.nodes.weights import path_of
 
             return path_of(_DEFAULT_MODEL)
-        path = Path(self._path).expanduser()
-        if not path.is_file():
-            raise ChatModelError(f"no file at {str(path)!r}; pass the path of a GGUF file")
-        return path.resolve()
+        return self._path
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise ChatModelError(
+            f"LocalChat(path=): no file at {str(path)!r}; pass that of a GGUF file"
+        )
+    return path.resolve()
 
 
 @contextmanager
