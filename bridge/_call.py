@@ -22,7 +22,7 @@ from .agents._default_chain import Generates, answer_turns, check_answers_once, 
 from .agents._handoff import Handoff
 from .answers._answer import Answer, FixedText
 from .answers._answer_handle import AnswerHandle
-from .answers._call_answers import Speaking
+from .answers._call_answers import CallAnswers
 from .answers._goodbye import Goodbye
 from .control._call_handle import Handle
 from .control._call_state import StateKeeper
@@ -122,45 +122,45 @@ class Call:
         context = self._context = CallContext(router, history, audio=self._transport.audio)
         self._bridges = Bridges(partial(new_bridge, self), context.floor)
         self.ended = context.ended
-        self.work = context.work
+        self.running_tools = context.running_tools
         self.on_touch = context.on_touch
         # The first sink, so that the caller's side gets an event before its consequences.
         router.add_sink(self._transport.send, unless=_SENT_ELSEWHERE, may_wait=True)
         self.delivery = Delivery(context)
-        self.speaking = Speaking(context, self._transport, self.delivery, self._interrupt)
-        self.steps = StepKeeper(context, self.speaking.answer_of)
+        self.answers = CallAnswers(context, self._transport, self.delivery, self._interrupt)
+        self.steps = StepKeeper(context, self.answers.answer_of)
         self.on_error: list[Callable[[Exception], None]] = []
         self.permissions = Permissions(context)
         # Before the history writer: it records which question the words answer.
-        self.questions = Questions(context, self.speaking)
+        self.questions = Questions(context, self.answers)
         self.control = Control(
             context,
-            self.speaking,
+            self.answers,
             self.questions,
             why_not=self.why_not,
             settle_state=lambda: self._state.update(),
             end=self.end,
         )
-        self._state = StateKeeper(context, self.speaking, self.control)
+        self._state = StateKeeper(context, self.answers, self.control)
         self.agent_status = AgentStatus(
-            context.floor, self.speaking, self.questions, self.control, self._state
+            context.floor, self.answers, self.questions, self.control, self._state
         )
         self.actions = CallActions(router, transport, self.ended)
         self._token = trio.lowlevel.current_trio_token()
         ErrorListeners(router, self.on_error)
         router.listen(
             run_started=self._run_started,
-            run_ended=self.speaking.run_ended,
+            run_ended=self.answers.run_ended,
             run_cut=self._run_cut,
             background_requested=self.control.move_run,
             describe_interruption=self._describe_interruption,
         )
         self._chain_check = ChainCheck(router, context.floor)
-        HistoryListener(context, self.speaking)
-        Handoff(context, self.questions, self.speaking.answer_of, self.control.floor_moved)
-        Goodbye(context, self.speaking, self.end)
+        HistoryListener(context, self.answers)
+        Handoff(context, self.questions, self.answers.answer_of, self.control.floor_moved)
+        Goodbye(context, self.answers, self.end)
         if context.audio and budgets is not None:
-            StageWatchdog(context, self.speaking, self.control.target, budgets)
+            StageWatchdog(context, self.answers, self.control.target, budgets)
 
     # --- agents -------------------------------------------------------------------------------
 
@@ -293,13 +293,13 @@ class Call:
             raise outside_loop("say", "text")
         check_string("say", "text", text)
         check_flag("say", "interruptible", interruptible)
-        return self.speaking.say(AgentResponse(content=text, interruptible=interruptible))
+        return self.answers.say(AgentResponse(content=text, interruptible=interruptible))
 
     @property
     def answer(self) -> AnswerHandle | None:
         """The current answer, which a verb would affect now; ``None`` without one."""
         answer = self.control.target()
-        return None if answer is None else self.speaking.handle_of(answer)
+        return None if answer is None else self.answers.handle_of(answer)
 
     def hold_speech(self, reason: str) -> None:
         """Hold the agent's voice at the sample being heard, in this step.
@@ -318,7 +318,7 @@ class Call:
             TypeError: The reason is no string.
         """
         check_string("hold_speech", "reason", reason)
-        self.speaking.hold(reason)
+        self.answers.hold(reason)
 
     def release_speech(self, reason: str) -> None:
         """Release the hold with this reason, in this step; do nothing if there is none.
@@ -330,7 +330,7 @@ class Call:
             TypeError: The reason is no string.
         """
         check_string("release_speech", "reason", reason)
-        self.speaking.release(reason)
+        self.answers.release(reason)
 
     def talk(self, *, down: bool) -> None:
         """Press or release the caller's talk key; while it is down, their turn stays open.
@@ -367,7 +367,7 @@ class Call:
         except ValueError as wrong:
             log.warning("playback_report_ignored", reason=str(wrong))
             return
-        self.speaking.report(utterance, kind, played_ms)
+        self.answers.report(utterance, kind, played_ms)
 
     def end(self, reason: str = "ended") -> None:
         """End the call now.
@@ -390,7 +390,7 @@ class Call:
         self.end_reason = reason
         outcome: Outcome = "shutdown" if reason == "shutdown" else "disconnected"
         try:
-            self.speaking.close(outcome)
+            self.answers.close(outcome)
             self.router.publish_detached(CallEnded(reason=reason), "call")
         finally:  # publishing may raise PublishLoopError in a stage; end the call anyway
             self.router.close(outcome)
@@ -405,7 +405,7 @@ class Call:
     @property
     def history(self) -> History:
         """What was said until now; outside of the event loop, until its last update."""
-        return self.speaking.history if trio.lowlevel.in_trio_run() else self.last_history
+        return self.answers.history if trio.lowlevel.in_trio_run() else self.last_history
 
     @property
     def last_history(self) -> History:
@@ -443,7 +443,7 @@ class Call:
         return self._snapshot_at(self._state.since_s)
 
     def _snapshot_at(self, now_s: float) -> Snapshot:
-        return snapshot_at(now_s, self._state, self.work, self.permissions, self.questions)
+        return snapshot_at(now_s, self._state, self.running_tools, self.permissions, self.questions)
 
     def watch(self) -> Subscription:
         """Subscribe: return a snapshot, then every event from now on."""
@@ -456,7 +456,7 @@ class Call:
 
     def answer_of(self, run: Run | None) -> Answer | None:
         """Return the answer that a run works on; ``None`` if there is none, or it is over."""
-        return self.speaking.answer_of(run)
+        return self.answers.answer_of(run)
 
     def touch_state(self) -> None:
         """Update the state once the current publication is over."""
@@ -475,7 +475,7 @@ class Call:
     # --- reactions ------------------------------------------------------------------------------
 
     def _run_started(self, run: Run, route: Route) -> None:
-        self.speaking.run_started(run)
+        self.answers.run_started(run)
         self._chain_check.run_started(route)
 
     def _interrupt(self, answer: Answer | None, reason: str) -> Receipt:
@@ -483,8 +483,8 @@ class Call:
 
     async def _describe_interruption(self, run: Run, interruption: Interruption) -> Interruption:
         await self.control.cut_tools_end(run)
-        return self.speaking.completed_for_handler(interruption)
+        return self.answers.completed_for_handler(interruption)
 
     def _run_cut(self, run: Run) -> None:
-        self.speaking.run_cut(run)
+        self.answers.run_cut(run)
         self.control.run_cut(run)

@@ -10,7 +10,7 @@ import trio
 from bargein.routes import Router
 
 from .agents._floor import Floor
-from .control._running_tools import WorkRoom
+from .control._running_tools import RunningTools
 from .events import CallState, UserStartedSpeaking
 from .history._history import History
 
@@ -22,7 +22,7 @@ class CallContext:
 
     Attributes:
         router: Carries the messages of the call; its nursery owns the call's tasks.
-        history: What was said until it was last written; ``Speaking.history`` is up to date.
+        history: What was said until it was last written; ``CallAnswers.history`` is up to date.
         audio: Whether the caller hears audio; otherwise only text travels.
         floor: The agents of the call, and which of them is heard.
         work: The running tools.
@@ -35,8 +35,8 @@ class CallContext:
     """
 
     __slots__ = (
-        "_polled", "_update", "audio", "ended", "floor", "history", "is_closing",
-        "is_paused", "on_touch", "router", "state", "touch_state", "work",
+        "_polled", "_update", "audio", "ended", "floor", "history", "is_closing", "is_paused",
+        "on_touch", "router", "running_tools", "state", "touch_state",
     )  # fmt: skip
 
     def __init__(self, router: Router, history: History, *, audio: bool) -> None:
@@ -45,7 +45,7 @@ class CallContext:
         self.history = history
         self.audio = audio
         self.floor = Floor()
-        self.work = WorkRoom(self.touch_state, self._time_cuts)
+        self.running_tools = RunningTools(self.touch_state, self._time_cuts)
         self.ended = trio.Event()
         self.state: CallState = "idle"
         self.is_paused = False

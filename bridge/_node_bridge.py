@@ -152,7 +152,7 @@ class Bridge(ChainStart):
         Returns:
             Its handle, as from ``call.say()``.
         """
-        return self.call.speaking.say(AgentResponse(content=text), is_notice=True)
+        return self.call.answers.say(AgentResponse(content=text), is_notice=True)
 
     def is_notice(self, message: Message) -> bool:
         """Whether the text of an ``AgentResponse`` is a notice.
@@ -168,12 +168,12 @@ class Bridge(ChainStart):
         Args:
             reason: Why, for its record.
         """
-        speaking = self.call.speaking
-        front = speaking.front()
+        answers = self.call.answers
+        front = answers.front()
         answer = self.call.control.target() if front is None else front.answer
         if answer is not None:
             answer.give_up()
-            speaking.cut(answer, reason)
+            answers.cut(answer, reason)
 
     def move_answer_to_background(self) -> bool:
         """Move the current answer to the background, and return whether that was possible."""
@@ -222,7 +222,7 @@ class Bridge(ChainStart):
         Returns:
             At least 0; ``None`` once it is over: heard to its end, or cut.
         """
-        found = self.call.speaking.utterance(utterance)
+        found = self.call.answers.utterance(utterance)
         return None if found is None else found.position_ms(trio.current_time())
 
     def owe_clauses(self, utterance: int, more: int) -> None:
@@ -234,7 +234,7 @@ class Bridge(ChainStart):
             utterance: The number of the utterance; nothing happens if it is over.
             more: How many more clauses it owes; negative for fewer.
         """
-        found = self.call.speaking.utterance(utterance)
+        found = self.call.answers.utterance(utterance)
         if found is not None:
             found.owe_clauses(more)
 
@@ -244,7 +244,7 @@ class Bridge(ChainStart):
         Args:
             utterance: Its number.
         """
-        found = self.call.speaking.utterance(utterance)
+        found = self.call.answers.utterance(utterance)
         return 0 if found is None else found.owed_clauses or 0
 
     @property

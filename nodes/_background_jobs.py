@@ -159,7 +159,7 @@ class Jobs:
 
     def _find_moved_answers(self) -> None:
         """Make jobs of the node's answers that were moved to the background."""
-        for work in self._call.work.jobs:
+        for work in self._call.running_tools.jobs:
             if not isinstance(work, BackgroundAnswer) or work.name != self._source:
                 continue
             if work.id not in self._jobs:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import trio
 
     from bargein.bridge import Answer, History
-    from bargein.bridge.control import WorkRoom
+    from bargein.bridge.control import RunningTools
     from bargein.routes import Router, Run
 
 
@@ -46,12 +46,12 @@ class AnsweredCall(RememberedCall, Protocol):
         ...
 
     @property
-    def speaking(self) -> SpokenAnswers:
+    def answers(self) -> SpokenAnswers:
         """What the agents of the call say."""
         ...
 
     @property
-    def work(self) -> WorkRoom:
+    def running_tools(self) -> RunningTools:
         """The running tools."""
         ...
 
@@ -78,6 +78,6 @@ class CallWithJobs(Protocol):
         ...
 
     @property
-    def work(self) -> WorkRoom:
+    def running_tools(self) -> RunningTools:
         """The tools and answers that run in the background."""
         ...

@@ -184,7 +184,7 @@ class ToolLoop:
 
     async def _let_cut_tools_end(self) -> None:
         """Wait a moment for interrupted tools to end, so that the model gets their results."""
-        works = () if self._call is None else self._call.work
+        works = () if self._call is None else self._call.running_tools
         cut = [work for work in works if isinstance(work, RunningTool) and work.is_cut]
         if not cut or self._outer is not None:
             return
@@ -290,7 +290,7 @@ class ToolLoop:
         """Withdraw the model's text if the caller heard none of it; return whether that worked."""
         if self._answer is None or self._call is None:
             return not self._text
-        return self._call.speaking.withdraw(self._answer, self._text)
+        return self._call.answers.withdraw(self._answer, self._text)
 
     def _count(self, usage: Usage, counted: int) -> None:
         """Count the tokens and cost of a request, less the pieces counted as they came."""
@@ -310,7 +310,7 @@ class ToolLoop:
         requests = self._story.add_step(self._text, self._requests)
         if self._answer is not None and self._call is not None:
             # The text before the tools is complete: no voice waits for the rest of a clause.
-            self._call.speaking.complete_text(self._answer)
+            self._call.answers.complete_text(self._answer)
         refused: CapReachedError | None = None
         for request in requests:
             if not await self._may_go_on():
@@ -346,7 +346,7 @@ class ToolLoop:
         if self._outer is None:
             return self._run
         mine = current_tool()
-        return next((work.run for work in mine.call.work if work.id == mine.id), None)
+        return next((work.run for work in mine.call.running_tools if work.id == mine.id), None)
 
     async def _finish(self, id: str) -> None:
         result = await self.meter.within(self.running[id].result)

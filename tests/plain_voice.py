@@ -40,7 +40,7 @@ class PlainVoice:
 
     def attach(self, call: Call) -> None:
         def say(message: Message) -> AgentAudio | None:
-            utterance = call.speaking.utterance_of(message)
+            utterance = call.answers.utterance_of(message)
             if utterance is None:
                 return None  # of an answer that nobody hears
             text = message.event.content

@@ -72,7 +72,7 @@ class Voice:
         """Say what the agents of a call write."""
 
         async def say(message: Message) -> AsyncIterator[AgentAudio]:
-            utterance = call.speaking.utterance_of(message)
+            utterance = call.answers.utterance_of(message)
             for number in range(15 if utterance is not None else 0):
                 assert utterance is not None
                 text = CLAUSE if number == 0 else ""

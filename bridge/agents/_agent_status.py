@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from ..control._state_table import find
 
 if TYPE_CHECKING:
-    from ..answers._call_answers import Speaking
+    from ..answers._call_answers import CallAnswers
     from ..control._call_state import StateKeeper
     from ..control._questions import Questions
     from ..control._verb_execution import Control
@@ -22,19 +22,19 @@ class AgentStatus:
     Each attribute is computed when you read it, even in the middle of a publication.
     """
 
-    __slots__ = ("_control", "_floor", "_questions", "_speaking", "_state")
+    __slots__ = ("_answers", "_control", "_floor", "_questions", "_state")
 
     def __init__(
         self,
         floor: Floor,
-        speaking: Speaking,
+        answers: CallAnswers,
         questions: Questions,
         control: Control,
         state: StateKeeper,
     ) -> None:
         """Keep the parts to read from; made by the call."""
         self._floor = floor
-        self._speaking = speaking
+        self._answers = answers
         self._questions = questions
         self._control = control
         self._state = state
@@ -42,7 +42,7 @@ class AgentStatus:
     @property
     def is_audible(self) -> bool:
         """Whether the caller hears it, or would hear it without a hold."""
-        return self._speaking.is_audible_now
+        return self._answers.is_audible_now
 
     @property
     def is_at_work(self) -> bool:
@@ -50,14 +50,14 @@ class AgentStatus:
 
         An agent that waits for the caller's answer to its question is not at work.
         """
-        speaking = self._speaking
-        works = speaking.is_generating and not self._questions.was_heard
-        return works or speaking.is_pending
+        answers = self._answers
+        works = answers.is_generating and not self._questions.was_heard
+        return works or answers.is_pending
 
     @property
     def saying(self) -> str:
         """The words around now whose echo the microphone may hear; empty for none."""
-        return self._speaking.saying
+        return self._answers.saying
 
     @property
     def state(self) -> CallState:
@@ -84,4 +84,4 @@ class AgentStatus:
         Returns:
             False also for protected speech, and when nothing is said or generated.
         """
-        return self._speaking.may_be_cut_by(event_class)
+        return self._answers.may_be_cut_by(event_class)

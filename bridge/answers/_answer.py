@@ -283,7 +283,7 @@ class FixedText:
     is_notice: bool
 
 
-class Answers:
+class OpenAnswers:
     """The answers of a call that are not over."""
 
     __slots__ = ("_by_run", "_count", "_deferred", "_kept_earlier", "_open")

@@ -17,7 +17,7 @@ from ..events import AgentResponse, AgentSpeechSent, AgentTextComplete
 from ..playout._playout import Playout
 from ..playout._utterance import Utterance
 from ..playout._utterance_timing import TICK_S
-from ._answer import Answer, Answers, lineage, outermost
+from ._answer import Answer, OpenAnswers, lineage, outermost
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
@@ -46,7 +46,7 @@ class OpensAnswers(Protocol):
         """End the text of an answer; one that has ended keeps its outcome."""
 
 
-class Texts:
+class AnswerText:
     """Assigns the text of the agents to utterances."""
 
     __slots__ = (
@@ -71,7 +71,7 @@ class Texts:
         context: CallContext,
         transport: Transport,
         opener: OpensAnswers,
-        answers: Answers,
+        answers: OpenAnswers,
         playout: Playout,
         memory: AnswerMemory,
     ) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .._call_context import CallContext
     from ..control._result_delivery import Delivery
     from ..playout._playout import Playout
-    from ._answer import Answer, Answers
+    from ._answer import Answer, OpenAnswers
 
 log = structlog.get_logger()
 
@@ -38,7 +38,7 @@ class BackgroundAnswers:
         self,
         context: CallContext,
         delivery: Delivery,
-        answers: Answers,
+        answers: OpenAnswers,
         playout: Playout,
         tell: Callable[[Answer], None],
         stop: Callable[[Answer, Interruption], None],
@@ -72,7 +72,7 @@ class BackgroundAnswers:
                 self._playout.cut(utterance, "moved to the background")
         for run in tuple(answer.active):
             run.set_aside()
-        self._context.work.add(job)
+        self._context.running_tools.add(job)
         # Published one step later, so that a cancel in this step still wins.
         self._context.router.nursery.start_soon(self._publish_soon)
 
@@ -107,6 +107,6 @@ class BackgroundAnswers:
     def _ended(self, job: BackgroundAnswer, result: ToolResult) -> None:
         """Record the result of an answer that continued in the background."""
         log.info("answer_came_back", answer=job.answer.number, outcome=result.outcome)
-        self._context.work.remove(job)
+        self._context.running_tools.remove(job)
         if job.answer.outcome == "backgrounded":  # else it was cancelled in that step
             self._delivery.bring(result, is_reported=not job.is_cut)

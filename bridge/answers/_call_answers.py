@@ -31,10 +31,10 @@ from ..playout._playout_events import PlayoutEvents
 from ..playout._tts_audio import TTSAudio
 from ..playout._utterance import Utterance
 from ..transport._protocol import Transport
-from ._answer import Answer, Answers, FixedText, end_of, lineage, verb_of
+from ._answer import Answer, FixedText, OpenAnswers, end_of, lineage, verb_of
 from ._answer_audio import AnswerAudio
 from ._answer_handle import OwnedAnswerHandle
-from ._answer_text import Texts
+from ._answer_text import AnswerText
 from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
 from ._history_writer import AnswerMemory
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-class Speaking(AnswerAudio):
+class CallAnswers(AnswerAudio):
     """Keeps the answers of a call and follows their utterances to the caller's ear.
 
     Attributes:
@@ -87,14 +87,16 @@ class Speaking(AnswerAudio):
         self._events = PlayoutEvents(router, self._memory, self._utterance_settled)
         playout = self._playout = Playout(transport, self._events, router.call_at)
         self.sounds_until_s = playout.sounds_until_s
-        self._answers = Answers(router, after=context.history.last_answer)
+        self._answers = OpenAnswers(router, after=context.history.last_answer)
         self.answer_of = self._answers.of
         self.newest_answer_of = self._answers.newest_of
         self.answer_cut_by_itself = self._answers.cut_by_itself
         self._background = BackgroundAnswers(
             context, delivery, self._answers, self._playout, self._publish_move, self._end_moving
         )
-        self._texts = Texts(context, transport, self, self._answers, self._playout, self._memory)
+        self._text = AnswerText(
+            context, transport, self, self._answers, self._playout, self._memory
+        )
         TTSAudio(router, self._answers, self._playout, transport.sample_rate_hz)
         self._holding = Holding(router, self._playout, self._has_something)
         self._silent: trio.Event | None = None  # created by the first waiter
@@ -160,7 +162,7 @@ class Speaking(AnswerAudio):
 
     def complete_text(self, answer: Answer) -> None:
         """Speak the text of an answer so far, without waiting for the rest of its clause."""
-        self._texts.complete(answer)
+        self._text.complete(answer)
 
     def hold(self, reason: str) -> None:
         """Hold the voice at the sample being heard."""
@@ -258,7 +260,7 @@ class Speaking(AnswerAudio):
             return handle
         answer = self._answers.of(current_run())
         if answer is not None and answer.outcome is None and not is_notice:
-            self._texts.complete(answer)  # an answer's say() comes after its text so far
+            self._text.complete(answer)  # an answer's say() comes after its text so far
         return self._fixed_texts.say(response, handle, is_notice=is_notice)
 
     def handle_of(self, answer: Answer) -> OwnedAnswerHandle:
@@ -313,7 +315,7 @@ class Speaking(AnswerAudio):
         for utterance in unheard:
             utterance.leave_out_rest()
             self._playout.cut(utterance, "said anew")
-        self._texts.complete(answer)
+        self._text.complete(answer)
         self._memory.note(answer)
         return True
 
@@ -333,7 +335,7 @@ class Speaking(AnswerAudio):
         Args:
             outcome: The outcome of answers that were not heard to their end.
         """
-        self._texts.close()
+        self._text.close()
         self._background.publish_moved()
         self._closed_as = outcome
         self.is_closed = True
@@ -374,7 +376,7 @@ class Speaking(AnswerAudio):
     def run_cut(self, run: Run) -> None:
         """Silence what a cut run said, in the step in which it is cut."""
         if not self._context.audio:
-            self._texts.publish_heard()
+            self._text.publish_heard()
         self._playout.advance(trio.current_time())
         self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")
         self._background.run_cut(run)
@@ -427,7 +429,7 @@ class Speaking(AnswerAudio):
         """End the text of an answer; one that has ended keeps its outcome."""
         if answer.outcome is None:
             answer.end(outcome)
-            self._texts.complete(answer)
+            self._text.complete(answer)
             self._memory.remember_if_begun(answer)
             if not answer.is_said:
                 self._publish_complete(answer, answer.outcome or outcome)

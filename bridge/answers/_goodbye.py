@@ -13,7 +13,7 @@ from ..events import AgentSpeechHeld, AgentSpeechReleased, EndCall, StateChanged
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ._call_answers import Speaking
+    from ._call_answers import CallAnswers
 
 log = structlog.get_logger()
 
@@ -25,20 +25,20 @@ still while the call is paused and while its connection is lost: nothing can be 
 class Goodbye:
     """Waits for the last words of one call."""
 
-    __slots__ = ("_clock", "_context", "_end", "_ending", "_is_paused", "_speaking")
+    __slots__ = ("_answers", "_clock", "_context", "_end", "_ending", "_is_paused")
 
     def __init__(
-        self, context: CallContext, speaking: Speaking, end: Callable[[str], None]
+        self, context: CallContext, answers: CallAnswers, end: Callable[[str], None]
     ) -> None:
         """Listen for ``EndCall``.
 
         Args:
             context: The call's.
-            speaking: What is said in the call.
+            answers: What is said in the call.
             end: Ends the call, for a reason.
         """
         self._context = context
-        self._speaking = speaking
+        self._answers = answers
         self._end = end
         self._ending: Message | None = None
         self._clock: Deadline | None = None
@@ -56,13 +56,13 @@ class Goodbye:
             )
 
     async def _end_when_heard(self, message: Message) -> None:
-        speaking = self._speaking
-        cut_before = speaking.answers_cut
+        answers = self._answers
+        cut_before = answers.answers_cut
         self._is_paused = self._must_stand()
         clock = self._clock = Deadline(GOODBYE_S, stands=self._is_paused)
         with clock.scope:
-            await speaking.silence()
-        if message.is_stale or speaking.answers_cut > cut_before:
+            await answers.silence()
+        if message.is_stale or answers.answers_cut > cut_before:
             log.info("end_withdrawn", reason="the goodbye was interrupted")
             if self._ending is message:
                 self._ending = None
@@ -70,7 +70,7 @@ class Goodbye:
         self._end(message.event.reason)
 
     def _must_stand(self) -> bool:
-        return self._context.is_paused or self._speaking.is_held_until_released
+        return self._context.is_paused or self._answers.is_held_until_released
 
     def _follow_hold(self, _: Message) -> None:
         if self._clock is None:

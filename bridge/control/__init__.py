@@ -5,7 +5,7 @@ from ._active_clock import ActiveClock
 from ._answer_as_job import BackgroundAnswer
 from ._choice_phrases import AnswerPhrases
 from ._questions import Answer
-from ._running_tools import StillRunning, Work, WorkRoom
+from ._running_tools import RunningTools, StillRunning, Work
 from ._steps import Step, StepList, StepState, StepView
 from ._usage_caps import Caps
 from ._usage_meter import CapReachedError, Meter, current_meter
@@ -20,6 +20,7 @@ __all__ = [
     "Caps",
     "Meter",
     "PolicyKind",
+    "RunningTools",
     "STRENGTH",
     "Step",
     "StepList",
@@ -30,6 +31,5 @@ __all__ = [
     "VERBS",
     "Verb",
     "Work",
-    "WorkRoom",
     "current_meter",
 ]

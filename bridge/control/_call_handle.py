@@ -239,7 +239,7 @@ class Handle:
 
     def _describe(self, verb: Verb) -> str:
         call = self._call
-        return describe(call.control, call.speaking, verb, call.why_not(verb))
+        return describe(call.control, call.answers, verb, call.why_not(verb))
 
     @property
     def call(self) -> Call:

@@ -28,7 +28,7 @@ from ._state_table import IllegalStepError, check_step, find, illegal_steps
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ..answers._call_answers import Speaking
+    from ..answers._call_answers import CallAnswers
     from ._verb_execution import Control
 
 
@@ -39,18 +39,18 @@ class StateKeeper:
     """Tracks a call's state, and publishes each change."""
 
     __slots__ = (
-        "_tools", "context", "control", "is_closed", "listening_error", "number", "since_s",
-        "speaking", "state", "user_speaks",
+        "_tools", "answers", "context", "control", "is_closed", "listening_error", "number",
+        "since_s", "state", "user_speaks",
     )  # fmt: skip
 
     context: CallContext
-    speaking: Speaking
+    answers: CallAnswers
     control: Control
 
-    def __init__(self, context: CallContext, speaking: Speaking, control: Control) -> None:
+    def __init__(self, context: CallContext, answers: CallAnswers, control: Control) -> None:
         """Start in the state ``idle``."""
         self.context = context
-        self.speaking = speaking
+        self.answers = answers
         self.control = control
         self.state: CallState = "idle"
         self.number = 0
@@ -119,8 +119,8 @@ class StateKeeper:
 
         One of permission, input, tool, thinking and idle.
         """
-        answer = self.speaking.newest_answer_of(self.context.floor.heard)
-        if answer is None or (answer.outcome is not None and not self.speaking.is_generating):
+        answer = self.answers.newest_answer_of(self.context.floor.heard)
+        if answer is None or (answer.outcome is not None and not self.answers.is_generating):
             return "idle"
         if answer.phase != "permission" and answer.is_asking:
             return "input"
@@ -135,4 +135,4 @@ class StateKeeper:
     @property
     def is_next(self) -> bool:
         """Whether an answer waits to be heard, or a redirect waits for the step that it cut."""
-        return self.speaking.is_pending or self.control.under_way == "redirect"
+        return self.answers.is_pending or self.control.under_way == "redirect"

@@ -10,7 +10,7 @@ from ._verb_execution import as_tools_see
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer
-    from ..answers._call_answers import Speaking
+    from ..answers._call_answers import CallAnswers
     from ._verb_execution import Control
 
 _TITLES: dict[Verb, str] = {
@@ -51,13 +51,13 @@ can say it again."""
 
 
 def describe(
-    control: Control, speaking: Speaking, verb: Verb, reason: str, *, for_caller: bool = False
+    control: Control, answers: CallAnswers, verb: Verb, reason: str, *, for_caller: bool = False
 ) -> str:
     """Return one line for a person.
 
     Args:
         control: The verbs of the call.
-        speaking: What is said in the call.
+        answers: What is said in the call.
         verb: The verb.
         reason: Why it would do nothing; empty if it would do something.
         for_caller: Whether to leave out the names of tools that ask the operator.
@@ -67,14 +67,14 @@ def describe(
         return over(verb, reason)
     parts = [_EFFECTS[verb]]
     answer = control.target()
-    if speaking.has_notice and verb in _CUTS_NOTICES:
+    if answers.has_notice and verb in _CUTS_NOTICES:
         parts.append(_CUTS_NOTICES[verb])
-    saved = _finished(speaking, answer)
+    saved = _finished(answers, answer)
     if saved and verb in ("redirect", "cancel", "emergency_stop", "shutdown"):
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
     if verb not in ("pause", "resume", "background"):
         told = as_tools_see(verb)
-        works = (work for work in control.reach(verb) if not (for_caller and work.for_operator))
+        works = (work for work in control.tools_for(verb) if not (for_caller and work.for_operator))
         parts += dict.fromkeys(f"{work.name} {work.consequence(told)}" for work in works)
     return f"{title}: {'; '.join(parts)}."
 
@@ -84,11 +84,11 @@ def over(verb: Verb, reason: str = "the call is over") -> str:
     return f"{_TITLES[verb]}: nothing would happen; {reason}."
 
 
-def _finished(speaking: Speaking, answer: Answer | None) -> int:
+def _finished(answers: CallAnswers, answer: Answer | None) -> int:
     if answer is None:
         return 0
     began_s = answer.started_at_s
     return sum(
         isinstance(entry, ToolEntry) and entry.result is not None and entry.at_s >= began_s
-        for entry in speaking.history.entries
+        for entry in answers.history.entries
     )

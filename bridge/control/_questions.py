@@ -44,7 +44,7 @@ from ._verb_argument_checks import check_string
 if TYPE_CHECKING:
     from .._call_context import CallContext
     from ..answers._answer import Answer as AgentAnswer
-    from ..answers._call_answers import Speaking
+    from ..answers._call_answers import CallAnswers
     from ..playout._utterance import Utterance
 
 log = structlog.get_logger()
@@ -119,20 +119,27 @@ class Questions:
     """The questions of one call's tools to its caller."""
 
     __slots__ = (
-        "_all", "_answered_by", "_asked", "_context", "_count", "_phrases", "_router", "_speaking",
+        "_all",
+        "_answered_by",
+        "_answers",
+        "_asked",
+        "_context",
+        "_count",
+        "_phrases",
+        "_router",
         "_user_speaks",
     )  # fmt: skip
 
-    def __init__(self, context: CallContext, speaking: Speaking) -> None:
+    def __init__(self, context: CallContext, answers: CallAnswers) -> None:
         """Start without questions.
 
         Args:
             context: The call's.
-            speaking: Says the questions.
+            answers: Says the questions.
         """
         self._context = context
         self._router = context.router
-        self._speaking = speaking
+        self._answers = answers
         self._all: OpenQuestions[_Question, Answer] = OpenQuestions()
         self._asked: _Question | None = None
         self._count = 0
@@ -251,20 +258,20 @@ class Questions:
         context, run = self._context, question.run
         if run is None or run.is_stale or context.ended.is_set() or context.is_closing:
             return False
-        agent_answer = self._speaking.answer_of(run)
+        agent_answer = self._answers.answer_of(run)
         return context.floor.has(question.source) and not (
             agent_answer is not None and agent_answer.is_aside
         )
 
     def _ask_aloud(self, question: _Question) -> None:
-        agent_answer = self._speaking.answer_of(question.run)
+        agent_answer = self._answers.answer_of(question.run)
         if agent_answer is not None:
-            self._speaking.complete_text(agent_answer)  # the question is a separate utterance
+            self._answers.complete_text(agent_answer)  # the question is a separate utterance
         said = AgentResponse(content=f"{question.text} ")
         self._asked = question
         self._router.withhold(self._withholds)
         message = self._router.publish(said, question.source, question.run)
-        question.utterance = self._speaking.utterance_of(message)
+        question.utterance = self._answers.utterance_of(message)
         if self._asked is not question:
             return  # a chain closed it in this very step
         if question.utterance is None:
@@ -272,7 +279,7 @@ class Questions:
             return
         question.agent_answer = question.utterance.answer
         question.agent_answer.ask_caller(trio.current_time(), on=True)
-        self._speaking.complete_text(question.agent_answer)
+        self._answers.complete_text(question.agent_answer)
         question.skips_turn = self._user_speaks
         log.info("question_asked", id=question.id, tool=question.name,
                  choices=len(question.choices), pii_question=question.text)  # fmt: skip
@@ -346,7 +353,7 @@ class Questions:
         if question.agent_answer is not None and not (
             question.run is None or question.run.is_stale
         ):
-            self._speaking.leave_out_rest(question.agent_answer)
+            self._answers.leave_out_rest(question.agent_answer)
 
     # --- what the caller does -------------------------------------------------------------------
 
@@ -358,7 +365,7 @@ class Questions:
         """Return the agent that a message answers; the same for everybody who asks."""
         if self._answered_by[0] != message.id:
             if self._asked is not None:
-                self._speaking.advance()  # a word may have been heard since the last update
+                self._answers.advance()  # a word may have been heard since the last update
             question = self._asked
             takes = question is not None and _may_answer(question, message.event)
             self._answered_by = (
@@ -382,7 +389,7 @@ class Questions:
             return
         match event:
             case UserStartedSpeaking():
-                if self._speaking.may_be_cut_by(UserStartedSpeaking):
+                if self._answers.may_be_cut_by(UserStartedSpeaking):
                     self._fall_silent(question)
             case UserTranscriptionReceived(content=text, final=True) if not is_blank(text):
                 self._note(question)
@@ -397,12 +404,12 @@ class Questions:
         if not question.is_noted:
             question.is_noted = True
             note = f"The tool {question.name} has asked the user: {question.text}"
-            self._speaking.history.add_note(note)
+            self._answers.history.add_note(note)
 
     def _answer_by_words(self, question: _Question) -> None:
         if not question.words:
             return  # only a sound, or keys: keep waiting
-        self._speaking.history.keep_said([id for id, _ in question.words])
+        self._answers.history.keep_said([id for id, _ in question.words])
         text = " ".join(words for _, words in question.words)
         choice = match_choice(text, question.choices, self._phrases)
         unwanted = choice is None and (
@@ -449,7 +456,7 @@ class Questions:
 
     def _is_silent(self, question: _Question) -> bool:
         said = question.utterance
-        speaks = self._user_speaks or self._speaking.is_audible_now or bool(question.keys)
+        speaks = self._user_speaks or self._answers.is_audible_now or bool(question.keys)
         return not speaks and not self._context.is_paused and bool(said and said.finished)
 
     def _time_out(self) -> None:

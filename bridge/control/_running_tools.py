@@ -101,7 +101,7 @@ class BackgroundJob(Protocol):
         ...
 
 
-class WorkRoom:
+class RunningTools:
     """All running tools of a call."""
 
     __slots__ = ("_on_busy", "_on_change", "_works")

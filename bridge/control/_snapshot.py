@@ -8,7 +8,7 @@ from .._verbs import AnswerPhase, PolicyKind
 from ..events import CallState, PermissionRequested, QuestionAsked
 from ._call_state import StateKeeper
 from ._questions import Questions
-from ._running_tools import WorkRoom
+from ._running_tools import RunningTools
 from ._steps import StepView
 from ._tool_permissions import Permissions
 
@@ -67,7 +67,7 @@ class Snapshot:
 def snapshot_at(
     now_s: float,
     keeper: StateKeeper,
-    work: WorkRoom,
+    work: RunningTools,
     permissions: Permissions,
     questions: Questions,
 ) -> Snapshot:

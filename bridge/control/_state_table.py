@@ -108,7 +108,7 @@ TABLE: dict[CallState, Row] = {
     "closed": Row(attrgetter("is_closed"), dict.fromkeys(VERBS, _OVER), ()),
     "pausing": Row(_PAUSED, _HELD, _ANY, also=attrgetter("control.pause_waits")),
     "paused": Row(_PAUSED, {**_HELD, "pause": Cell("paused")}, _ANY),
-    "speaking": Row(attrgetter("speaking.is_audible_now"), _AT_WORK, _ANY),
+    "speaking": Row(attrgetter("answers.is_audible_now"), _AT_WORK, _ANY),
     "waiting_permission": Row(None, _AT_WORK, _ANY, phase="permission"),
     "waiting_input": Row(None, _AT_WORK, _ANY, phase="input"),
     "tool": Row(None, _AT_WORK, _ANY, phase="tool"),

@@ -28,12 +28,12 @@ from ._running_tools import Work
 from ._verb_argument_checks import check_string, check_verb
 from ._verb_receipt import Receipt
 from ._verb_settling import settle_with, stopped_work_ended
-from ._verb_targets import Reach
+from ._verb_targets import VerbTargets
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
     from ..answers._answer import Answer
-    from ..answers._call_answers import Speaking
+    from ..answers._call_answers import CallAnswers
     from ._questions import Questions
 
 log = structlog.get_logger()
@@ -48,7 +48,7 @@ _STOPPING = ("cancel", "emergency_stop", "shutdown")
 _CUTTING = (*_STOPPING, "redirect", "barge_in")
 
 
-class Control(Reach):
+class Control(VerbTargets):
     """The verbs of one call.
 
     Attributes:
@@ -59,7 +59,7 @@ class Control(Reach):
     def __init__(
         self,
         context: CallContext,
-        speaking: Speaking,
+        answers: CallAnswers,
         questions: Questions,
         *,
         why_not: Callable[[Verb], str],
@@ -70,13 +70,13 @@ class Control(Reach):
 
         Args:
             context: The call's.
-            speaking: What is said in the call.
+            answers: What is said in the call.
             questions: The questions of tools to the caller.
             why_not: Returns why a verb would do nothing now; empty if it would do something.
             settle_state: Publishes the current state.
             end: Ends the call, for a reason.
         """
-        super().__init__(context, speaking)
+        super().__init__(context, answers)
         self._router = context.router
         self._questions = questions
         self._why_not = why_not
@@ -187,7 +187,7 @@ class Control(Reach):
             answer: Its answer; ``None`` if it has not started.
             reason: Why there is nothing to do; empty to cut it.
         """
-        if self._speaking.is_closed:
+        if self._answers.is_closed:
             reason = reason or "the call is over"
         receipt = self._receipt("barge_in", reason, answer)
         if receipt.accepted and answer is None:
@@ -204,7 +204,7 @@ class Control(Reach):
         outer = self._performing, self._runs, self._works
         self._performing, self._runs, self._works = receipt, [], []
         try:
-            self._speaking.cut(answer, "its handle was interrupted")
+            self._answers.cut(answer, "its handle was interrupted")
         finally:
             runs, works = self._runs, self._works
             self._performing, self._runs, self._works = outer
@@ -290,8 +290,8 @@ class Control(Reach):
 
     def _upgrade_record(self, receipt: Receipt) -> None:
         """Name the stronger verb in the record of a cut answer, which has only one record."""
-        history = self._speaking.history
-        self._speaking.upgrade(receipt.answer, receipt.verb)
+        history = self._answers.history
+        self._answers.upgrade(receipt.answer, receipt.verb)
         for entry in history.entries:
             record = entry.interruption if isinstance(entry, AgentEntry) else None
             if isinstance(entry, AgentEntry) and record and record.answer == receipt.answer:
@@ -304,10 +304,10 @@ class Control(Reach):
         self._context.pause(on=True)
         self._pause_heard()
         answer = self.target()
-        self._speaking.hold("pause")
+        self._answers.hold("pause")
         if answer is not None:
             answer.stand("pause", message.at_s)
-            self._speaking.note_pause(answer, message)
+            self._answers.note_pause(answer, message)
         for work in self.works(answer):
             if self.pause_tools == "cancel":
                 self._interrupt(work, "cancel")
@@ -319,7 +319,7 @@ class Control(Reach):
 
     def floor_moved(self) -> None:
         """Record that the floor has moved; during a pause, pause the new agent too."""
-        self._speaking.floor_moved()
+        self._answers.floor_moved()
         self._pause_heard()
 
     def _pause_heard(self) -> None:
@@ -332,7 +332,7 @@ class Control(Reach):
         answer = self.target()
         receipt.aim_at(answer.number if answer else None)
         step = answer.step if answer is not None else 0
-        self._speaking.history.add_resumed(step, message.event.text.strip())
+        self._answers.history.add_resumed(step, message.event.text.strip())
         if answer is not None:
             answer.resume("pause", message.at_s)
         self._release()
@@ -343,13 +343,13 @@ class Control(Reach):
         """Continue everything that a pause stopped."""
         sources, self._paused = self._paused, None
         self._context.pause(on=False)
-        self._speaking.release("pause")
+        self._answers.release("pause")
         for source in sources or ():
             self._router.resume_all(source)
 
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
-        aside = self._answers_aside()
-        self._speaking.cut_moving(message)
+        aside = self._background_answers()
+        self._answers.cut_moving(message)
         self._return_input(receipt, self._context.floor.heard)
         self._cut(receipt.verb, message)
         for answer in aside:
@@ -360,7 +360,7 @@ class Control(Reach):
         router = self._router
         waiting = [each.id for source in sources for each in router.waiting(source)]
         if waiting:
-            texts = self._speaking.history.give_back(self._speaking.answered, max(waiting))
+            texts = self._answers.history.give_back(self._answers.answered, max(waiting))
             receipt.give_back(texts)
             for text in texts:
                 router.publish_detached(InputReturned(content=text), "call")
@@ -375,13 +375,13 @@ class Control(Reach):
         router.publish_detached(UserStoppedSpeaking(), "caller")
 
     def _do_emergency_stop(self, receipt: Receipt, message: Message) -> None:
-        self._speaking.cut_moving(message)
+        self._answers.cut_moving(message)
         everybody = (*self._context.floor.agents, "call")
         self._return_input(receipt, everybody)
         for source in everybody:
             self._router.cut_all("emergency stop", source, message)
-        self._speaking.stop_all(message)
-        for work in self._context.work:
+        self._answers.stop_all(message)
+        for work in self._context.running_tools:
             self._interrupt(work, "emergency_stop")
         self._release()
 
@@ -394,25 +394,25 @@ class Control(Reach):
         answer = self.target()
         assert answer is not None  # the table says so
         works = self.works(answer)
-        self._speaking.set_aside(answer)
+        self._answers.set_aside(answer)
         for work in works:
             work.notify_background()
         self._release()
 
     def _do_shutdown(self, receipt: Receipt, message: Message) -> None:
         self._context.close()
-        self._speaking.ending_as("shutdown")
-        self._speaking.cut_moving(message)
+        self._answers.ending_as("shutdown")
+        self._answers.cut_moving(message)
         self._return_input(receipt, (*self._context.floor.agents, "call"))
         self._cut(receipt.verb, message)
-        for work in self._context.work:
+        for work in self._context.running_tools:
             self._interrupt(work, "cancel")
         self._router.nursery.start_soon(self._close, receipt, self._runs, self._works)
 
     def _cut(self, verb: Verb, message: Message) -> None:
         for source in self._context.floor.heard:
             self._router.cut_all(verb, source, message, aside=verb == "shutdown")
-        self._speaking.stop_all(message)
+        self._answers.stop_all(message)
         for work in self._left():
             self._interrupt(work, as_tools_see(verb))
         self._release()
@@ -423,19 +423,19 @@ class Control(Reach):
         if self._performing is not None:
             verb = as_tools_see(self._performing.verb)
             self._runs.append(run)
-        for work in self._context.work.of(run):
+        for work in self._context.running_tools.of(run):
             self._interrupt(work, verb)
 
     async def cut_tools_end(self, run: Run) -> None:
         """Wait, for a bounded time, until the tools cut with a run have their outcomes."""
         with trio.move_on_after(UNWIND_S):
-            for work in self._context.work.of(run):
+            for work in self._context.running_tools.of(run):
                 if work.interrupt("barge_in") is None:  # done before, by this or a stronger verb
                     await work.done.wait()
 
     def move_run(self, run: Run) -> None:
         """Move the answer of a run to the background, as its token requested; the call's."""
-        answer = self._speaking.answer_of(run)
+        answer = self._answers.answer_of(run)
         if answer is not None and answer is self.target():
             self.use("background", source="token")
 
@@ -468,7 +468,7 @@ class Control(Reach):
     async def _close(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
         with trio.move_on_after(self._shutdown_s):
             await stopped_work_ended(receipt, runs, works)
-        for work in self._context.work:
+        for work in self._context.running_tools:
             work.interrupt("shutdown")
         self._end("shutdown")
         receipt.settled.set()

@@ -14,19 +14,19 @@ from ._running_tools import Work
 if TYPE_CHECKING:
     from .._call_context import CallContext
     from ..answers._answer import Answer
-    from ..answers._call_answers import Speaking
+    from ..answers._call_answers import CallAnswers
 
 
-class Reach:
+class VerbTargets:
     """Finds what a verb would affect if it were used now; changes nothing."""
 
-    def __init__(self, context: CallContext, speaking: Speaking) -> None:
+    def __init__(self, context: CallContext, answers: CallAnswers) -> None:
         self._context = context
-        self._speaking = speaking
+        self._answers = answers
 
     def target(self) -> Answer | None:
         """Return the answer that a verb would affect now; ``None`` for none."""
-        return self._speaking.newest_answer_of(self._context.floor.heard)
+        return self._answers.newest_answer_of(self._context.floor.heard)
 
     def works(self, answer: Answer | None) -> tuple[Work, ...]:
         """Return the running tools of an answer."""
@@ -34,14 +34,14 @@ class Reach:
         found: dict[Work, None] = {}
         for run in runs:
             if run is not None:
-                found.update(dict.fromkeys(self._context.work.of(run)))
+                found.update(dict.fromkeys(self._context.running_tools.of(run)))
         return tuple(found)
 
-    def reach(self, verb: Verb) -> tuple[Work, ...]:
+    def tools_for(self, verb: Verb) -> tuple[Work, ...]:
         """Return the tools that a verb would stop, or let finish, now."""
         if verb in ("emergency_stop", "shutdown"):
-            return tuple(self._context.work)
-        aside = self._answers_aside() if verb == "cancel" else []
+            return tuple(self._context.running_tools)
+        aside = self._background_answers() if verb == "cancel" else []
         answers = [self.target(), *(work.answer for work in aside)]
         tools = (work for answer in answers for work in self.works(answer))
         return tuple(dict.fromkeys((*tools, *self._left(), *aside)))
@@ -50,7 +50,7 @@ class Reach:
         """Return the tools in their grace period, of answers that a verb or a rule cut."""
         return [
             work
-            for work in self._context.work
+            for work in self._context.running_tools
             if work.outcome is None and work.run is not None and work.run.is_stale
         ]
 
@@ -63,18 +63,20 @@ class Reach:
     @property
     def has_work(self) -> bool:
         """Whether anything runs: tools, answers in the background, runs of any agent."""
-        return len(self._context.work) > 0 or bool(self._uncut_runs(self._context.floor.is_agent))
+        return len(self._context.running_tools) > 0 or bool(
+            self._uncut_runs(self._context.floor.is_agent)
+        )
 
     @property
     def has_leftovers(self) -> bool:
         """Whether a cancel without a current answer has something to end."""
-        return bool(self._left() or self._answers_aside())
+        return bool(self._left() or self._background_answers())
 
-    def _answers_aside(self) -> list[BackgroundAnswer]:
+    def _background_answers(self) -> list[BackgroundAnswer]:
         """Return the background answers that a cancel would end: all, without a current answer."""
         if self.target() is not None:
             return []
-        return [work for work in self._context.work if isinstance(work, BackgroundAnswer)]
+        return [work for work in self._context.running_tools if isinstance(work, BackgroundAnswer)]
 
     @property
     def can_be_cut(self) -> bool:

@@ -10,24 +10,24 @@ from ..events import AgentError, JobFinished, ToolCall, ToolResult, UserTranscri
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ..answers._call_answers import Speaking
+    from ..answers._call_answers import CallAnswers
 
 
 class HistoryListener:
     """Listens to one call; agents' words are written elsewhere, with how far they were heard."""
 
-    __slots__ = ("_history", "_speaking", "_work")
+    __slots__ = ("_answers", "_history", "_work")
 
-    def __init__(self, context: CallContext, speaking: Speaking) -> None:
+    def __init__(self, context: CallContext, answers: CallAnswers) -> None:
         """Listen to a call.
 
         Args:
             context: The call's.
-            speaking: Knows which answer a tool belongs to.
+            answers: Knows which answer a tool belongs to.
         """
         self._history = context.history
-        self._work = context.work
-        self._speaking = speaking
+        self._work = context.running_tools
+        self._answers = answers
         context.router.observe(UserTranscriptionReceived, self._remember_user)
         context.router.observe([ToolCall, ToolResult], self._remember_tool)
         context.router.observe(JobFinished, self._remember_job)
@@ -38,10 +38,10 @@ class HistoryListener:
             self._history.add_user(message.event.content, message.id)
 
     def _remember_tool(self, message: Message) -> None:
-        history = self._speaking.history  # reading it writes the text said so far first
+        history = self._answers.history  # reading it writes the text said so far first
         if isinstance(message.event, ToolCall):
-            answer = self._speaking.answer_of(message.run or self._run_of_tool(message.event.id))
-            answer = answer or self._speaking.answer_cut_by_itself(message)
+            answer = self._answers.answer_of(message.run or self._run_of_tool(message.event.id))
+            answer = answer or self._answers.answer_cut_by_itself(message)
             history.add_tool_call(message.event, message.id, answer=answer.number if answer else 0)
         else:
             history.add_tool_result(message.event, message.id)

@@ -11,7 +11,7 @@ import trio
 from bargein.routes import Interruption, Message
 
 from .._verbs import AnswerPhase
-from ..answers._answer import Answer, Answers, verb_of
+from ..answers._answer import Answer, OpenAnswers, verb_of
 from ..events import AgentHandoff, TurnDecided, UserStartedSpeaking
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class BargeIns:
 
     __slots__ = ("_answers", "_cause_of_turn", "_context", "_cut", "_decided", "_follows_turns")
 
-    def __init__(self, context: CallContext, answers: Answers) -> None:
+    def __init__(self, context: CallContext, answers: OpenAnswers) -> None:
         self._context = context
         self._answers = answers
         self._cut: dict[object, _BargeIn] = {}

@@ -40,7 +40,7 @@ from ._stage_budgets import Budgets
 if TYPE_CHECKING:
     from .._call_context import CallContext
     from ..answers._answer import Answer
-    from ..answers._call_answers import Speaking
+    from ..answers._call_answers import CallAnswers
     from ..playout._utterance import Utterance
 
 log = structlog.get_logger()
@@ -64,7 +64,7 @@ class StageWatchdog:
     def __init__(
         self,
         context: CallContext,
-        speaking: Speaking,
+        answers: CallAnswers,
         target: Callable[[], Answer | None],
         budgets: Budgets,
     ) -> None:
@@ -72,12 +72,12 @@ class StageWatchdog:
 
         Args:
             context: The call's.
-            speaking: What is said in the call.
+            answers: What is said in the call.
             target: Returns the current answer; ``None`` without one.
             budgets: How long each stage may be silent.
         """
         self._context = context
-        self._speaking = speaking
+        self._answers = answers
         self._target = target
         self._budgets = budgets
         self._limits_s = sorted(budgets.of(stage) for stage in STAGES)
@@ -152,9 +152,9 @@ class StageWatchdog:
             return "end_of_turn" if self._has_words and not self._ear_is_silent else "ear"
         if state not in WAITED_FOR:
             return None
-        if self._speaking.is_held_until_released or self._is_half_dead(now_s):
+        if self._answers.is_held_until_released or self._is_half_dead(now_s):
             return "line"  # a call that is paused has another state
-        front = self._speaking.front()
+        front = self._answers.front()
         if front is not None:
             return self._stage_of(front, now_s)
         if state == "tool":
@@ -164,7 +164,7 @@ class StageWatchdog:
 
     def _is_half_dead(self, now_s: float) -> bool:
         """Whether the player has not reported on the audio it got for too long."""
-        until_s = self._speaking.unreported_since_s() + self._budgets.of("line")
+        until_s = self._answers.unreported_since_s() + self._budgets.of("line")
         return now_s >= until_s - CLOSE_S
 
     def _stage_of(self, front: Utterance, now_s: float) -> AnswerStage:
@@ -183,11 +183,11 @@ class StageWatchdog:
     def _silent_since_s(self, stage: AnswerStage, now_s: float) -> float:
         """Return since when the caller has heard nothing, as far as the call knows."""
         if stage == "line" and self._is_half_dead(now_s):
-            return self._speaking.unreported_since_s()
-        sounds = self._speaking.is_held or now_s - self._voice_began_s < LONGEST_SOUND_S
+            return self._answers.unreported_since_s()
+        sounds = self._answers.is_held or now_s - self._voice_began_s < LONGEST_SOUND_S
         if sounds and stage != "line":
             return now_s  # the caller is making a sound
-        return max(self._since_s, self._speaking.sounds_until_s())
+        return max(self._since_s, self._answers.sounds_until_s())
 
     # --- the timer --------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class StageWatchdog:
     def _set_timer(self, since_s: float, now_s: float) -> None:
         """Check again when the next budget may run out."""
         due_s = [since_s + limit_s for limit_s in self._limits_s]
-        due_s.append(self._speaking.unreported_since_s() + self._budgets.of("line"))
+        due_s.append(self._answers.unreported_since_s() + self._budgets.of("line"))
         later_s = now_s + self._limits_s[0]  # the stage may be a different one by then
         at_s = min((at_s for at_s in due_s if now_s + CLOSE_S < at_s < math.inf), default=later_s)
         if math.isfinite(at_s):
@@ -214,7 +214,7 @@ class StageWatchdog:
 
     def _publish(self, stage: AnswerStage, silent_s: float) -> None:
         self._count += 1
-        front = self._speaking.front()
+        front = self._answers.front()
         answer = self._target() if front is None else front.answer
         number = 0 if answer is None else answer.number
         silent_s = round(silent_s, 3)

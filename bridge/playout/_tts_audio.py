@@ -8,7 +8,7 @@ import structlog
 
 from bargein.routes import Message
 
-from ..answers._answer import Answers
+from ..answers._answer import OpenAnswers
 from ..events import AgentAudio, AgentAudioComplete, AgentError
 from ._playout import Playout
 from ._utterance import Utterance
@@ -42,7 +42,9 @@ class TTSAudio:
         "_silent",
     )
 
-    def __init__(self, router: Router, answers: Answers, playout: Playout, rate_hz: int) -> None:
+    def __init__(
+        self, router: Router, answers: OpenAnswers, playout: Playout, rate_hz: int
+    ) -> None:
         self._router = router
         self._answers = answers
         self._playout = playout

@@ -119,7 +119,7 @@ class Observer:
 
     def _text(self, message: Message) -> None:
         assert self.call is not None
-        utterance = self.call.speaking.utterance_of(message)
+        utterance = self.call.answers.utterance_of(message)
         if utterance is not None:
             self.answers[utterance.number] = utterance.answer.number
             self.texts[utterance.number] = utterance.generated

@@ -182,7 +182,7 @@ class NativeTransport:
 
     def _player_number(self, utterance: int) -> int:
         """Return the number under which the player has an utterance: a new one after a resend."""
-        return utterance if self._call is None else self._call.speaking.player_number(utterance)
+        return utterance if self._call is None else self._call.answers.player_number(utterance)
 
     def send_message(self, message: ServerMessage) -> None:
         """Queue a message behind all waiting ones; nothing follows ``ended``."""

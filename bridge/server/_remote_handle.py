@@ -282,7 +282,7 @@ def _verb_now(call: Call, verb: Verb, verbs: Collection[Verb]) -> VerbNow:
     if verb not in verbs:
         return VerbNow(text=NOT_YOURS, possible=False)
     reason = call.why_not(verb)
-    text = describe(call.control, call.speaking, verb, reason, for_caller=True)
+    text = describe(call.control, call.answers, verb, reason, for_caller=True)
     return VerbNow(text=text, possible=not reason)
 
 

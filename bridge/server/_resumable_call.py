@@ -322,7 +322,7 @@ class Session:
         log.info("line_resumed", lines=self._lines + 1)
         if asked.utterance is None and call.audio:
             self._backlog.drop_audio(MAX_UTTERANCE)  # its player is empty: everything is sent again
-            call.speaking.resend()
+            call.answers.resend()
         if self._transport.ended is not None:
             self._backlog.close()
         self._continue_call(call)
@@ -400,8 +400,8 @@ class Session:
         call.router.call_at(self, due_s, self._watch_line)
 
     def _would_report(self, call: Call) -> bool:
-        speaking = call.speaking
-        return self._transport.has_reported and speaking.is_audible_now and not speaking.is_held
+        answers = call.answers
+        return self._transport.has_reported and answers.is_audible_now and not answers.is_held
 
     # --- what the client sends ------------------------------------------------------------------
 

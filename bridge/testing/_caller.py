@@ -266,14 +266,14 @@ class Caller:
         """
         with trio.move_on_after(within_s):
             await trio.testing.wait_all_tasks_blocked()
-            await self.call.speaking.silence()
+            await self.call.answers.silence()
             while self._is_at_work():
                 run = next(self._answering(), None)
                 if run is not None:
                     await run.finished()
                 else:
                     await trio.sleep(0.001)
-                await self.call.speaking.silence()
+                await self.call.answers.silence()
             return
         runs = [run for route in self.call.router.routes for run in route.runs if run.is_cut]
         at_work = f"; at work: {[*runs, *self._answering()]}" if self._is_at_work() else ""

@@ -118,7 +118,7 @@ def tools_have_results(trial: Trial) -> Iterator[str]:
     for entry in trial.caller.call.history:
         if isinstance(entry, ToolEntry) and entry.result is None:
             yield f"the history has no result of {entry.call.name} {entry.call.id!r}"
-    yield from (f"{work.name} {work.id!r} still runs" for work in trial.caller.call.work)
+    yield from (f"{work.name} {work.id!r} still runs" for work in trial.caller.call.running_tools)
 
 
 def nothing_failed(trial: Trial) -> Iterator[str]:

@@ -156,6 +156,6 @@ class ScenarioRun:
 
 async def _settle(caller: Caller) -> None:
     await caller.quiet(within_s=float("inf"))
-    for work in caller.call.work:
+    for work in caller.call.running_tools:
         await work.done.wait()
     await caller.quiet(within_s=float("inf"))

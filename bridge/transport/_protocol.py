@@ -42,7 +42,7 @@ class Transport(Protocol):
 
         Args:
             utterance: The number of the utterance; audio that is sent again has a new one, which
-                ``call.speaking.player_number()`` maps back.  Numbers only rise, so new audio is
+                ``call.answers.player_number()`` maps back.  Numbers only rise, so new audio is
                 above every fence.
             pcm: PCM16 little-endian mono at `sample_rate_hz`; the call is never more than half a
                 second ahead of what was played.

@@ -193,7 +193,7 @@ class RealtimeNode(ChatNode):
         bridge = self._bridge
         if not (self._starts_early and self._hears and bridge is not None and bridge.has_floor):
             return
-        if self._answers or self._spoken.utterances or any(True for _ in bridge.call.work):
+        if self._answers or self._spoken.utterances or any(True for _ in bridge.call.running_tools):
             return  # a tool's result, or how much was heard, is not known yet
         tools = [] if self._runner is None else self._runner.schemas()
         self._line.start_early(self.messages(self.context.copy()), tools)

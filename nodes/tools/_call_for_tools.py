@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import trio
 
     from bargein.bridge import History, Question
-    from bargein.bridge.control import AnswerPhase, Verb, WorkRoom
+    from bargein.bridge.control import AnswerPhase, RunningTools, Verb
     from bargein.bridge.events import ToolResult
     from bargein.routes import Router, Run
 
@@ -109,7 +109,7 @@ class CallOfTools(Protocol):
         ...
 
     @property
-    def work(self) -> WorkRoom:
+    def running_tools(self) -> RunningTools:
         """The running tools."""
         ...
 

@@ -232,7 +232,7 @@ class RunningTool:
         self._limits.stop_at(math.inf)
         self._body.move_to_background()
         self._publish_result(self._as_result(plain("backgrounded")))
-        self._call.work.changed()
+        self._call.running_tools.changed()
 
     # --- carrying it out ------------------------------------------------------------------------
 
@@ -326,7 +326,7 @@ class RunningTool:
         self.started_at_s = trio.current_time()
         self._interrupts.start_clock(self.started_at_s)
         self._limits.start()
-        self._call.work.changed()
+        self._call.running_tools.changed()
 
     def _cut_late(self, body: Body) -> float:
         """Cancel a body that has not ended; return when to abandon it if it has not unwound."""
@@ -361,7 +361,7 @@ class RunningTool:
         self.final = self._as_result(settled)
         log.info("tool_settled", tool=self.name, id=self.id, outcome=settled.outcome,
                  ran_s=self.final.ran_s, error=settled.error)  # fmt: skip
-        self._call.work.remove(self, quietly=not self._has_moved)
+        self._call.running_tools.remove(self, quietly=not self._has_moved)
         self.done.set()
         if self._has_moved:
             on_settled = self.on_settled or RunningTool.deliver

@@ -95,7 +95,7 @@ class ToolRunner:
             running.refuse(refusal)
             return running
         self._running.append(running)
-        self._call.work.add(running, quietly=True)
+        self._call.running_tools.add(running, quietly=True)
         self._call.nursery.start_soon(running.carry_out, arguments, name=f"guard of {tool.name}")
         return running
 

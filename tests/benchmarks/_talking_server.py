@@ -59,7 +59,7 @@ class Voice:
         """Say what the agents of a call write."""
 
         async def say(message: Message) -> AsyncIterator[AgentAudio]:
-            utterance = call.speaking.utterance_of(message)
+            utterance = call.answers.utterance_of(message)
             if utterance is None:
                 return
             text = message.event.content

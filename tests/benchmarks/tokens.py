@@ -71,7 +71,7 @@ async def _answers(folder: str, tokens: int) -> list[float]:
         await trio.testing.wait_all_tasks_blocked()
         for _ in range(TOKENS // tokens):
             call.publish(UserStoppedSpeaking())
-            await call.speaking.silence()
+            await call.answers.silence()
     return samples
 
 

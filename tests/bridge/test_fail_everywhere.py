@@ -60,7 +60,7 @@ async def says_and_stops(caller: Caller) -> None:
     caller.call.handle.emergency_stop()
     await handle
     await caller.call.say("Goodbye.")
-    await caller.call.speaking.silence()
+    await caller.call.answers.silence()
 
 
 async def hangs_up(caller: Caller) -> None:
@@ -167,7 +167,7 @@ def speaks(call: Call) -> None:
     """Give each text its audio: a second of it."""
 
     def voice(message: Message) -> Any:
-        utterance = call.speaking.utterance_of(message)
+        utterance = call.answers.utterance_of(message)
         assert utterance is not None
         pcm = bytes(32_000)
         audio = AgentAudio(pcm=pcm, sample_rate_hz=16_000, utterance=utterance.number, last=True)

@@ -80,7 +80,7 @@ class Voice:
 
     def attach(self, call: Call) -> None:
         async def say(message: Message) -> AsyncIterator[AgentAudio]:
-            utterance = call.speaking.utterance_of(message)
+            utterance = call.answers.utterance_of(message)
             assert utterance is not None
             try:
                 for number in range(self.pieces):

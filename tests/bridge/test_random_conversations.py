@@ -116,7 +116,7 @@ class Line:
     @property
     def playing(self) -> tuple[Any, ...]:
         assert self.call is not None
-        return self.call.speaking._playout.utterances
+        return self.call.answers._playout.utterances
 
     def of(self, kind: type) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -253,7 +253,7 @@ def act(laws: Laws, what: str, *args: Any) -> None:
         case "release":
             call.release_speech(*args)
         case "send again":
-            call.speaking.resend()
+            call.answers.resend()
         case "report":
             kind, utterance, played_ms = args
             call.report_playback(laws.line.newest - utterance, played_ms, kind)

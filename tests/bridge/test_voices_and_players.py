@@ -273,7 +273,7 @@ async def test_a_player_that_reports(autojump_clock):
         assert (record.heard, record.basis) == ("Hello", "reported")
         (cut,) = player.of(AgentSpeechCut)
         assert (cut.heard, cut.unheard, cut.at_ms) == ("Hello", " there", 560)
-        assert call.speaking.utterance(1) is None
+        assert call.answers.utterance(1) is None
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, -1.0])
@@ -310,5 +310,5 @@ async def test_silence_waits_for_the_flush(autojump_clock):
         await trio.sleep(0.1)
         call.report_playback(1, 100, "position")
         call.publish(EmergencyStop())
-        await call.speaking.silence()
+        await call.answers.silence()
         assert trio.current_time() == pytest.approx(0.25)

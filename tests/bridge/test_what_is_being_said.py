@@ -44,10 +44,10 @@ def agent(text: str, *, rule: object = UserStartedSpeaking, **more):
 async def test_nothing_is_said_before_a_sound_of_it(autojump_clock):
     """While an agent is silent nothing is being said, nor while it thinks."""
     async with open_call(agent(""), chars_per_s=10) as caller:
-        assert caller.call.speaking.saying == ""
+        assert caller.call.answers.saying == ""
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
-        assert caller.call.speaking.saying == ""
+        assert caller.call.answers.saying == ""
 
 
 async def test_the_clause_that_the_player_has_is_being_said_whole(autojump_clock):
@@ -56,9 +56,9 @@ async def test_the_clause_that_the_player_has_is_being_said_whole(autojump_clock
     async with open_call(agent(text), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
-        assert caller.call.speaking.saying == "We open at nine,"
+        assert caller.call.answers.saying == "We open at nine,"
         await caller.at(1.3)  # it has the comma
-        assert caller.call.speaking.saying == "We open at nine, we close at six,"
+        assert caller.call.answers.saying == "We open at nine, we close at six,"
 
 
 async def test_what_was_said_long_ago_is_not_being_said(autojump_clock):
@@ -66,7 +66,7 @@ async def test_what_was_said_long_ago_is_not_being_said(autojump_clock):
     async with open_call(agent(LONG), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(20)
-        saying = caller.call.speaking.saying
+        saying = caller.call.answers.saying
         before = len(caller.heard) - LONG.index(saying)
         assert BEFORE_CHARS <= before <= BEFORE_CHARS + len("word00")
         assert len(saying) - before <= AFTER_CHARS + 10
@@ -78,9 +78,9 @@ async def test_what_was_said_last_lingers(autojump_clock):
     async with open_call(agent("Good bye."), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.9 + LINGERS_S - 0.1)
-        assert caller.call.speaking.saying == "Good bye."
+        assert caller.call.answers.saying == "Good bye."
         await caller.at(0.9 + LINGERS_S + 0.1)
-        assert caller.call.speaking.saying == ""
+        assert caller.call.answers.saying == ""
 
 
 async def test_one_text_follows_another(autojump_clock):
@@ -96,7 +96,7 @@ async def test_one_text_follows_another(autojump_clock):
     async with open_call(answer, chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.2)
-        assert caller.call.speaking.saying == "Good bye. Or stay."
+        assert caller.call.answers.saying == "Good bye. Or stay."
 
 
 async def test_a_text_without_clauses_ends_with_a_word(autojump_clock):
@@ -104,7 +104,7 @@ async def test_a_text_without_clauses_ends_with_a_word(autojump_clock):
     async with open_call(agent("la " * 300), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1)
-        saying = caller.call.speaking.saying
+        saying = caller.call.answers.saying
         assert set(saying.split()) == {"la"}
         assert len(saying) <= 15 + AFTER_CHARS
 
@@ -115,7 +115,7 @@ async def test_a_text_without_clauses_ends_with_a_word(autojump_clock):
 async def test_only_a_rule_of_the_run_that_is_heard_could_cut_it(autojump_clock):
     """An event that its route names could; others could not, nor could any when all is silent."""
     async with open_call(agent("one two three"), chars_per_s=10) as caller:
-        speaking = caller.call.speaking
+        speaking = caller.call.answers
         assert not speaking.may_be_cut_by(UserStartedSpeaking)
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
@@ -131,7 +131,7 @@ async def test_patterns_lists_and_predicates_count(autojump_clock, rule):
     async with open_call(agent("one two three", rule=rule), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
-        assert caller.call.speaking.may_be_cut_by(UserStartedSpeaking)
+        assert caller.call.answers.may_be_cut_by(UserStartedSpeaking)
 
 
 async def test_a_condition_counts_as_yes(autojump_clock):
@@ -140,7 +140,7 @@ async def test_a_condition_counts_as_yes(autojump_clock):
     async with open_call(answer, chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
-        assert caller.call.speaking.may_be_cut_by(UserStartedSpeaking)
+        assert caller.call.answers.may_be_cut_by(UserStartedSpeaking)
 
 
 async def test_what_is_not_interruptible_could_not_be_cut(autojump_clock):
@@ -157,9 +157,9 @@ async def test_what_is_not_interruptible_could_not_be_cut(autojump_clock):
     async with open_call(answer, chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
-        assert not caller.call.speaking.may_be_cut_by(UserStartedSpeaking)
+        assert not caller.call.answers.may_be_cut_by(UserStartedSpeaking)
         await caller.at(0.9)
-        assert caller.call.speaking.may_be_cut_by(UserStartedSpeaking)
+        assert caller.call.answers.may_be_cut_by(UserStartedSpeaking)
 
 
 @pytest.mark.parametrize("audio", [True, False])
@@ -168,9 +168,9 @@ async def test_what_is_generated_in_silence_could_be_cut(autojump_clock, audio):
     async with open_call(agent(""), audio=audio) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
-        assert caller.call.speaking.may_be_cut_by(UserStartedSpeaking)
+        assert caller.call.answers.may_be_cut_by(UserStartedSpeaking)
         caller.publish(UserStartedSpeaking())
-        assert not caller.call.speaking.may_be_cut_by(UserStartedSpeaking)
+        assert not caller.call.answers.may_be_cut_by(UserStartedSpeaking)
 
 
 async def test_fixed_texts_could_be_cut(autojump_clock):
@@ -179,13 +179,13 @@ async def test_fixed_texts_could_be_cut(autojump_clock):
         call = caller.call
         call.say("one two")
         await caller.at(0.1)
-        assert call.speaking.may_be_cut_by(UserStartedSpeaking)
-        assert call.speaking.may_be_cut_by(EmergencyStop)
-        assert not call.speaking.may_be_cut_by(DTMFInput)
+        assert call.answers.may_be_cut_by(UserStartedSpeaking)
+        assert call.answers.may_be_cut_by(EmergencyStop)
+        assert not call.answers.may_be_cut_by(DTMFInput)
         await caller.quiet()
         call.say("one two", False)
         await trio.sleep(0.1)
-        assert not call.speaking.may_be_cut_by(UserStartedSpeaking)
+        assert not call.answers.may_be_cut_by(UserStartedSpeaking)
 
 
 async def test_nothing_could_be_cut_while_the_call_is_paused(autojump_clock):
@@ -194,6 +194,6 @@ async def test_nothing_could_be_cut_while_the_call_is_paused(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
         caller.call.handle.pause()
-        assert not caller.call.speaking.may_be_cut_by(UserStartedSpeaking)
+        assert not caller.call.answers.may_be_cut_by(UserStartedSpeaking)
         caller.call.handle.resume()
-        assert caller.call.speaking.may_be_cut_by(UserStartedSpeaking)
+        assert caller.call.answers.may_be_cut_by(UserStartedSpeaking)

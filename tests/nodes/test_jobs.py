@@ -47,7 +47,7 @@ async def test_a_detached_tool_goes_on_and_its_result_is_told_once(autojump_cloc
         await detach(caller)
         (job,) = node.jobs
         assert (job.id, job.name, job.status, job.result) == ("report", "report", "running", None)
-        assert [work.id for work in caller.call.work.jobs] == ["report"]
+        assert [work.id for work in caller.call.running_tools.jobs] == ["report"]
         assert caller.events(ToolResult)[0].outcome == "backgrounded"
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
@@ -63,7 +63,7 @@ async def test_a_detached_tool_goes_on_and_its_result_is_told_once(autojump_cloc
         assert job_entries(caller) == [finished]
         assert len(caller.events(ToolResult)) == 1
         assert (job.status, job.result.content) == ("finished", "report of 5 seconds")
-        assert caller.call.work.jobs == ()
+        assert caller.call.running_tools.jobs == ()
     assert len(model.asked) == 3
 
 
@@ -80,7 +80,7 @@ async def test_a_tool_can_be_moved_while_the_answer_goes_on(autojump_clock):
     async with open_call(answer_with(ChatNode(model, tools=[search])), audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(2)
-        (work,) = caller.call.work
+        (work,) = caller.call.running_tools
         assert work.to_background()
         await caller.quiet()
         assert caller.heard == "I hear: nothing yet."
@@ -265,7 +265,7 @@ async def test_what_may_not_be_cut_of_a_job_is_not(autojump_clock):
     async with open_call(answer_with(node)) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1)
-        (work,) = caller.call.work
+        (work,) = caller.call.running_tools
         work.to_background()
         (job,) = node.jobs
         job.cancel()
@@ -355,7 +355,7 @@ async def test_what_a_job_does_counts_to_its_answer(autojump_clock):
         (run,) = [r for route in caller.call.router.routes for r in route.runs]
         answer = caller.call.answer_of(run)
         await caller.at(1)
-        (work,) = [w for w in caller.call.work if w.name == "research"]
+        (work,) = [w for w in caller.call.running_tools if w.name == "research"]
         assert work.to_background()
         (job,) = node.jobs
         await job.wait()
@@ -393,7 +393,7 @@ async def test_the_questions_of_a_job_are_asked(autojump_clock):
         await trio.sleep(5)
         assert len(paid) == 1
         assert caller.call.handle.respond("inner", False)
-        await caller.call.work.jobs[0].done.wait()
+        await caller.call.running_tools.jobs[0].done.wait()
 
 
 async def test_the_agent_that_has_the_floor_tells(autojump_clock):
@@ -425,7 +425,7 @@ async def test_a_job_ends_with_the_call(autojump_clock):
         began_s = trio.current_time()
     assert trio.current_time() - began_s < 5
     assert node.jobs[0].status == "finished"
-    assert not caller.call.work
+    assert not caller.call.running_tools
 
 
 def test_a_node_outside_of_a_call_has_no_jobs():

@@ -62,7 +62,7 @@ async def test_words_in_the_instant_of_a_result(autojump_clock, seed, at):
         caller.call.router.observe(JobFinished, finished)
         say(caller, "a report, please")
         await caller.at(1)
-        [work] = caller.call.work
+        [work] = caller.call.running_tools
         assert work.to_background()
         await caller.receives(JobFinished)
         await caller.quiet()

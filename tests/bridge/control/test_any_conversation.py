@@ -190,7 +190,7 @@ class Conversation:
         call = caller.call
         await self.settle(caller)
         assert all(receipt.settled for receipt in self.receipts), self.receipts
-        assert (call.current_state, len(call.work)) == ("idle", 0)
+        assert (call.current_state, len(call.running_tools)) == ("idle", 0)
         asked = self.model.asked
         self.act(caller, "type")
         await self.settle(caller)

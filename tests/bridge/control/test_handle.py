@@ -74,7 +74,7 @@ async def test_a_pause_stops_the_sound_at_the_sample(autojump_clock):
         assert caller.heard == heard
         began_s = trio.current_time()
         handle.resume()
-        await caller.call.speaking.silence()
+        await caller.call.answers.silence()
         assert trio.current_time() - began_s == pytest.approx(3.1 - 1.25, abs=0.06)
         assert caller.heard.strip() == "0123456789 123456789 123456789"
 

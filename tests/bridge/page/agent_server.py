@@ -151,7 +151,7 @@ class Tone:
 
     def attach(self, call: Call) -> None:
         def say(message: Message) -> AgentAudio | None:
-            utterance = call.speaking.utterance_of(message)
+            utterance = call.answers.utterance_of(message)
             if utterance is None:
                 return None  # of an answer that goes on in the background: nobody hears it
             text = message.event.content

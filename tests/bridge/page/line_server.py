@@ -55,7 +55,7 @@ class Tone:
 
     def attach(self, call: Call) -> None:
         def say(message: Message) -> AgentAudio | None:
-            utterance = call.speaking.utterance_of(message)
+            utterance = call.answers.utterance_of(message)
             if utterance is None:
                 return None
             text = message.event.content

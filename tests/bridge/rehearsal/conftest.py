@@ -83,7 +83,7 @@ class Ears:
         call = self.bridge.call
         if self.wary and self.loud == 3 and not self.speaking:
             call.hold_speech("barge_in")
-        if self.wary and self.quiet == 3 and call.speaking.is_held:
+        if self.wary and self.quiet == 3 and call.answers.is_held:
             self.decide("noise")
         if not self.speaking and self.loud == (15 if self.wary else 3):
             self.speaking = True
@@ -132,7 +132,7 @@ class HumSpeech:
             voice.publish(LogMetric(name="answer.first_text_s", value=waited_s))
             voice.publish(LogMetric(name="speaking.first_piece_s", value=0.0))
             voice.publish(LogMetric(name="answer.first_audio_s", value=waited_s))
-            utterance = call.speaking.utterance_of(message)
+            utterance = call.answers.utterance_of(message)
             assert utterance is not None
             text = message.event.content
             pcm = hum(text, 24_000)

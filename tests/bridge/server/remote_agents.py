@@ -19,7 +19,7 @@ class Chore:
         self.done = trio.Event()
         self._call, self._grace_s = call, grace_s
         self.for_operator = False
-        call.work.add(self)
+        call.running_tools.add(self)
 
     def interrupt(self, verb):
         self._call.nursery.start_soon(self._end)
@@ -41,7 +41,7 @@ class Chore:
     async def _end(self):
         await trio.sleep(self._grace_s)
         self.outcome = "completed_after_interrupt"
-        self._call.work.remove(self)
+        self._call.running_tools.remove(self)
         self.done.set()
 
 

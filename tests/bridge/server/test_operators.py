@@ -149,7 +149,7 @@ async def test_a_caller_is_told_nothing_of_a_tool_of_the_operators(serving, auto
         """Wire money."""
         context.progress("wiring secretly", fraction=0.5)
         context.output("stdout", "written secretly")
-        for work in context.call.work if moves else ():
+        for work in context.call.running_tools if moves else ():
             assert work.to_background()
         await trio.sleep(1)
         return "wired secretly"

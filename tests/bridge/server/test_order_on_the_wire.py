@@ -66,7 +66,7 @@ async def test_the_end_of_what_is_given_again_carries_its_fresh_number(autojump_
     async with App(answer).open_call(line.transport) as call:
         call.publish(UserStoppedSpeaking())
         await trio.sleep(0.1)
-        call.speaking.resend()
+        call.answers.resend()
         await trio.sleep(1)
     line.flush()
     told = [(getattr(m, "type", "audio"), getattr(m, "utterance", None)) for m in line.sent]

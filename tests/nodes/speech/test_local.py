@@ -70,7 +70,7 @@ async def test_a_spoken_question_gets_a_spoken_answer(speech_of):
             async with app.open_call(line) as call:
                 await feed(call, spoken + bytes(2 * 32_000))
                 await line.stopped.wait()
-                await call.speaking.silence()
+                await call.answers.silence()
     said = [e.content for e in line.events if isinstance(e, UserTranscriptionReceived) and e.final]
     assert len(said) == 1
     assert "latte" in said[0].lower()

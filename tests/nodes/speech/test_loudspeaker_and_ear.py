@@ -91,7 +91,7 @@ class Stack:
         Ear(ears, self.model.new_call(), self, SilenceOnly(), ListeningSettings(), echo=echo)
 
     def say(self, message):
-        number = self.call.speaking.utterance_of(message).number
+        number = self.call.answers.utterance_of(message).number
         return AgentAudio(self.pcm, 16_000, message.event.content, utterance=number)
 
     def finish(self, message):

@@ -52,7 +52,7 @@ class Ramp:
         self.heard = HeardAgent(call.bridge(name="ears", is_agent=False))
 
     def say(self, message):
-        number = self.call.speaking.utterance_of(message).number
+        number = self.call.answers.utterance_of(message).number
         pcm = (np.arange(3 * RATE_HZ) // 4 + 1).astype("<i2").tobytes()
         return AgentAudio(pcm, RATE_HZ, message.event.content, utterance=number)
 

@@ -147,7 +147,7 @@ async def test_a_barge_in_at_every_phase(autojump_clock, at_s, phase):
         await trio.sleep(5)
         assert len(model.asked) == asked
         assert model.open == 0
-        assert not caller.call.work
+        assert not caller.call.running_tools
         model.answers = ()
         caller.publish(UserTranscriptionReceived(content="second"))
         caller.publish(UserStoppedSpeaking())

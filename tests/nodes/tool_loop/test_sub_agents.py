@@ -63,7 +63,7 @@ async def test_a_sub_agent_is_cut_with_its_tool(autojump_clock):
         await caller.at(1)
         caller.publish(UserStartedSpeaking())
         await trio.testing.wait_all_tasks_blocked()
-        assert not caller.call.work
+        assert not caller.call.running_tools
         assert set(results(caller)) == {"i", "o"}
     assert (len(inner.asked), len(outer.asked)) == (1, 1)
 
@@ -121,7 +121,7 @@ async def test_a_cap_that_is_reached_inside_a_sub_agent_ends_the_answer(autojump
         (ended,) = caller.events(AnswerEnded)
         assert (ended.outcome, ended.capped) == ("capped", "tool_calls")
         assert set(results(caller)) == {"o", "m"}
-        assert not caller.call.work
+        assert not caller.call.running_tools
     assert (len(inner.asked), len(middle.asked), len(outer.asked)) == (1, 1, 1)
 
 

@@ -49,7 +49,7 @@ async def test_an_unknown_tool_is_told_with_the_known_ones(autojump_clock, open_
         )
         assert bench.start("zzz").final.content == "there is no tool 'zzz'. There are: 'work'."
         assert len(bench.caller.events(ToolCall)) == 2
-        assert len(bench.call.work) == 0
+        assert len(bench.call.running_tools) == 0
 
 
 async def test_bad_arguments_are_told(autojump_clock, open_bench):
@@ -198,8 +198,8 @@ async def test_a_tool_of_a_job_has_no_run(autojump_clock, open_bench):
     async with open_bench(sleeper()) as bench:
         running = bench.start("work", job=True)
         assert running.answer == 0
-        assert bench.call.work.jobs == (running,)
-        assert bench.call.work.of(bench.run) == ()
+        assert bench.call.running_tools.jobs == (running,)
+        assert bench.call.running_tools.of(bench.run) == ()
         assert not running.to_background()
         assert (await running.result()).content == "worked 0"
 

@@ -100,7 +100,7 @@ async def cancel_it(policy: str, temper: str, python: Any) -> None:
             messages = handle.subscribe()
             handle.send_input("go")
             pids = await pids_of(messages, 2 if "grandchild" in temper else 1)
-            (work,) = handle.call.work
+            (work,) = handle.call.running_tools
             began_s, cut_s = work.started_at_s, trio.current_time()
             receipt = handle.cancel()
             await receipt.settled

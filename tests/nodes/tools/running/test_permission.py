@@ -19,7 +19,7 @@ async def test_a_tool_asks_and_runs_when_allowed(autojump_clock, open_bench):
         answer = bench.call.answer_of(bench.run)
         assert answer.phase == "permission"
         assert running.started_at_s is None
-        assert running in bench.call.work.of(bench.run)
+        assert running in bench.call.running_tools.of(bench.run)
         (asked,) = bench.caller.events(PermissionRequested)
         assert asked == PermissionRequested(id="c1", name="work", arguments={"seconds": 1})
         assert bench.call.permissions.respond("c1", True)

@@ -94,8 +94,8 @@ async def test_detach_goes_on_as_a_job(autojump_clock, open_bench, verb):
         assert running.consequence(verb) == "continues in the background"
         assert running.interrupt(verb) == StillRunning("c1", "work", "detach", math.inf)
         assert running.run is None
-        assert bench.call.work.jobs == (running,)
-        assert bench.call.work.of(bench.run) == ()
+        assert bench.call.running_tools.jobs == (running,)
+        assert bench.call.running_tools.of(bench.run) == ()
         result = await running.result()
         assert trio.current_time() == 0
         assert result.outcome == "backgrounded"
@@ -179,7 +179,7 @@ async def test_what_has_not_begun_never_begins(autojump_clock, open_bench, verb)
         assert not began
         assert bench.results() == [("c1", "not_started")]
         assert running.final.ran_s == 0
-        assert len(bench.call.work) == 0
+        assert len(bench.call.running_tools) == 0
 
 
 async def test_an_interrupt_between_the_start_and_the_first_step(autojump_clock, open_bench):

@@ -22,14 +22,14 @@ async def test_a_tool_runs_and_gives_one_result(autojump_clock, open_bench):
             ToolCall(name="work", arguments={"seconds": 2.5}, id="c1")
         ]
         assert running.started_at_s is None
-        assert running in bench.call.work.of(bench.run)
+        assert running in bench.call.running_tools.of(bench.run)
         result = await running.result()
         assert trio.current_time() == 2.5
         assert result == ToolResult(name="work", id="c1", content="worked", ran_s=2.5)
         assert running.done.is_set()
         assert running.outcome == "completed"
         assert running.final == result
-        assert len(bench.call.work) == 0
+        assert len(bench.call.running_tools) == 0
         assert bench.caller.events(ToolResult) == [result]
 
 
@@ -189,7 +189,7 @@ async def test_a_body_that_swallows_its_cancellation_is_abandoned(autojump_clock
             await running.done.wait()
             assert trio.current_time() == 2
             assert running.outcome == "effect_unknown"
-            assert len(bench.call.work) == 0
+            assert len(bench.call.running_tools) == 0
             await trio.sleep(40)
         assert bench.results() == [("c1", "effect_unknown")]
         assert [
