@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from .bridge import Message as Message
     from .bridge import Meter as Meter
     from .bridge import NoteEntry as NoteEntry
-    from .bridge import Question as Question
+    from .bridge import PermissionQuestion as PermissionQuestion
     from .bridge import Receipt as Receipt
     from .bridge import Refusal as Refusal
     from .bridge import RouteDefinitionError as RouteDefinitionError
@@ -122,7 +122,7 @@ __all__ = [
     "NoteEntry",
     "OpenAIChat",
     "Outcome",
-    "Question",
+    "PermissionQuestion",
     "ReasoningNode",
     "Receipt",
     "Refusal",

@@ -32,22 +32,22 @@ from .bridge.server._call_messages import encode as encode
 from .bridge.server._connection_messages import INPUT_RATE_HZ as INPUT_RATE_HZ
 from .bridge.server._connection_messages import OUTPUT_RATE_HZ as OUTPUT_RATE_HZ
 from .bridge.server._connection_messages import PROTOCOL_VERSION as PROTOCOL_VERSION
+from .bridge.server._connection_messages import EarlierWords as EarlierWords
 from .bridge.server._connection_messages import Ended as Ended
 from .bridge.server._connection_messages import Hello as Hello
 from .bridge.server._connection_messages import Resume as Resume
 from .bridge.server._connection_messages import Resumed as Resumed
-from .bridge.server._connection_messages import Said as Said
 from .bridge.server._control_messages import AnswerPermission as AnswerPermission
 from .bridge.server._control_messages import AnswerQuestion as AnswerQuestion
+from .bridge.server._control_messages import AskedPermission as AskedPermission
 from .bridge.server._control_messages import AskedQuestion as AskedQuestion
 from .bridge.server._control_messages import AskSnapshot as AskSnapshot
 from .bridge.server._control_messages import CapUse as CapUse
 from .bridge.server._control_messages import DescribeVerb as DescribeVerb
 from .bridge.server._control_messages import Description as Description
-from .bridge.server._control_messages import OpenQuestion as OpenQuestion
-from .bridge.server._control_messages import RunningTool as RunningTool
 from .bridge.server._control_messages import SnapshotMessage as SnapshotMessage
 from .bridge.server._control_messages import StepOfAnswer as StepOfAnswer
+from .bridge.server._control_messages import StillRunningTool as StillRunningTool
 from .bridge.server._control_messages import StoppedTool as StoppedTool
 from .bridge.server._control_messages import ToolAtWork as ToolAtWork
 from .bridge.server._control_messages import UseVerb as UseVerb
@@ -68,6 +68,7 @@ __all__ = [
     "AnswerPermission",
     "AnswerQuestion",
     "AskSnapshot",
+    "AskedPermission",
     "AskedQuestion",
     "CallerAudio",
     "CapUse",
@@ -77,6 +78,7 @@ __all__ = [
     "Cut",
     "DescribeVerb",
     "Description",
+    "EarlierWords",
     "Ended",
     "ErrorCode",
     "ErrorMessage",
@@ -88,7 +90,6 @@ __all__ = [
     "MAX_INPUT_BYTES",
     "Mute",
     "OUTPUT_RATE_HZ",
-    "OpenQuestion",
     "OtherEvent",
     "PROTOCOL_VERSION",
     "Ping",
@@ -97,14 +98,13 @@ __all__ = [
     "ProtocolViolationError",
     "Resume",
     "Resumed",
-    "RunningTool",
-    "Said",
     "Seen",
     "ServerMessage",
     "SnapshotMessage",
     "Spoken",
     "State",
     "StepOfAnswer",
+    "StillRunningTool",
     "Stop",
     "StoppedTool",
     "Talk",

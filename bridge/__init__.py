@@ -24,7 +24,7 @@ from .answers._answer import Answer as Answer
 from .answers._answer_handle import AnswerHandle as AnswerHandle
 from .control._call_handle import Handle as Handle
 from .control._snapshot import Snapshot as Snapshot
-from .control._tool_permissions import Question as Question
+from .control._tool_permissions import PermissionQuestion as PermissionQuestion
 from .control._usage_caps import Caps as Caps
 from .control._usage_meter import CapReachedError as CapReachedError
 from .control._usage_meter import Meter as Meter
@@ -73,8 +73,8 @@ __all__ = [
     "Message",
     "Meter",
     "NoteEntry",
+    "PermissionQuestion",
     "ProviderKind",
-    "Question",
     "Receipt",
     "Refusal",
     "RouteDefinitionError",

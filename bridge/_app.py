@@ -22,7 +22,7 @@ from ._open_call import open_bare_call
 from ._speech_protocol import Speech
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
-from .control._tool_permissions import Question
+from .control._tool_permissions import PermissionQuestion
 from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
 from .monitoring._stage_budgets import Budgets
@@ -63,7 +63,7 @@ DEFAULT_BUDGETS = Budgets()
 MayName = Callable[[CallRequest], bool | Awaitable[bool]]
 """Says whether a caller may open the conversation that it names; plain or async."""
 
-Operate = Callable[[Call, Question], bool | Awaitable[bool]]
+Operate = Callable[[Call, PermissionQuestion], bool | Awaitable[bool]]
 """Says whether a tool with ``permission="operator"`` may run; plain or async."""
 
 Verdict = bool | Refusal | Identity
@@ -135,8 +135,8 @@ class App:
                 If it raises, the call is refused.
             operator: Decides whether tools with ``permission="operator"`` may run, which callers
                 are never asked about.  A function, sync or async, takes the call and the
-                ``Question``.  Only ``True`` allows the tool; any other value, or an exception,
-                denies it.
+                ``PermissionQuestion``.  Only ``True`` allows the tool; any other value, or an
+                exception, denies it.
             budgets: How long each stage of an answer may leave the caller in silence before
                 ``StageStalled`` names it; ``None`` watches none.  Calls in which
                 only text travels are not watched.
@@ -162,7 +162,7 @@ class App:
         check_instance("App(not_understood=)", not_understood, str)
         check_instance("App(budgets=)", budgets, Budgets)
         check_takes("App(admit=)", admit, "the CallRequest")
-        check_takes("App(operator=)", operator, "the call", "the Question")
+        check_takes("App(operator=)", operator, "the call", "the PermissionQuestion")
         if not isinstance(callers_name_conversations, bool):
             rule = "App(callers_name_conversations=)"
             check_takes(rule, callers_name_conversations, "the CallRequest")
@@ -317,7 +317,7 @@ class App:
         if question is not None and question.by == "operator":
             call.nursery.start_soon(self._decide, call, question, name="operator")
 
-    async def _decide(self, call: Call, question: Question) -> None:
+    async def _decide(self, call: Call, question: PermissionQuestion) -> None:
         assert self.operator is not None  # observed only with an operator
         allow = False
         try:

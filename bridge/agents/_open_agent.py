@@ -16,7 +16,7 @@ from ..validation.event_loop import check_trio
 from ._default_chain import Generates
 
 
-class _Nobody:
+class _CallerlessTransport:
     """The transport of an agent without a caller: text counts as heard when it is sent."""
 
     audio = False
@@ -50,7 +50,9 @@ async def open_agent(
         RuntimeError: This does not run on trio.
     """
     check_trio("open_agent()")
-    async with open_bare_call(_Nobody(), call_id=token_hex(8), history=history) as call:
+    async with open_bare_call(
+        _CallerlessTransport(), call_id=token_hex(8), history=history
+    ) as call:
         call.converse(node, name=name)
         call.router.publish_detached(CallStarted(call_id=call.call_id), "call")
         yield call.handle

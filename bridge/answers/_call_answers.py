@@ -24,7 +24,7 @@ from ..events import (
     JobFinished,
     Outcome,
 )
-from ..monitoring._barge_in_log import BargeIns
+from ..monitoring._barge_in_log import BargeInLog
 from ..playout._hold import Holding
 from ..playout._playout import Playout
 from ..playout._playout_events import PlayoutEvents
@@ -107,7 +107,7 @@ class CallAnswers(AnswerAudio):
         self._ends_as: Outcome | None = None
         self._cutting = False
         self._marks = LongRunningMarks(router)
-        self._barge_ins = BargeIns(context, self._answers)
+        self._barge_in_log = BargeInLog(context, self._answers)
         self._fixed_texts = FixedTexts(context)
 
     # --- what is known --------------------------------------------------------------------------
@@ -276,7 +276,7 @@ class CallAnswers(AnswerAudio):
         self._silence(answer.utterances, reason)  # text that no run produced
         self._cut_answer(answer, interruption_of(answer, None, reason, "delivered"))
         self._holding.release_empty()
-        self._barge_ins.write_down()
+        self._barge_in_log.write_down()
 
     def leave_out_rest(self, answer: Answer) -> None:
         """Drop the unheard text of an answer that continues.
@@ -327,7 +327,7 @@ class CallAnswers(AnswerAudio):
             self._cut_answer(utterance.answer, by)
         self._fixed_texts.end_unbegun(self._outcome_of_cut(verb_of(message)))
         self._holding.release_empty()
-        self._barge_ins.write_down()
+        self._barge_in_log.write_down()
 
     def close(self, outcome: Outcome) -> None:
         """Silence everything for good, because the call is over; the heard text is final.
@@ -384,7 +384,7 @@ class CallAnswers(AnswerAudio):
             if answer.interruption is None and answer.descends_from(run):
                 self._cut_answer(answer, run.interruption)
         self._holding.release_empty()
-        self._barge_ins.write_down()
+        self._barge_in_log.write_down()
 
     def _silence(self, utterances: Iterable[Utterance], reason: str) -> None:
         """Cut utterances, and delay the end of their answers until the cut is recorded."""
@@ -403,7 +403,7 @@ class CallAnswers(AnswerAudio):
             self._answers_cut += 1
             phase = answer.seen_phase
             self._cuts.record(answer, by, phase)
-            self._barge_ins.add(answer, by, phase)
+            self._barge_in_log.add(answer, by, phase)
             self._cuts.keep(answer, by)
             has_ended = answer.run is None or not answer.run.is_running
             if has_ended and not self._answers.is_begun_by(answer, by.cause):

@@ -4,7 +4,7 @@ from .._verbs import STRENGTH, VERBS, AnswerPhase, PolicyKind, ToolOutcome, Verb
 from ._active_clock import ActiveClock
 from ._answer_as_job import BackgroundAnswer
 from ._choice_phrases import AnswerPhrases
-from ._questions import Answer
+from ._questions import QuestionAnswer
 from ._running_tools import RunningTools, StillRunning, Work
 from ._steps import Step, StepList, StepState, StepView
 from ._usage_caps import Caps
@@ -12,7 +12,6 @@ from ._usage_meter import CapReachedError, Meter, current_meter
 
 __all__ = [
     "ActiveClock",
-    "Answer",
     "AnswerPhase",
     "AnswerPhrases",
     "BackgroundAnswer",
@@ -20,6 +19,7 @@ __all__ = [
     "Caps",
     "Meter",
     "PolicyKind",
+    "QuestionAnswer",
     "RunningTools",
     "STRENGTH",
     "Step",

@@ -59,7 +59,7 @@ _WITHDRAWING: tuple[Verb, ...] = ("cancel", "emergency_stop", "shutdown")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuestionAnswer:
     """The outcome of a question to the caller."""
 
     outcome: QuestionOutcome
@@ -140,7 +140,7 @@ class Questions:
         self._context = context
         self._router = context.router
         self._answers = answers
-        self._all: OpenQuestions[_Question, Answer] = OpenQuestions()
+        self._all: OpenQuestions[_Question, QuestionAnswer] = OpenQuestions()
         self._asked: _Question | None = None
         self._count = 0
         self._user_speaks = False
@@ -203,7 +203,7 @@ class Questions:
         source: str,
         *,
         for_operator: bool = False,
-    ) -> Answer:
+    ) -> QuestionAnswer:
         """Have the agent ask the caller something, and wait for the answer.
 
         Cancelling this withdraws the question.
@@ -238,7 +238,7 @@ class Questions:
             self._ask_next()
             answer = await entry.answer()
         finally:
-            self._close(question, Answer("withdrawn"))  # does nothing once it is answered
+            self._close(question, QuestionAnswer("withdrawn"))  # does nothing once it is answered
         if run is not None:
             await run.may_go_on()
         await trio.lowlevel.checkpoint_if_cancelled()  # a cut tool gets no outcome
@@ -251,7 +251,7 @@ class Questions:
             if self._may_ask(question):
                 self._ask_aloud(question)
             else:
-                self._close(question, Answer("interrupted"))
+                self._close(question, QuestionAnswer("interrupted"))
 
     def _may_ask(self, question: _Question) -> bool:
         """Whether the question's agent still has the floor, and its answer is not over."""
@@ -275,7 +275,7 @@ class Questions:
         if self._asked is not question:
             return  # a chain closed it in this very step
         if question.utterance is None:
-            self._close(question, Answer("interrupted"))  # nobody will hear it
+            self._close(question, QuestionAnswer("interrupted"))  # nobody will hear it
             return
         question.agent_answer = question.utterance.answer
         question.agent_answer.ask_caller(trio.current_time(), on=True)
@@ -309,20 +309,20 @@ class Questions:
         outcome: QuestionOutcome = "withdrawn" if verb in _WITHDRAWING else "interrupted"
         for question in self._all.pending:
             if question.call_id == call_id:
-                self._close(question, Answer(outcome))
+                self._close(question, QuestionAnswer(outcome))
 
     def close_unheard(self) -> None:
         """Close the questions of agents that lost the floor, in this step."""
         for question in self._all.pending:
             if not self._context.floor.has(question.source):
-                self._close(question, Answer("interrupted"))
+                self._close(question, QuestionAnswer("interrupted"))
 
     def close(self) -> None:
         """Close all questions, because the call is over."""
         for question in self._all.pending:
-            self._close(question, Answer("withdrawn"))
+            self._close(question, QuestionAnswer("withdrawn"))
 
-    def _close(self, question: _Question, answer: Answer) -> None:
+    def _close(self, question: _Question, answer: QuestionAnswer) -> None:
         if self._all.close(question.id, answer) is None:
             return
         log.info("question_closed", id=question.id, tool=question.name, outcome=answer.outcome,
@@ -415,14 +415,14 @@ class Questions:
         unwanted = choice is None and (
             is_never_mind(text, self._phrases) or is_never_mind(text)  # the page's key is English
         )
-        self._close(question, Answer("withdrawn" if unwanted else "answered", text, choice))
+        self._close(question, QuestionAnswer("withdrawn" if unwanted else "answered", text, choice))
 
     def _add_key(self, question: _Question, button: str) -> None:
         self._fall_silent(question)
         if 0 < len(question.choices) < 10:  # one key for each choice
             choice = match_choice(button, question.choices, self._phrases)
             if choice is not None:
-                self._close(question, Answer("answered", button, choice))
+                self._close(question, QuestionAnswer("answered", button, choice))
             return
         question.keys += "" if button == "#" else button
         if button == "#":
@@ -436,7 +436,7 @@ class Questions:
         question = self._asked
         if question is not None and question.keys:
             choice = match_choice(question.keys, question.choices, self._phrases)
-            self._close(question, Answer("answered", question.keys, choice))
+            self._close(question, QuestionAnswer("answered", question.keys, choice))
 
     # --- time -----------------------------------------------------------------------------------
 
@@ -461,7 +461,7 @@ class Questions:
 
     def _time_out(self) -> None:
         if self._asked is not None:
-            self._close(self._asked, Answer("timed_out"))
+            self._close(self._asked, QuestionAnswer("timed_out"))
 
 
 def _may_answer(question: _Question, event: object) -> bool:

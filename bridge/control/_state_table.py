@@ -42,7 +42,7 @@ class Cell(NamedTuple):
     """Whether it does something; ``None`` means always."""
 
 
-class Row(NamedTuple):
+class StateRow(NamedTuple):
     """One state."""
 
     holds: Callable[[StateKeeper], object] | None
@@ -104,18 +104,18 @@ _UNHELD: tuple[CallState, ...] = (*_WORKS, "idle", "listening", "stopping", "clo
 
 _PAUSED = attrgetter("context.is_paused")
 
-TABLE: dict[CallState, Row] = {
-    "closed": Row(attrgetter("is_closed"), dict.fromkeys(VERBS, _OVER), ()),
-    "pausing": Row(_PAUSED, _HELD, _ANY, also=attrgetter("control.pause_waits")),
-    "paused": Row(_PAUSED, {**_HELD, "pause": Cell("paused")}, _ANY),
-    "speaking": Row(attrgetter("answers.is_audible_now"), _AT_WORK, _ANY),
-    "waiting_permission": Row(None, _AT_WORK, _ANY, phase="permission"),
-    "waiting_input": Row(None, _AT_WORK, _ANY, phase="input"),
-    "tool": Row(None, _AT_WORK, _ANY, phase="tool"),
-    "thinking": Row(attrgetter("is_next"), _AT_WORK, _ANY, phase="thinking"),
-    "stopping": Row(attrgetter("control.is_stopping"), _STOPPING, _UNHELD),
-    "listening": Row(attrgetter("user_speaks"), _AT_REST, _UNHELD),
-    "idle": Row(lambda now: True, _AT_REST, _UNHELD),
+TABLE: dict[CallState, StateRow] = {
+    "closed": StateRow(attrgetter("is_closed"), dict.fromkeys(VERBS, _OVER), ()),
+    "pausing": StateRow(_PAUSED, _HELD, _ANY, also=attrgetter("control.pause_waits")),
+    "paused": StateRow(_PAUSED, {**_HELD, "pause": Cell("paused")}, _ANY),
+    "speaking": StateRow(attrgetter("answers.is_audible_now"), _AT_WORK, _ANY),
+    "waiting_permission": StateRow(None, _AT_WORK, _ANY, phase="permission"),
+    "waiting_input": StateRow(None, _AT_WORK, _ANY, phase="input"),
+    "tool": StateRow(None, _AT_WORK, _ANY, phase="tool"),
+    "thinking": StateRow(attrgetter("is_next"), _AT_WORK, _ANY, phase="thinking"),
+    "stopping": StateRow(attrgetter("control.is_stopping"), _STOPPING, _UNHELD),
+    "listening": StateRow(attrgetter("user_speaks"), _AT_REST, _UNHELD),
+    "idle": StateRow(lambda now: True, _AT_REST, _UNHELD),
 }
 """The state machine; its rows are in the order in which they are tried."""
 

@@ -29,7 +29,7 @@ Asked = Literal["caller", "operator"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PermissionQuestion:
     """A tool that waits for permission."""
 
     id: str
@@ -55,15 +55,15 @@ class Permissions:
 
     def __init__(self, context: CallContext) -> None:
         self._context = context
-        self._open: OpenQuestions[Question, Verdict] = OpenQuestions()
+        self._open: OpenQuestions[PermissionQuestion, Verdict] = OpenQuestions()
         self._remembered: dict[str, Verdict] = {}
 
     @property
-    def pending(self) -> tuple[Question, ...]:
+    def pending(self) -> tuple[PermissionQuestion, ...]:
         """The unanswered questions, in the order in which they were asked."""
         return self._open.pending
 
-    def question(self, id: str) -> Question | None:
+    def question(self, id: str) -> PermissionQuestion | None:
         """Return the open question with an id; ``None`` for none."""
         return self._open.get(id)
 
@@ -94,7 +94,7 @@ class Permissions:
         if known is not None:
             await trio.lowlevel.checkpoint()
             return known
-        question = Question(id, name, dict(arguments), run, trio.current_time(), by)
+        question = PermissionQuestion(id, name, dict(arguments), run, trio.current_time(), by)
         entry = self._open.add(id, question)
         requested = PermissionRequested(id=id, name=name, arguments=dict(arguments), by=by)
         self._context.router.publish_detached(requested, _source(run))

@@ -233,7 +233,7 @@ class Meter:
             result: T = await step(fn, *args)
         return result
 
-    def steps(self) -> Steps:
+    def steps(self) -> TimedSteps:
         """Return a context manager for work awaited step by step, such as a foreign iterator.
 
         Inside, call its value as you would ``within()``.  The difference: its cancel scopes open
@@ -243,7 +243,7 @@ class Meter:
         timed = [
             (meter, meter.caps.wall_s) for meter in self.lineage if meter.caps.wall_s is not None
         ]
-        return Steps(self, timed)
+        return TimedSteps(self, timed)
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -317,7 +317,7 @@ def _at_once(fn: Callable[..., Awaitable[T]], *args: Any) -> Awaitable[T]:
     return fn(*args)
 
 
-class Steps:
+class TimedSteps:
     """Awaits one step after the other until the time at work is used up."""
 
     def __init__(self, meter: Meter, timed: list[tuple[Meter, float]]) -> None:

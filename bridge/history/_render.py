@@ -44,14 +44,14 @@ _NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserMessage:
     """A message on the user's side: the user's words, or a note in its tag."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class RenderedCall:
     """A tool call with its result."""
 
     id: str
@@ -64,11 +64,11 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AgentMessage:
     """A message of an agent: text, calls, or both."""
 
     text: str
-    calls: tuple[Called, ...] = ()
+    calls: tuple[RenderedCall, ...] = ()
 
 
 def as_chat(
@@ -89,14 +89,14 @@ def as_chat(
     if system_prompt:
         chat.append({"role": "system", "content": system_prompt})
     for piece in _Rendering(entries, note_tag, answer).pieces():
-        if isinstance(piece, Said):
+        if isinstance(piece, UserMessage):
             chat.append({"role": "user", "content": piece.text})
         else:
             chat.extend(_step_as_chat(piece))
     return chat
 
 
-def _step_as_chat(step: Step) -> Iterator[ChatMessage]:
+def _step_as_chat(step: AgentMessage) -> Iterator[ChatMessage]:
     message: ChatMessage = {"role": "assistant", "content": step.text or None}
     if step.calls:
         message["tool_calls"] = [
@@ -128,7 +128,7 @@ def as_anthropic(
     """
     messages: list[ChatMessage] = []
     for piece in _Rendering(entries, note_tag, answer).pieces():
-        if isinstance(piece, Said):
+        if isinstance(piece, UserMessage):
             _append(messages, "user", [_text_block(piece.text)])
             continue
         if not messages:
@@ -152,12 +152,12 @@ def _text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _use_block(call: Called) -> dict[str, Any]:
+def _use_block(call: RenderedCall) -> dict[str, Any]:
     arguments = json.loads(call.arguments)
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
 
 
-def _result_block(call: Called) -> dict[str, Any]:
+def _result_block(call: RenderedCall) -> dict[str, Any]:
     block = {"type": "tool_result", "tool_use_id": call.id, "content": call.result}
     return {**block, "is_error": True} if call.error else block
 
@@ -211,14 +211,14 @@ class _Rendering:
             if isinstance(entry, (AgentEntry, ToolEntry)) and entry.answer:
                 self._by_answer.setdefault(entry.answer, []).append(index)
 
-    def pieces(self) -> Iterator[Said | Step]:
+    def pieces(self) -> Iterator[UserMessage | AgentMessage]:
         done: set[int] = set()
         for index, entry in enumerate(self._entries):
             if index in done:
                 continue
             match entry:
                 case UserEntry(content=text) if text.strip():
-                    yield Said(self._clean(text))
+                    yield UserMessage(self._clean(text))
                 case NoteEntry(kind="control", content=text) if text == moved_note(self._answering):
                     pass  # the model has its task already, and would answer this instead
                 case NoteEntry(content=text) if text.strip():
@@ -235,10 +235,10 @@ class _Rendering:
     def _clean(self, text: str) -> str:
         return harmless(text, self._note_tag)
 
-    def _note(self, text: str) -> Said:
-        return Said(tagged(text, self._note_tag))
+    def _note(self, text: str) -> UserMessage:
+        return UserMessage(tagged(text, self._note_tag))
 
-    def _job(self, entry: JobEntry) -> Said:
+    def _job(self, entry: JobEntry) -> UserMessage:
         job = entry.job
         text = self._clean(job.content).strip() or OUTCOME_WORDS[job.outcome]
         about = f"Result of {self._clean(job.name)}, which went on in the background"
@@ -254,7 +254,7 @@ class _Rendering:
             found.append(later)
         return found
 
-    def _answer(self, mine: list[int]) -> Iterator[Said | Step]:
+    def _answer(self, mine: list[int]) -> Iterator[UserMessage | AgentMessage]:
         """Yield the texts and calls of one answer, then the marker of its cut."""
         entries = [self._entries[index] for index in mine]
         agents = [entry for entry in entries if isinstance(entry, AgentEntry)]
@@ -263,10 +263,10 @@ class _Rendering:
         for step in _steps(entry for entry in entries if isinstance(entry, ToolEntry)):
             until = max(offset, step[0].said_chars)
             said, offset = self._clean(text[offset:until]).strip(), until
-            yield Step(said, tuple(self._called(entry) for entry in step))
+            yield AgentMessage(said, tuple(self._called(entry) for entry in step))
         rest = self._clean(text[offset:]).strip()
         if rest:
-            yield Step(rest)
+            yield AgentMessage(rest)
         for index in mine:
             entry = self._entries[index]
             if isinstance(entry, AgentEntry) and entry.interruption is not None:
@@ -275,7 +275,7 @@ class _Rendering:
     def _text_of(self, entry: AgentEntry) -> str:
         return entry.generated if entry.answer == self._answering else entry.heard
 
-    def _called(self, entry: ToolEntry) -> Called:
+    def _called(self, entry: ToolEntry) -> RenderedCall:
         call, result = entry.call, entry.result
         id, count = call.id if _ID.fullmatch(call.id) else "past_1", 1
         while id in self._ids:
@@ -284,13 +284,13 @@ class _Rendering:
         self._ids.add(id)
         name = _NAME.sub("_", call.name)[:64] or "tool"
         if result is None:
-            return Called(id, name, _json_object(call.arguments), pending_words(entry), False)
+            return RenderedCall(id, name, _json_object(call.arguments), pending_words(entry), False)
         words = self._clean(result.content)
         if not words.strip():
             words = OUTCOME_WORDS[result.outcome]
-        return Called(id, name, _json_object(call.arguments), words, result.error)
+        return RenderedCall(id, name, _json_object(call.arguments), words, result.error)
 
-    def _marker(self, index: int, record: InterruptionRecord) -> Iterator[Said]:
+    def _marker(self, index: int, record: InterruptionRecord) -> Iterator[UserMessage]:
         was, now = self._words_before(index), self._words_after(index)
         text = marker_text(record, was, now)
         if text:

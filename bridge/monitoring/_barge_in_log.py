@@ -24,7 +24,7 @@ _BEGINS_A_TURN = ("interruption", "turn", "kept_words")
 
 
 @dataclass(slots=True)
-class _BargeIn:
+class _LoggedBargeIn:
     """The answers that one event cut."""
 
     by: Interruption
@@ -38,7 +38,7 @@ class _BargeIn:
         )
 
 
-class BargeIns:
+class BargeInLog:
     """Writes a line ``barge_in`` for each event that cut answers, once its step is over.
 
     Hand-overs, and verbs stronger than ``barge_in``, have their own lines.  A chain that is cut by
@@ -50,7 +50,7 @@ class BargeIns:
     def __init__(self, context: CallContext, answers: OpenAnswers) -> None:
         self._context = context
         self._answers = answers
-        self._cut: dict[object, _BargeIn] = {}
+        self._cut: dict[object, _LoggedBargeIn] = {}
         self._decided: tuple[str, str] | None = None
         self._follows_turns = False
         self._cause_of_turn: tuple[int, tuple[str, str] | None] = (0, None)
@@ -62,7 +62,7 @@ class BargeIns:
             return
         cause: object = answer if by.cause is None else by.cause.id
         if cause not in self._cut:
-            self._cut[cause] = _BargeIn(by, self._turn_rule(by.cause))
+            self._cut[cause] = _LoggedBargeIn(by, self._turn_rule(by.cause))
         self._cut[cause].phases[answer] = phase
 
     def _is_of_an_agent(self, answer: Answer, cause: Message | None) -> bool:
@@ -101,7 +101,7 @@ class BargeIns:
         for barge_in in cut.values():
             self._write_one(barge_in)
 
-    def _write_one(self, barge_in: _BargeIn) -> None:
+    def _write_one(self, barge_in: _LoggedBargeIn) -> None:
         by, first = barge_in.by, barge_in.first()
         heard_s, dropped_s = self._seconds(barge_in) if self._context.audio else (None, None)
         heard = sum(len(answer.heard) for answer in barge_in.phases)
@@ -123,7 +123,7 @@ class BargeIns:
         )
 
     @staticmethod
-    def _seconds(barge_in: _BargeIn) -> tuple[float, float]:
+    def _seconds(barge_in: _LoggedBargeIn) -> tuple[float, float]:
         """Return how many seconds of the answers were heard, and how many were dropped."""
         now_s = trio.current_time()
         said = [utterance for answer in barge_in.phases for utterance in answer.utterances]

@@ -16,7 +16,7 @@ from ._connections_per_address import Addresses
 from ._http import (
     CALL_PATH,
     WATCH_PATH,
-    Gate,
+    HttpGate,
     call_request,
     token_of,
     wants_resume,
@@ -41,11 +41,16 @@ log = structlog.get_logger()
 
 
 @final
-class Entrance:
-    """Admits connections, with one ``Visit`` for each."""
+class Admission:
+    """Admits connections, with one ``PendingConnection`` for each."""
 
     def __init__(
-        self, app: App, gate: Gate, access: Access, addresses: Addresses, proxies: TrustedProxies
+        self,
+        app: App,
+        gate: HttpGate,
+        access: Access,
+        addresses: Addresses,
+        proxies: TrustedProxies,
     ) -> None:
         """Keep the parts that decide."""
         self._app = app
@@ -54,14 +59,14 @@ class Entrance:
         self.addresses = addresses
         self.proxies = proxies
 
-    def visit(self, peer: str, *, secure: bool) -> Visit:
+    def pending(self, peer: str, *, secure: bool) -> PendingConnection:
         """Start with a connection.
 
         Args:
             peer: The address of the other end of the socket.
             secure: Whether the socket is encrypted.
         """
-        return Visit(self, peer, secure)
+        return PendingConnection(self, peer, secure)
 
     async def ask_app(self, asked: CallRequest) -> CallRequest | Response:
         """Return the request with the identity that the app gave the caller, or the refusal.
@@ -84,7 +89,7 @@ class Entrance:
 
 
 @final
-class Visit:
+class PendingConnection:
     """One connection before it has a call.
 
     Attributes:
@@ -92,14 +97,14 @@ class Visit:
         peer: The caller's address, known once the request was read.
     """
 
-    def __init__(self, entrance: Entrance, peer: str, secure: bool) -> None:
+    def __init__(self, admission: Admission, peer: str, secure: bool) -> None:
         self.call: CallRequest | None = None
-        self._entrance = entrance
+        self._admission = admission
         self.peer = peer
         self._socket_peer = peer
         self._secure = secure
         # Behind a proxy, only the request tells whose connection it is.
-        self._is_counted = not entrance.proxies.trusts(peer)
+        self._is_counted = not admission.proxies.trusts(peer)
         self._is_silent = False
 
     def wait(self) -> bool:
@@ -108,7 +113,7 @@ class Visit:
         Returns:
             False if too many of its address wait already; then it is not counted.
         """
-        addresses = self._entrance.addresses
+        addresses = self._admission.addresses
         if not self._is_counted:
             return True
         self._is_silent = addresses.has_room(self._socket_peer, "silent")
@@ -120,35 +125,37 @@ class Visit:
         """Stop counting it, because the request has arrived or never will; harmless if repeated."""
         if self._is_silent:
             self._is_silent = False
-            self._entrance.addresses.give_back(self._socket_peer, "silent")
+            self._admission.addresses.give_back(self._socket_peer, "silent")
 
     async def answer(self, request: HttpRequest) -> Response | None:
         """Return the response; ``None`` continues with the WebSocket handshake."""
         self.asks()
-        entrance, path = self._entrance, request.path.partition("?")[0]
-        self.peer, secure = entrance.proxies.trace(self._socket_peer, self._secure, request.headers)
-        if path in (CALL_PATH, WATCH_PATH) and not entrance.addresses.may_knock(self.peer):
+        admission, path = self._admission, request.path.partition("?")[0]
+        self.peer, secure = admission.proxies.trace(
+            self._socket_peer, self._secure, request.headers
+        )
+        if path in (CALL_PATH, WATCH_PATH) and not admission.addresses.may_knock(self.peer):
             return self._too_many("too many connections from your address")
-        if path in GUARDED and not entrance.addresses.may_guess(self.peer):
+        if path in GUARDED and not admission.addresses.may_guess(self.peer):
             return self._too_many("too many wrong tokens from your address")
-        response = entrance.gate.answer(request)
+        response = admission.gate.answer(request)
         if response is not None and response.status_code == HTTPStatus.UNAUTHORIZED:
-            entrance.addresses.guessed_wrong(self.peer)
+            admission.addresses.guessed_wrong(self.peer)
             await trio.sleep(WRONG_TOKEN_DELAY_S)
         if response is not None or wants_resume(request) or wants_to_watch(request):
             return response
-        if not entrance.addresses.has_room(self.peer, "calls"):
+        if not admission.addresses.has_room(self.peer, "calls"):
             return self._too_many("too many calls from your address")
-        identity = entrance.access.identify(token_of(request))
+        identity = admission.access.identify(token_of(request))
         asked = call_request(request, self.peer, identity, secure=secure)
-        verdict = await entrance.ask_app(asked)
+        verdict = await admission.ask_app(asked)
         if isinstance(verdict, Response):
             return verdict
         self.call = verdict
         return None
 
     def _too_many(self, text: str) -> Response:
-        gate = self._entrance.gate
+        gate = self._admission.gate
         response = gate.reject(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", text)
         response.headers["Retry-After"] = "10"
         return response

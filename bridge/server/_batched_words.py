@@ -27,7 +27,7 @@ CallAt = Callable[[object, float, Callable[[], None]], None]
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _UnsentWords:
     """Unsent words of one kind and one utterance."""
 
     text: str = ""
@@ -35,7 +35,7 @@ class _Waiting:
 
 
 @final
-class Words:
+class BatchedWords:
     """The agent's words on their way to the client."""
 
     __slots__ = ("_call_at", "_enqueue", "_generated", "_heard", "_sent_at_s")
@@ -48,8 +48,8 @@ class Words:
         """
         self._enqueue = put
         self._call_at: CallAt | None = None
-        self._generated = _Waiting()
-        self._heard = _Waiting()
+        self._generated = _UnsentWords()
+        self._heard = _UnsentWords()
         self._sent_at_s = -math.inf
 
     def attached(self, call_at: CallAt) -> None:

@@ -49,13 +49,13 @@ _NOT_SEEN = (UserAudio, AgentAudio, FixedText)
 log = structlog.get_logger()
 
 
-class _Event(NamedTuple):
+class _WatchedEvent(NamedTuple):
     at_s: float
     message: Message
     answer: int | None
 
 
-class _Decision(NamedTuple):
+class _WatchedDecision(NamedTuple):
     at_s: float
     message: Message
     verdict: Verdict
@@ -91,7 +91,7 @@ class Watcher:
         self._started_s = 0.0
         self._is_on = False
         self._is_sink = False
-        self.waiting: list[_Event | _Decision] = []
+        self.waiting: list[_WatchedEvent | _WatchedDecision] = []
         self._noted: list[int] = []
         self._unnoted: list[Message] = []
         self._unpublished = 0
@@ -167,7 +167,7 @@ class Watcher:
         if message.at_s == now_s and message.id not in self._noted:
             self._note(message)
         why = f"{why}: run {run}" if run else why
-        self._queue(_Decision(now_s, message, verdict, why, route))
+        self._queue(_WatchedDecision(now_s, message, verdict, why, route))
 
     def _note(self, message: Message) -> None:
         assert self._call is not None  # attached() comes first
@@ -176,9 +176,9 @@ class Watcher:
             return
         self._noted.append(message.id)
         del self._noted[:-NOTED_KEPT]
-        self._queue(_Event(message.at_s, message, None if answer is None else answer.number))
+        self._queue(_WatchedEvent(message.at_s, message, None if answer is None else answer.number))
 
-    def _queue(self, what: _Event | _Decision) -> None:
+    def _queue(self, what: _WatchedEvent | _WatchedDecision) -> None:
         if len(self.waiting) >= QUEUE_LIMIT:
             self._lose_one()
         self.waiting.append(what)
@@ -191,9 +191,9 @@ class Watcher:
 
     # --- as it is sent --------------------------------------------------------------------------
 
-    def _described(self, what: _Event | _Decision) -> Seen:
+    def _described(self, what: _WatchedEvent | _WatchedDecision) -> Seen:
         at_s = self._since_start(what.at_s)
-        if isinstance(what, _Decision):
+        if isinstance(what, _WatchedDecision):
             return Seen(
                 at_s=at_s,
                 name=f"route.{what.verdict}",

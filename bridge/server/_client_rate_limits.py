@@ -47,7 +47,7 @@ BYTES_PER_S = 1000 * BYTES_PER_INPUT_MS
 
 
 @final
-class Intake:
+class MessageReceiver:
     """Receives the messages of one call's client.
 
     Attributes:

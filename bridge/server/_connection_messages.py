@@ -56,7 +56,7 @@ class Resume(Wire):
 # --- server to client ---------------------------------------------------------------------------
 
 
-class Said(Wire):
+class EarlierWords(Wire):
     """What one side has said earlier in the conversation."""
 
     role: Literal["user", "agent"]
@@ -90,7 +90,7 @@ class Greeting(Wire):
     """How many seconds the call waits for its client to come back."""
     handle: HandleOffer = "auto"
     """When the client shows the verbs while the agent thinks or speaks; see ``App``."""
-    transcript: Annotated[tuple[Said, ...], Field(strict=False)] = ()
+    transcript: Annotated[tuple[EarlierWords, ...], Field(strict=False)] = ()
     """The conversation so far; only its end if it is long."""
 
 

@@ -40,7 +40,7 @@ Budget = Literal[
 
 
 @final
-class _Usage:
+class _AddressUse:
     """What an address has used."""
 
     __slots__ = ("handshakes", "reserved", "wrong_tokens")
@@ -68,7 +68,7 @@ class Addresses:
             "silent": SILENT_CONNECTIONS,
         }
         self._over = over
-        self._usage_of: OrderedDict[str, _Usage] = OrderedDict()
+        self._usage_of: OrderedDict[str, _AddressUse] = OrderedDict()
 
     def __len__(self) -> int:
         """Return how many addresses are remembered."""
@@ -113,11 +113,11 @@ class Addresses:
         self._over[budget] += not is_within
         return is_within
 
-    def _usage(self, peer: str) -> _Usage | None:
+    def _usage(self, peer: str) -> _AddressUse | None:
         key = key_of(peer)
         if key is None:
             return None
-        usage = self._usage_of.pop(key, None) or _Usage()
+        usage = self._usage_of.pop(key, None) or _AddressUse()
         self._usage_of[key] = usage
         if len(self._usage_of) > MAX_ADDRESSES:
             self._forget_one(key)

@@ -105,7 +105,7 @@ class StoppedTool(Wire):
     tool: str
 
 
-class RunningTool(Wire):
+class StillRunningTool(Wire):
     """A tool that the verb did not stop."""
 
     id: str
@@ -128,7 +128,7 @@ class VerbReceipt(Wire):
     answer: int | None = None
     phase: AnswerPhase
     stopped: tuple[StoppedTool, ...] = Field(default=(), strict=False)
-    still_running: tuple[RunningTool, ...] = Field(default=(), strict=False)
+    still_running: tuple[StillRunningTool, ...] = Field(default=(), strict=False)
     upgraded_from: Verb | None = None
     request: Request | None = None
 
@@ -183,7 +183,7 @@ class ToolAtWork(Wire):
     """Time since it began; 0 while it waits for permission."""
 
 
-class OpenQuestion(Wire):
+class AskedPermission(Wire):
     """A tool that waits for permission."""
 
     id: str
@@ -237,7 +237,7 @@ class SnapshotMessage(Wire):
     tools: tuple[ToolAtWork, ...] = Field(default=(), strict=False)
     backgrounded: int
     """How many jobs are running in the background."""
-    permissions: tuple[OpenQuestion, ...] = Field(default=(), strict=False)
+    permissions: tuple[AskedPermission, ...] = Field(default=(), strict=False)
     question: AskedQuestion | None = None
     """Absent if no tool waits for the caller's answer."""
     verbs: dict[Verb, VerbNow]

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from .._verbs import Verb
 from ..history._entries import AgentEntry, Entry, UserEntry
-from ._connection_messages import Hello, Resumed, Said
+from ._connection_messages import EarlierWords, Hello, Resumed
 from ._remote_handle import snapshot_of
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def _common(app: App, call: Call, limits: Limits, token: str | None) -> dict[str
     }
 
 
-def said_in(entries: Iterable[Entry]) -> tuple[Said, ...]:
+def said_in(entries: Iterable[Entry]) -> tuple[EarlierWords, ...]:
     """Return what both sides said; only the end if it is long."""
-    said: list[Said] = []
+    said: list[EarlierWords] = []
     room = MAX_SAID_CHARS
     for entry in reversed(tuple(entries)):
         one = _said(entry)
@@ -88,12 +88,12 @@ def said_in(entries: Iterable[Entry]) -> tuple[Said, ...]:
     return tuple(reversed(said))
 
 
-def _said(entry: Entry) -> Said | None:
+def _said(entry: Entry) -> EarlierWords | None:
     match entry:
         case UserEntry(content=content, is_returned=False):
-            return Said(role="user", text=content)
+            return EarlierWords(role="user", text=content)
         case AgentEntry(generated=generated) if generated:
-            return Said(
+            return EarlierWords(
                 role="agent",
                 text=generated,
                 heard=entry.heard,

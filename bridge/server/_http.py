@@ -93,7 +93,7 @@ def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
 
 
 @final
-class Gate:
+class HttpGate:
     """Answers every HTTP request, and passes on those that may open a call.
 
     The checks, in order: path and method, Host, bearer token, Origin, room for a call.

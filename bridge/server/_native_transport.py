@@ -35,7 +35,7 @@ from ..events import (
     VoiceWords,
 )
 from ..playout._fence import Fence
-from ._batched_words import Words
+from ._batched_words import BatchedWords
 from ._call_messages import (
     CallerAudio,
     Clear,
@@ -146,7 +146,7 @@ class NativeTransport:
         self._on_received = on_received
         self._on_played = on_played
         self._call: Call | None = None
-        self._words = Words(self._queue)
+        self._words = BatchedWords(self._queue)
         self._remote = RemoteHandle(self.send_message, verbs)
         self._watcher = Watcher(watch, outbox.wake)
         self._shows_words = watch == "words"

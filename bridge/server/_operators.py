@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from bargein.routes import Message
 
-from ..control._tool_permissions import Question
+from ..control._tool_permissions import PermissionQuestion
 from ..events import (
     JobAnnounced,
     JobFinished,
@@ -51,7 +51,7 @@ class OperatorQuestion(Wire):
     arguments: JsonObject
 
 
-class QuestionClosed(Wire):
+class OperatorQuestionClosed(Wire):
     """A question was answered or withdrawn."""
 
     type: Literal["closed"] = "closed"
@@ -103,7 +103,7 @@ class Operators:
             event = message.event
             if event.by == "operator":
                 self._broadcast(
-                    QuestionClosed(call=call.call_id, id=event.id, verdict=event.verdict)
+                    OperatorQuestionClosed(call=call.call_id, id=event.id, verdict=event.verdict)
                 )
 
         call.router.observe(PermissionRequested, asked)
@@ -165,7 +165,7 @@ def is_operators(event: object) -> bool:
     return False
 
 
-def _question_message(call: Call, question: Question) -> OperatorQuestion:
+def _question_message(call: Call, question: PermissionQuestion) -> OperatorQuestion:
     return OperatorQuestion(
         call=call.call_id,
         user="" if call.request is None else call.request.identity.user,

@@ -19,7 +19,7 @@ MAX_HOPS = 20
 _PAIR = re.compile(r'(?:^|[;,\s])(for|proto)\s*=\s*(?:"([^"]*)"|([^;,\s"]+))', re.IGNORECASE)
 
 
-class Seen(NamedTuple):
+class CallerAddress(NamedTuple):
     """How a caller reached the server."""
 
     peer: str
@@ -50,7 +50,7 @@ class TrustedProxies:
         """Whether any proxy is trusted."""
         return bool(self._nets)
 
-    def trace(self, peer: str, secure: bool, headers: Headers) -> Seen:
+    def trace(self, peer: str, secure: bool, headers: Headers) -> CallerAddress:
         """Return how the caller reached the first trusted proxy, or this server.
 
         Args:
@@ -59,7 +59,7 @@ class TrustedProxies:
             headers: The headers of the request.
         """
         if not self.trusts(peer):
-            return Seen(peer, secure)
+            return CallerAddress(peer, secure)
         hops, protos = _hops(headers), _protos(headers)
         client = peer
         for hop in reversed(hops[-MAX_HOPS:]):
@@ -69,7 +69,7 @@ class TrustedProxies:
             client = address
             if not self.trusts(address):
                 break
-        return Seen(client, secure or (bool(protos) and protos[-1].lower() == "https"))
+        return CallerAddress(client, secure or (bool(protos) and protos[-1].lower() == "https"))
 
     def trusts(self, peer: str) -> bool:
         """Whether an address is that of a trusted proxy."""

@@ -31,7 +31,7 @@ BYTES_PER_MS = OUTPUT_RATE_HZ * 2 // 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _SentMessage:
     """A sent message that may have been lost."""
 
     data: Data
@@ -70,9 +70,9 @@ class Backlog:
         self._outbox = open_outbox()
         self.enqueue: Callable[[Data], None] = self._outbox.enqueue
         self._greeting: Data | None = None
-        self._texts: list[_Sent] = []
+        self._texts: list[_SentMessage] = []
         self._text_bytes = 0
-        self._audio: list[_Sent] = []
+        self._audio: list[_SentMessage] = []
         self._kept_bytes = 0
         self._places = 0
         self._count = 0
@@ -222,7 +222,7 @@ class Backlog:
         self._places += 1
         if isinstance(data, str):
             self._count += 1
-            self._texts.append(_Sent(data, self._places, self._count))
+            self._texts.append(_SentMessage(data, self._places, self._count))
             self._text_bytes += len(data)
             while self._text_bytes > KEPT_BYTES:
                 self._forget_text()
@@ -233,14 +233,14 @@ class Backlog:
     def _keep_audio(self, utterance: int, pcm: bytes) -> None:
         if utterance != self._utterance:
             self._utterance, self._audio_bytes = utterance, 0
-        self._audio.append(_Sent(pcm, self._places, 0, utterance, self._audio_bytes))
+        self._audio.append(_SentMessage(pcm, self._places, 0, utterance, self._audio_bytes))
         self._audio_bytes += len(pcm)
         self._kept_bytes += len(pcm)
         while self._kept_bytes > KEPT_BYTES:
             self._kept_bytes -= len(self._audio.pop(0).data)
 
 
-def _missed(sent: _Sent, asked: Resume) -> Entry | None:
+def _missed(sent: _SentMessage, asked: Resume) -> Entry | None:
     """Return the part of a message that the client has not received; ``None`` for nothing."""
     if isinstance(sent.data, str):
         is_old = sent.number <= asked.received or sent.data.startswith(_HOLD)

@@ -19,16 +19,16 @@ from ._call_messages import ServerMessage
 from ._control_messages import (
     AnswerPermission,
     AnswerQuestion,
+    AskedPermission,
     AskedQuestion,
     AskSnapshot,
     CapUse,
     DescribeVerb,
     Description,
     HandleMessage,
-    OpenQuestion,
-    RunningTool,
     SnapshotMessage,
     StepOfAnswer,
+    StillRunningTool,
     StoppedTool,
     ToolAtWork,
     UseVerb,
@@ -197,7 +197,7 @@ def _receipt(receipt: Receipt, request: Request | None) -> VerbReceipt:
         phase=receipt.phase,
         stopped=tuple(StoppedTool(id=one.id, tool=one.tool) for one in _callers(receipt.stopped)),
         still_running=tuple(
-            RunningTool(
+            StillRunningTool(
                 id=one.id,
                 tool=one.tool,
                 policy=one.policy,
@@ -261,7 +261,7 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
         ),
         backgrounded=now.backgrounded,
         permissions=tuple(
-            OpenQuestion(id=one.id, name=one.name, arguments=one.arguments)
+            AskedPermission(id=one.id, name=one.name, arguments=one.arguments)
             for one in now.permissions
             if one.by == "caller"
         ),

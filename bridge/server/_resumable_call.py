@@ -21,7 +21,7 @@ from ..conversations import ConversationBusyError
 from ..websocket import Data
 from ._call_connection import REFUSED, Line
 from ._call_messages import ErrorMessage, encode
-from ._client_rate_limits import Intake
+from ._client_rate_limits import MessageReceiver
 from ._connection_messages import Resume
 from ._hello import hello, resumed
 from ._limits import Limits
@@ -31,7 +31,7 @@ from ._native_transport import NativeTransport
 from ._outbox import Outbox
 from ._reconnect_backlog import Backlog
 from ._remote_handle import verbs_of
-from ._resume_tokens import Tokens
+from ._resume_tokens import ResumeTokens
 
 if TYPE_CHECKING:
     from .. import App, Call
@@ -59,7 +59,7 @@ class _RefusedError(BargeinError):
 
 
 @final
-class Session:
+class CallSession:
     """A call of the native protocol.
 
     Attributes:
@@ -69,8 +69,8 @@ class Session:
 
     __slots__ = (
         "_app", "_backlog", "_call", "_close_code", "_ending", "_failed", "_forgotten",
-        "_heard_at_s", "_intake", "_is_waiting", "_limits", "_line", "_lines", "_metrics",
-        "_on_open", "_opened", "_patience", "_request", "_stalled", "_tokens", "_transport",
+        "_heard_at_s", "_is_waiting", "_limits", "_line", "_lines", "_metrics", "_on_open",
+        "_opened", "_patience", "_receiver", "_request", "_stalled", "_tokens", "_transport",
         "call_id", "is_over",
     )  # fmt: skip
 
@@ -106,7 +106,7 @@ class Session:
         self._lines = 0
         self._close_code: int | None = None
         self._line: Line | None = None
-        self._tokens = Tokens(call_id)
+        self._tokens = ResumeTokens(call_id)
         self._heard_at_s = trio.current_time()
         self._stalled = False
         self._is_waiting = False
@@ -125,7 +125,7 @@ class Session:
             on_received=self._backlog.note_received,
             on_played=self._backlog.note_played,
         )
-        self._intake = Intake(self._transport, limits, metrics)
+        self._receiver = MessageReceiver(self._transport, limits, metrics)
 
     def end(self, reason: str) -> None:
         """End the call now; the first reason counts."""
@@ -264,7 +264,7 @@ class Session:
             messages_out=self._backlog.sent,
             dropped=self._backlog.dropped,
             barge_ins=self._transport.cleared,
-            refused=self._intake.refused,
+            refused=self._receiver.refused,
             close_code=self._close_code,
         )
 
@@ -315,7 +315,7 @@ class Session:
             call,
             self._limits,
             token,
-            self._intake.received,
+            self._receiver.received,
             verbs_of(self._request.identity),
         )
         self._backlog.resume(line.outbox, asked, encode(greeting))
@@ -421,4 +421,4 @@ class Session:
         self._tokens.confirm()
         if self._stalled:
             self._continue_call(call)
-        self._intake.handle(data, call)
+        self._receiver.handle(data, call)

@@ -11,7 +11,7 @@ TOKEN_BYTES = 32
 
 
 @final
-class Tokens:
+class ResumeTokens:
     """The tokens that resume one call; each connection has its own.
 
     The second newest stays valid until the client has shown that it has the newest: a line may drop

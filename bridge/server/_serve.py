@@ -23,7 +23,7 @@ from ..validation.arguments import check_has, check_instance, check_strings
 from ..validation.event_loop import check_trio
 from ..websocket import Connection, Data, accept, check_all
 from ._access import Access, Origins, UnguardedError
-from ._admission import Entrance
+from ._admission import Admission
 from ._call_connection import REFUSED, Line
 from ._call_messages import ErrorMessage, encode
 from ._connection_messages import Resume
@@ -32,7 +32,7 @@ from ._hello import about
 from ._http import (
     ABOUT_PATH,
     CONTENT_TYPES,
-    Gate,
+    HttpGate,
     load_page,
     peer_of,
     wants_resume,
@@ -46,7 +46,7 @@ from ._metrics import Metrics
 from ._operators import Operators
 from ._outbox import Outbox
 from ._proxies import TrustedProxies
-from ._resumable_call import Session
+from ._resumable_call import CallSession
 from ._resume_tokens import call_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Server:
         self.url = f"http{'s' * (ssl is not None)}://{host}:{self.port}/"
         self._app = app
         self._limits = limits
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, CallSession] = {}
         self._lines: set[Line | Connection] = set()
         self._operators = Operators()
         self._calls: trio.Nursery | None = None
@@ -102,9 +102,9 @@ class Server:
         self._listening = trio.CancelScope()
         is_open = not access.needs_token and app.admit is None
         page = load_page() | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=is_open))}
-        gate = Gate(self.metrics, self.room, access, page=page)
+        gate = HttpGate(self.metrics, self.room, access, page=page)
         self._addresses = Addresses(limits, self.metrics.over_budget)
-        self._entrance = Entrance(app, gate, access, self._addresses, proxies)
+        self._admission = Admission(app, gate, access, self._addresses, proxies)
         self._is_encrypted = ssl is not None
         self._listeners: list[Any] = [
             one if ssl is None else trio.SSLListener(one, ssl, https_compatible=True)
@@ -154,14 +154,14 @@ class Server:
     async def _admit(self, stream: trio.abc.Stream) -> Callable[[], Awaitable[None]] | None:
         """Return the function that serves an admitted connection; its request can then be freed."""
         limits = self._limits
-        visit = self._entrance.visit(peer_of(stream), secure=self._is_encrypted)
-        if not visit.wait():
+        pending = self._admission.pending(peer_of(stream), secure=self._is_encrypted)
+        if not pending.wait():
             return None  # the caller of this closes it
         try:
             opened = await accept(
                 stream,
-                visit.answer,
-                finish=self._entrance.gate.secure,
+                pending.answer,
+                finish=self._admission.gate.secure,
                 handshake_s=limits.handshake_s,
                 max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
                 stall_s=limits.stall_s,
@@ -170,15 +170,15 @@ class Server:
                 logger=_websockets_log,
             )
         finally:
-            visit.asks()
+            pending.asks()
         if opened is None:
             return None
         request, connection = opened
         if wants_to_watch(request):
             return partial(self._serve_operator, connection)
-        if visit.call is None or wants_resume(request):
-            return partial(self._resume, connection, visit.peer)
-        return partial(self._serve_call, connection, visit.call)
+        if pending.call is None or wants_resume(request):
+            return partial(self._resume, connection, pending.peer)
+        return partial(self._serve_call, connection, pending.call)
 
     async def _serve_call(self, connection: Connection, asked: CallRequest) -> None:
         why_not = self.room()
@@ -203,7 +203,7 @@ class Server:
             self._lines.remove(connection)
 
     @contextmanager
-    def _line(self, connection: Connection, session: Session) -> Iterator[Line]:
+    def _line(self, connection: Connection, session: CallSession) -> Iterator[Line]:
         """Check a line about once a second while the block runs."""
         line = Line(connection, self._limits, session.line_overflows)
         self._lines.add(line)
@@ -212,19 +212,19 @@ class Server:
         finally:
             self._lines.remove(line)
 
-    def _open(self, request: CallRequest) -> Session:
+    def _open(self, request: CallRequest) -> CallSession:
         assert self._calls is not None  # nobody can connect before run()
         limits = self._limits
         if "watch" not in request.identity.rights:
             limits = replace(limits, watch="off")
         attend = self._operators.attend
-        session = Session(self._app, request, limits, self.metrics, token_hex(8), attend)
+        session = CallSession(self._app, request, limits, self.metrics, token_hex(8), attend)
         self._sessions[session.call_id] = session
         self._addresses.reserve(request.peer, "calls")
         self._calls.start_soon(self._run, session, request.peer, name=f"call {session.call_id}")
         return session
 
-    async def _run(self, session: Session, peer: str) -> None:
+    async def _run(self, session: CallSession, peer: str) -> None:
         bind_contextvars(call_id=session.call_id)
         try:
             with CONTAINED:

@@ -45,7 +45,7 @@ MAX_WAITING = 64
 
 
 @dataclass(slots=True, eq=False)
-class _Request:
+class _ActionRequest:
     """One request, from its publication to its answer."""
 
     event: TransferCall | DTMFOutput
@@ -105,8 +105,8 @@ class CallActions:
         self._ended = ended
         self._transfer = transport.transfer if isinstance(transport, CanTransfer) else None
         self._press = transport.send_dtmf if isinstance(transport, CanSendDTMF) else None
-        self._expected: dict[int, _Request] = {}
-        self._waiting: list[_Request] = []
+        self._expected: dict[int, _ActionRequest] = {}
+        self._waiting: list[_ActionRequest] = []
         self._is_working = False
         router.add_sink(self._requested, [TransferCall, DTMFOutput])
 
@@ -135,7 +135,7 @@ class CallActions:
         return await self._carry_out(DTMFOutput(button=button), source)
 
     async def _carry_out(self, event: TransferCall | DTMFOutput, source: str) -> CallActionOutcome:
-        request = _Request(event)
+        request = _ActionRequest(event)
         self._expected[id(event)] = request
         try:
             self._router.publish_detached(event, source)
@@ -149,12 +149,12 @@ class CallActions:
         assert request.outcome is not None
         return request.outcome
 
-    def _cancel(self, request: _Request) -> None:
+    def _cancel(self, request: _ActionRequest) -> None:
         request.scope.cancel(reason="nobody waits for it")
         self._answer(request, "it was cancelled")
 
     def _requested(self, message: Message) -> None:
-        request = self._expected.pop(id(message.event), None) or _Request(message.event)
+        request = self._expected.pop(id(message.event), None) or _ActionRequest(message.event)
         if self._ended.is_set():
             self._answer(request, OVER)
         elif self._means_of(request) is None:
@@ -168,7 +168,7 @@ class CallActions:
                 self._is_working = True
                 self._router.nursery.start_soon(self._work, name="call actions")
 
-    def _means_of(self, request: _Request) -> Callable[[], Awaitable[Any]] | None:
+    def _means_of(self, request: _ActionRequest) -> Callable[[], Awaitable[Any]] | None:
         match request.event:
             case TransferCall(target_phone_number=number) if self._transfer is not None:
                 transfer = self._transfer
@@ -192,7 +192,7 @@ class CallActions:
         finally:
             self._is_working = False
 
-    async def _run_in_time(self, request: _Request) -> None:
+    async def _run_in_time(self, request: _ActionRequest) -> None:
         ended = trio.Event()
         self._router.nursery.start_soon(self._run, request, ended, name="call action")
         with trio.move_on_after(request.limit_s + CLOSE_S):
@@ -201,7 +201,7 @@ class CallActions:
         log.warning("call_action_hangs", action=request.action)
         self._answer(request, f"it was not done within {request.limit_s:g} s")
 
-    async def _run(self, request: _Request, ended: trio.Event) -> None:
+    async def _run(self, request: _ActionRequest, ended: trio.Event) -> None:
         means = self._means_of(request)
         assert means is not None
         request.scope.deadline = trio.current_time() + request.limit_s
@@ -220,7 +220,7 @@ class CallActions:
             reason = f"it was not done within {request.limit_s:g} s"
         self._answer(request, reason)
 
-    def _answer(self, request: _Request, reason: str) -> None:
+    def _answer(self, request: _ActionRequest, reason: str) -> None:
         """Publish how a request ended, unless that is published already."""
         if request.outcome is not None:
             return

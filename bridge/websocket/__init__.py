@@ -4,7 +4,7 @@ Clients use ``open_websocket``, servers ``accept``; both return a connection tha
 and in bounded time.
 """
 
-from ._accept import Answer as Answer
+from ._accept import HttpAnswer as HttpAnswer
 from ._accept import HttpRequest as HttpRequest
 from ._accept import accept as accept
 from ._accept import http_response as http_response
@@ -20,12 +20,12 @@ from ._websocket import check_all as check_all
 from ._websocket import using as using
 
 __all__ = [
-    "Answer",
     "Connection",
     "ConnectionClosedError",
     "Data",
     "ENVIRONMENT",
     "HandshakeRefusedError",
+    "HttpAnswer",
     "HttpRequest",
     "Source",
     "WebSocket",

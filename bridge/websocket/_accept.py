@@ -50,7 +50,7 @@ class HttpRequest:
     headers: Headers
 
 
-Answer = Callable[[HttpRequest], Response | Awaitable[Response | None] | None]
+HttpAnswer = Callable[[HttpRequest], Response | Awaitable[Response | None] | None]
 """Answers a request, plain or async; ``None`` continues with a WebSocket handshake."""
 
 Finish = Callable[[HttpRequest, Response], None]
@@ -71,7 +71,7 @@ class BadHeadError(BargeinError, ValueError):
 
 async def accept(
     stream: trio.abc.Stream,
-    answer: Answer,
+    answer: HttpAnswer,
     *,
     finish: Finish = lambda request, response: None,
     handshake_s: float = 10.0,
@@ -127,7 +127,7 @@ async def accept(
 
 
 async def _exchange(
-    stream: trio.abc.Stream, answer: Answer, logger: Logger | None
+    stream: trio.abc.Stream, answer: HttpAnswer, logger: Logger | None
 ) -> tuple[HttpRequest, Response, bytes]:
     """Return a request, its response, and the bytes received after it."""
     try:

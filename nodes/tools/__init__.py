@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from bargein.bridge.control import Answer as Answer
 from bargein.bridge.control import AnswerPhrases as AnswerPhrases
+from bargein.bridge.control import QuestionAnswer as QuestionAnswer
 from bargein.routes.lazy_imports import lazy_imports
 
 from ._errors import BadArgumentsError as BadArgumentsError
@@ -51,7 +51,6 @@ else:  # tools that are functions need neither servers nor processes
     )
 
 __all__ = [
-    "Answer",
     "AnswerPhrases",
     "BadArgumentsError",
     "CommandError",
@@ -67,6 +66,7 @@ __all__ = [
     "McpToolError",
     "OutputLimits",
     "Policy",
+    "QuestionAnswer",
     "RunningTool",
     "Tool",
     "ToolContext",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     import trio
 
-    from bargein.bridge import History, Question
+    from bargein.bridge import History, PermissionQuestion
     from bargein.bridge.control import AnswerPhase, RunningTools, Verb
     from bargein.bridge.events import ToolResult
     from bargein.routes import Router, Run
@@ -57,7 +57,7 @@ class PermissionsOfTools(Protocol):
     """Decides whether tools may run, and asks for permission."""
 
     @property
-    def pending(self) -> tuple[Question, ...]:
+    def pending(self) -> tuple[PermissionQuestion, ...]:
         """The open questions."""
         ...
 

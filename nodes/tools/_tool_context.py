@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, final
 
 import trio
 
-from bargein.bridge.control import Answer, ToolOutcome
+from bargein.bridge.control import QuestionAnswer, ToolOutcome
 from bargein.bridge.events import (
     AgentResponse,
     Button,
@@ -186,7 +186,7 @@ class ToolContext:
     @_on_the_loop
     async def ask(
         self, question: str, *, choices: Sequence[str] = (), timeout_s: float | None = ASK_S
-    ) -> Answer:
+    ) -> QuestionAnswer:
         """Make the agent ask the caller a question, and wait for the answer.
 
         The caller's next turn is the answer, spoken, typed or keyed; the agent does not reply to
@@ -214,7 +214,7 @@ class ToolContext:
         body = self._body
         await trio.lowlevel.checkpoint()
         if body.is_closed:
-            return Answer("interrupted")
+            return QuestionAnswer("interrupted")
         people = nullcontext() if body.run is None else body.run.waiting_for_people()
         with body.waits(), people, virtual_time():
             # For an agent inside a tool, the agent of the answer asks.

@@ -58,8 +58,16 @@ class Node(ReasoningNode):
         ("not_understood", False, r"App\(not_understood=\) is a string or None, not False"),
         ("budgets", 2.0, r"App\(budgets=\) is Budgets\(...\) or None, not 2.0"),
         ("budgets", Budgets, r"needs an instance, not the class; write Budgets\(...\)"),
-        ("operator", True, r"App\(operator=\) is a function that takes the call and the Question"),
-        ("operator", lambda call: True, r"the call and the Question; .* does not: too many"),
+        (
+            "operator",
+            True,
+            r"App\(operator=\) is a function that takes the call and the PermissionQuestion",
+        ),
+        (
+            "operator",
+            lambda call: True,
+            r"the call and the PermissionQuestion; .* does not: too many",
+        ),
     ],
 )
 def test_an_argument_of_an_app_is_checked_when_it_is_made(

@@ -25,7 +25,7 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from bargein.protocol import RunningTool, StoppedTool
+from bargein.protocol import StillRunningTool, StoppedTool
 
 from .remote_agents import asker, cleaner, of, soon
 
@@ -113,7 +113,7 @@ async def test_cancel_tells_what_it_stopped_and_once_when_it_is_over(serving, au
             phase="text",
             stopped=(StoppedTool(id="t2", tool="tidy_up"),),
             still_running=(
-                RunningTool(id="t1", tool="tidy_up", policy="finish", deadline_ms=2000),
+                StillRunningTool(id="t1", tool="tidy_up", policy="finish", deadline_ms=2000),
             ),
             request=request,
         )

@@ -9,7 +9,7 @@ from bargein.client import Description, SnapshotMessage, State, VerbSettled
 from bargein.control import VERBS
 from bargein.events import UserStartedSpeaking, UserTranscriptionReceived
 from bargein.llm import TextDelta, ToolCallRequest, Usage
-from bargein.protocol import CapUse, OpenQuestion, ToolAtWork, VerbNow
+from bargein.protocol import AskedPermission, CapUse, ToolAtWork, VerbNow
 from bargein.tools import tool
 
 from .remote_agents import asker, cleaner, of, soon
@@ -73,7 +73,7 @@ async def test_a_snapshot_shows_open_questions_and_caps(serving, autojump_clock)
         caller.ask_snapshot()
         now = (await soon(caller, SnapshotMessage)).message
         assert now.permissions == (
-            OpenQuestion(id="q1", name="send_mail", arguments={"to": "Ada"}),
+            AskedPermission(id="q1", name="send_mail", arguments={"to": "Ada"}),
         )
         assert now.caps == {"steps": CapUse(used=2, limit=5)}
 

@@ -20,7 +20,7 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.testing import ScriptedModel, calls, open_call
-from bargein.tools import Answer, AnswerPhrases, ToolContext, tool
+from bargein.tools import AnswerPhrases, QuestionAnswer, ToolContext, tool
 from tests.nodes.tools.asking import ACCOUNTS, agent, asked, balance, ends, outcomes
 
 
@@ -38,7 +38,7 @@ async def test_the_callers_next_turn_is_the_answer(autojump_clock, audio):
         await trio.sleep(5)
         await caller.says("The savings one, please.")
         await caller.quiet()
-        assert answers == [Answer("answered", "The savings one, please.", "Savings")]
+        assert answers == [QuestionAnswer("answered", "The savings one, please.", "Savings")]
         assert outcomes(caller) == ["answered"]
         assert ends(caller) == ["completed"]
         assert caller.call.snapshot().question is None
@@ -121,7 +121,7 @@ async def test_never_mind_withdraws_the_question(autojump_clock, text):
         await asked(caller)
         await caller.says(text)
         await caller.quiet()
-        assert answers == [Answer("withdrawn", text)]
+        assert answers == [QuestionAnswer("withdrawn", text)]
         assert outcomes(caller) == ["withdrawn"]
         assert ends(caller) == ["completed"]
 
@@ -161,7 +161,7 @@ async def test_answers_in_another_language(autojump_clock, said, outcome, choice
         await asked(caller)
         await caller.says(said, takes_s=0)
         await caller.quiet()
-    assert answers == [Answer(outcome, said, choice)]
+    assert answers == [QuestionAnswer(outcome, said, choice)]
 
 
 async def test_phrases_that_are_none_are_an_error(autojump_clock):
@@ -195,7 +195,7 @@ async def test_keys_answer(autojump_clock):
         await caller.receives(QuestionClosed)
         assert trio.current_time() - began_s == pytest.approx(3.0, abs=0.01)
         await caller.quiet()
-        assert got == [Answer("answered", "1234"), Answer("answered", "12")]
+        assert got == [QuestionAnswer("answered", "1234"), QuestionAnswer("answered", "12")]
         assert "1234" not in repr(list(caller.call.history))
 
 
@@ -209,7 +209,7 @@ async def test_a_key_names_a_choice(autojump_clock):
         assert answers == []
         caller.publish(DTMFInput(button="2"))
         await caller.quiet()
-        assert answers == [Answer("answered", "2", "Savings")]
+        assert answers == [QuestionAnswer("answered", "2", "Savings")]
 
 
 async def test_a_key_silences_the_question(autojump_clock):
@@ -240,7 +240,7 @@ async def test_the_handle_answers(autojump_clock):
         assert handle.answer(question.id, "Savings")
         assert not handle.answer(question.id, "Checking")
         await caller.quiet()
-        assert answers == [Answer("answered", "Savings", "Savings")]
+        assert answers == [QuestionAnswer("answered", "Savings", "Savings")]
         said = [e.content for e in caller.call.history if isinstance(e, UserEntry)]
         assert said == ["How much have I?", "Savings"]
         assert caller.heard == "Five euros."

@@ -17,7 +17,7 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.testing import ScriptedModel, barge_in, calls, interrupt_everywhere, open_call
-from bargein.tools import Answer, ToolContext, finish, shield, tool
+from bargein.tools import QuestionAnswer, ToolContext, finish, shield, tool
 from tests.nodes.tools.asking import ACCOUNTS, agent, asked, balance, ends, outcomes
 
 LIMIT_S = 30.0
@@ -50,7 +50,7 @@ async def test_a_verb_closes_the_question(autojump_clock, verb, outcome, policy)
         assert outcomes(caller) == [outcome]
         forced = verb in ("emergency_stop", "shutdown") or policy == "cancel"
         if verb == "background" or (not forced):
-            assert answers == [Answer(outcome)]
+            assert answers == [QuestionAnswer(outcome)]
         elif verb == "emergency_stop":
             assert answers == []
         assert len(caller.events(ToolResult)) == 1
@@ -83,7 +83,7 @@ async def test_the_end_of_the_call_closes_the_question(autojump_clock):
         caller.call.end("hangup")
         assert caller.call.questions.open is None
         await trio.sleep(1)
-        assert answers == [Answer("withdrawn")]
+        assert answers == [QuestionAnswer("withdrawn")]
 
 
 async def test_a_hand_over_closes_the_question(autojump_clock):
@@ -99,7 +99,7 @@ async def test_a_hand_over_closes_the_question(autojump_clock):
         caller.call.hand_over("other")
         assert outcomes(caller) == ["interrupted"]
         await trio.sleep(1)
-        assert answers == [Answer("interrupted")]
+        assert answers == [QuestionAnswer("interrupted")]
         await caller.says("Savings")
         await caller.quiet()
         assert caller.heard.endswith("I am the other one.")
@@ -205,7 +205,7 @@ async def test_a_job_asks_nobody(autojump_clock):
         await trio.sleep(1)
         caller.call.handle.background()
         await trio.sleep(10)
-        assert answers == [Answer("interrupted")]
+        assert answers == [QuestionAnswer("interrupted")]
         assert caller.events(QuestionAsked) == []
 
 
@@ -224,7 +224,7 @@ async def test_a_tool_in_a_thread_asks():
             await asked(caller)
             await caller.says("number two", takes_s=0)
             await caller.quiet()
-        assert answers == [Answer("answered", "number two", "Savings")]
+        assert answers == [QuestionAnswer("answered", "number two", "Savings")]
 
 
 @pytest.mark.parametrize("how", ["cancel", "hang up"])
@@ -248,7 +248,7 @@ async def test_a_thread_that_waits_is_released(how):
             caller.call.end("hangup")
         with trio.fail_after(LIMIT_S):
             await ended.wait()
-        assert answers == [Answer("withdrawn")]
+        assert answers == [QuestionAnswer("withdrawn")]
 
 
 def cancels(caller):

@@ -18,7 +18,7 @@ from bargein.events import (
     UserTranscriptionReceived,
 )
 from bargein.testing import ScriptedModel, calls, open_call
-from bargein.tools import Answer, ToolContext, tool
+from bargein.tools import QuestionAnswer, ToolContext, tool
 from tests.nodes.tools.asking import agent, asked, balance, ends, outcomes
 
 
@@ -31,7 +31,7 @@ async def test_silence_times_out(autojump_clock):
         await caller.receives(QuestionClosed)
         assert trio.current_time() - began_s == pytest.approx(8, abs=0.01)
         await caller.quiet()
-        assert answers == [Answer("timed_out")]
+        assert answers == [QuestionAnswer("timed_out")]
 
 
 async def test_time_stands_still_while_somebody_speaks(autojump_clock):

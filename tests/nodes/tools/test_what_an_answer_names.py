@@ -8,14 +8,14 @@ import trio
 from bargein import ChatNode
 from bargein.events import QuestionAsked, UserStoppedSpeaking, UserTranscriptionReceived
 from bargein.testing import ScriptedModel, calls, open_call
-from bargein.tools import Answer, ToolContext, tool
+from bargein.tools import QuestionAnswer, ToolContext, tool
 
 ACCOUNTS = ("Checking account", "Savings account", "Business")
 
 
-async def answer_to(text: str, choices: tuple[str, ...] = ACCOUNTS) -> Answer:
+async def answer_to(text: str, choices: tuple[str, ...] = ACCOUNTS) -> QuestionAnswer:
     """Return the answer that a tool gets for these choices when the caller types this."""
-    told: list[Answer] = []
+    told: list[QuestionAnswer] = []
 
     @tool("ask")
     async def ask(context: ToolContext) -> str:
@@ -54,7 +54,7 @@ async def answer_to(text: str, choices: tuple[str, ...] = ACCOUNTS) -> Answer:
 )
 async def test_an_answer_names_a_choice(autojump_clock, text, choice):
     """By all its words, by one that no other has, by its place, or by its number."""
-    assert await answer_to(text) == Answer("answered", text, choice)
+    assert await answer_to(text) == QuestionAnswer("answered", text, choice)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ async def test_an_answer_names_a_choice(autojump_clock, text, choice):
 )
 async def test_an_answer_names_no_choice(autojump_clock, text):
     """None where it names nothing, or more than one."""
-    assert await answer_to(text) == Answer("answered", text, None)
+    assert await answer_to(text) == QuestionAnswer("answered", text, None)
 
 
 @pytest.mark.parametrize(
