@@ -134,7 +134,7 @@ CALLERS = {
 async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: str) -> bool:
     """Let a simulated caller order, change the order and leave; return whether all went well."""
     from bargein.rehearsal import (
-        Line,
+        ScriptLine,
         agent_falls_silent,
         agent_has_spoken,
         cough,
@@ -160,15 +160,17 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: s
 
     change, acknowledgement = CALLERS[name]
     soon = agent_has_spoken(1.5 if model else 2.0)
-    asides = (  # these must not stop the agent; a model's answers are too short for them
-        Line(acknowledgement, agent_has_spoken(1.5), longest_gap_s=0.3),
-        Line("(coughs)", agent_has_spoken(4.5), longest_gap_s=0.8, sound=cough()),
+    ignored = (  # these must not stop the agent; a model's answers are too short for them
+        ScriptLine(acknowledgement, agent_has_spoken(1.5), longest_gap_s=0.3),
+        ScriptLine("(coughs)", agent_has_spoken(4.5), longest_gap_s=0.8, sound=cough()),
     )
     script = (
-        Line("Hi, can I get a large latte and a blueberry muffin please.", agent_falls_silent()),
-        Line(change, soon, interrupts=True),
-        *([] if model else asides),
-        Line("No, that's all, thank you.", agent_falls_silent()),
+        ScriptLine(
+            "Hi, can I get a large latte and a blueberry muffin please.", agent_falls_silent()
+        ),
+        ScriptLine(change, soon, interrupts=True),
+        *([] if model else ignored),
+        ScriptLine("No, that's all, thank you.", agent_falls_silent()),
     )
     checks = [] if model else [("the changed order is the one confirmed", confirmed)]
     async with AsyncExitStack() as stack:

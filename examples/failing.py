@@ -126,7 +126,7 @@ def app_failing(part: str, after_s: float, *, alone: bool) -> App:
 
 async def rehearse_failure(part: str, after_s: float, out: Path, *, alone: bool) -> bool:
     """Let a simulated caller ask for the story; return whether the call went as it should."""
-    from bargein.rehearsal import Line, agent_falls_silent, rehearse
+    from bargein.rehearsal import ScriptLine, agent_falls_silent, rehearse
 
     caller = EspeakVoice("en-us+f4", words_per_minute=150, word_gap=1)
 
@@ -135,7 +135,7 @@ async def rehearse_failure(part: str, after_s: float, out: Path, *, alone: bool)
         return resample(pcm, caller.sample_rate_hz, 16_000)
 
     app = app_failing(part, after_s, alone=alone)
-    script = (Line("Please tell me a story.", agent_falls_silent()),)
+    script = (ScriptLine("Please tell me a story.", agent_falls_silent()),)
     async with caller.open():
         result = await rehearse(app, script, voice=speak, out=out, answer_s=40.0)
     print("\nWhat the caller has heard:")

@@ -17,20 +17,20 @@ import pytest
 import trio
 from PIL import Image
 
-from bargein.client import Heard
+from bargein.client import HeardAudio
 from bargein.events import WordTiming
 from bargein.rehearsal import (
-    Answer,
-    Aside,
-    Cut,
-    Decision,
-    Fence,
+    CallNotes,
     Held,
-    Line,
-    Notes,
-    Parts,
+    IgnoredSound,
+    LatencyParts,
+    MeasuredAnswer,
+    MeasuredCut,
+    ReceivedClear,
+    RecordedLine,
     Rehearsal,
-    Said,
+    ScriptLine,
+    TurnDecision,
     agent_falls_silent,
     agent_has_spoken,
     record,
@@ -119,7 +119,7 @@ def test_talk_is_everybody_at_once_and_as_loud() -> None:
 @pytest.mark.parametrize("db", [-10, -30])
 def test_an_echo_is_what_was_played_later_and_softer(db: float) -> None:
     """It comes after its delay, with its loss, at the other sample rate, and only from then on."""
-    played = Heard(100.2, 1, bytearray(pcm(tone(1.0, 500, 24_000))))
+    played = HeardAudio(100.2, 1, bytearray(pcm(tone(1.0, 500, 24_000))))
     room = _rooms.echo(lambda: [played], [_rooms.Step(0.0, db)], delay_s=0.1)
     sent = carried(room, bytes(2 * 16_000 * 2))
     first = int(np.argmax(np.abs(sent) > 20)) / 16_000
@@ -133,10 +133,10 @@ def test_an_echo_is_what_was_played_later_and_softer(db: float) -> None:
 def test_an_echo_joins_what_was_played_in_pieces() -> None:
     """Two spans that follow each other leave no seam; between others there is silence."""
     whole = pcm(tone(1.0, 500, 24_000))
-    one = [Heard(100.0, 1, bytearray(whole))]
+    one = [HeardAudio(100.0, 1, bytearray(whole))]
     two = [
-        Heard(100.0, 1, bytearray(whole[:24_000])),
-        Heard(100.5, 1, bytearray(whole[24_000:])),
+        HeardAudio(100.0, 1, bytearray(whole[:24_000])),
+        HeardAudio(100.5, 1, bytearray(whole[24_000:])),
     ]
     sent = [
         carried(_rooms.echo(lambda spans=spans: spans, [_rooms.Step(0, -20)]), bytes(32_000))
@@ -236,23 +236,23 @@ async def test_a_text_is_known_by_heart_clause_by_clause() -> None:
 
 # --- what is found in a call ----------------------------------------------------------------------
 
-MHM = Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5)
-KEPT = Aside(MHM, utterance=1, gap_s=0.2, gap_from_s=2.1, dead_air_s=0.5)
-STOP = Said(Line("no wait", agent_has_spoken(1), interrupts=True), 2.0, 2.8)
-CUT = Cut(STOP, utterance=1, silent_at_s=2.1, latency_s=0.1, is_reported=True)
+MHM = RecordedLine(ScriptLine("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5)
+KEPT = IgnoredSound(MHM, utterance=1, gap_s=0.2, gap_from_s=2.1, dead_air_s=0.5)
+STOP = RecordedLine(ScriptLine("no wait", agent_has_spoken(1), interrupts=True), 2.0, 2.8)
+CUT = MeasuredCut(STOP, utterance=1, silent_at_s=2.1, latency_s=0.1, is_reported=True)
 
 
-def take(notes: Notes | None = None, heard: Any = (), **changes: Any) -> Take:
+def take(notes: CallNotes | None = None, heard: Any = (), **changes: Any) -> Take:
     """Return a call of 10 s; `heard` is the second, utterance and length of what was heard."""
     spans = [
-        Heard(at_s, number, bytearray(pcm(tone(seconds, 300, 24_000))))
+        HeardAudio(at_s, number, bytearray(pcm(tone(seconds, 300, 24_000))))
         for at_s, number, seconds in heard
     ]
     recording = record(start_s=0, end_s=10, spoke=b"", spoke_at_s=0, heard=spans)
     result = Rehearsal(
         recording=recording, said=(), cuts=(), answers=(), history=[], ended="hangup"
     )
-    return Take("case-x", replace(result, **changes), notes or Notes(), "A case")
+    return Take("case-x", replace(result, **changes), notes or CallNotes(), "A case")
 
 
 def test_a_row_is_judged_by_its_bound_and_by_all_else() -> None:
@@ -301,25 +301,27 @@ def test_an_acknowledgement_is_judged_by_its_gap(
     changes: dict[str, Any], verdict: str, figure: float | None
 ) -> None:
     """300 ms at most, nothing lost, no turn and no model call; a cut agent has no figure."""
-    row = _found.aside_row("x", take(), replace(KEPT, **changes))
+    row = _found.ignored_sound_row("x", take(), replace(KEPT, **changes))
     assert (row.verdict, row.figure, row.bound) == (verdict, figure, 300)
 
 
 def test_a_cough_is_judged_by_the_silence_that_is_heard() -> None:
     """800 ms at most, with the agent's own pauses in it."""
-    row = _found.aside_row("x", take(), replace(KEPT, dead_air_s=0.81), dead_air=True)
+    row = _found.ignored_sound_row("x", take(), replace(KEPT, dead_air_s=0.81), dead_air=True)
     assert (row.figure, row.bound, row.verdict) == (810, 800, "FAIL")
 
 
 def test_sounds_of_a_call_have_one_row_and_one_more_for_each_that_failed() -> None:
     """The row of all has the longest gap of those that held; a line never said fails it."""
     bad = replace(KEPT, is_cut=True)
-    rows = _found.asides_rows("x", "mhm, twice", take(asides=(KEPT, bad)))
+    rows = _found.ignored_sound_rows("x", "mhm, twice", take(ignored_sounds=(KEPT, bad)))
     assert [row.verdict for row in rows] == ["FAIL", "FAIL"]
     assert rows[0].happened.startswith("1 of 2 left the agent speaking")
-    rows = _found.asides_rows("x", "mhm", take(asides=(KEPT,)))
+    rows = _found.ignored_sound_rows("x", "mhm", take(ignored_sounds=(KEPT,)))
     assert [(row.verdict, row.figure) for row in rows] == [("pass", 200)]
-    rows = _found.asides_rows("x", "mhm", take(asides=(KEPT,), problems=("never said",)))
+    rows = _found.ignored_sound_rows(
+        "x", "mhm", take(ignored_sounds=(KEPT,), problems=("never said",))
+    )
     assert [row.verdict for row in rows] == ["FAIL"]
 
 
@@ -348,11 +350,11 @@ def test_a_stretch_counts_how_long_the_agent_was_held() -> None:
     heard = [(0.5, 1, 0.5), (1.2, 1, 1.0), (2.4, 1, 1.0), (3.9, 1, 1.0), (5.9, 1, 1.0)]
     held = (Held(1.0, 1.2), Held(2.2, 2.4), Held(4.9, 5.9))
     decisions = (
-        Decision(2.3, "barge_in", "held", "voice"),
-        Decision(2.4, "barge_in", "noise", "hint"),
-        Decision(5.5, "barge_in", "echo", "hint"),
+        TurnDecision(2.3, "barge_in", "held", "voice"),
+        TurnDecision(2.4, "barge_in", "noise", "hint"),
+        TurnDecision(5.5, "barge_in", "echo", "hint"),
     )
-    played = take(Notes(held=held), heard, decisions=decisions)
+    played = take(CallNotes(held=held), heard, decisions=decisions)
     row = _found.stretch_row("x", "noise", played, 1.5, 4.5, 300)
     assert row.figure == pytest.approx(200, abs=1)
     assert (row.verdict, row.decided, row.happened) == ("pass", "noise by hint", "held 1 times")
@@ -360,7 +362,9 @@ def test_a_stretch_counts_how_long_the_agent_was_held() -> None:
 
 def test_a_stretch_in_which_the_agent_is_cut_fails() -> None:
     """A cut breaks the bound whatever the gaps; without a bound it is only told."""
-    played = take(Notes(fences=[Fence(2.0, 1)], generations=[(2.5, 2)]), [(0.5, 1, 1.5)])
+    played = take(
+        CallNotes(clears=[ReceivedClear(2.0, 1)], generations=[(2.5, 2)]), [(0.5, 1, 1.5)]
+    )
     row = _found.stretch_row("x", "talk", played, 1.0, 5.0, 300)
     assert (row.verdict, row.happened) == ("FAIL", "cut 1 times, model calls 1")
     assert _found.stretch_row("x", "talk", played, 1.0, 5.0, None).verdict == ""
@@ -369,8 +373,8 @@ def test_a_stretch_in_which_the_agent_is_cut_fails() -> None:
 def test_an_agent_that_is_heard_in_a_pause_has_cut_in() -> None:
     """A pause counts as cut into if the agent is heard in it or right behind it."""
     sound = pcm(np.concatenate([tone(1, 300, 16_000), np.zeros(8_000), tone(1, 300, 16_000)]))
-    line = Line("I want … a tea", agent_falls_silent(), sound=sound)
-    said = (Said(line, 2.0, 4.5), Said(line, 6.0, 8.5))
+    line = ScriptLine("I want … a tea", agent_falls_silent(), sound=sound)
+    said = (RecordedLine(line, 2.0, 4.5), RecordedLine(line, 6.0, 8.5))
     played = take(heard=[(7.3, 1, 0.5)], said=said)
     pauses = _found.pauses_of(played, [(0.5, [1.0]), (0.5, [1.0])])
     assert [(pause.length_s, pause.cut_in) for pause in pauses] == [(0.5, False), (0.5, True)]
@@ -378,10 +382,12 @@ def test_an_agent_that_is_heard_in_a_pause_has_cut_in() -> None:
 
 def test_latency_has_a_median_a_ninetieth_percentile_and_parts() -> None:
     """Answers that came before the end, or never, do not count."""
-    parts = Parts(0.2, 0.3, 0.1, 0.0, 0.05, 0.1, 0.05)
-    said = Said(Line("hi", agent_falls_silent()), 1.0, 2.0)
-    answers = [Answer(said, n / 10, parts) for n in range(5, 15)]
-    rows = _found.latency_rows("x", [*answers, Answer(said, None), Answer(said, -1.0)], "p")
+    parts = LatencyParts(0.2, 0.3, 0.1, 0.0, 0.05, 0.1, 0.05)
+    said = RecordedLine(ScriptLine("hi", agent_falls_silent()), 1.0, 2.0)
+    answers = [MeasuredAnswer(said, n / 10, parts) for n in range(5, 15)]
+    rows = _found.latency_rows(
+        "x", [*answers, MeasuredAnswer(said, None), MeasuredAnswer(said, -1.0)], "p"
+    )
     assert [row.figure for row in rows] == pytest.approx([950, 1400])
     assert rows[0].happened == (
         "10 turns; silence waited for 200, speech to text 300, turn model beside it 100, "
@@ -404,7 +410,11 @@ def test_each_call_gets_a_picture_and_a_recording(tmp_path: Path) -> None:
 
 def test_silence_has_no_samples_that_count() -> None:
     """An empty track has no cut-ins, whatever is asked."""
-    said = (Said(Line("a … b", agent_falls_silent(), sound=pcm(np.zeros(16_000))), 1.0, 2.0),)
+    said = (
+        RecordedLine(
+            ScriptLine("a … b", agent_falls_silent(), sound=pcm(np.zeros(16_000))), 1.0, 2.0
+        ),
+    )
     assert _found.pauses_of(take(said=said), [(0.5, [0.4])])[0].cut_in is False
     assert array("h") == take().result.recording.of(1)
 

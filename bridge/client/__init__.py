@@ -22,20 +22,19 @@ from ..server._control_messages import VerbReceipt as VerbReceipt
 from ..server._control_messages import VerbSettled as VerbSettled
 from ..server._watch_messages import Seen as Seen
 from ..server._watch_messages import Watching as Watching
-from ._call_records import Arrival as Arrival
 from ._call_records import CallOverError as CallOverError
-from ._call_records import Received as Received
-from ._call_records import Spoke as Spoke
+from ._call_records import ReceivedAudio as ReceivedAudio
+from ._call_records import ReceivedMessage as ReceivedMessage
+from ._call_records import SentSpeech as SentSpeech
 from ._caller import Caller as Caller
 from ._caller import Frames as Frames
-from ._loudspeaker import Heard as Heard
+from ._loudspeaker import HeardAudio as HeardAudio
 from ._microphone import FRAME_S as FRAME_S
 from ._open_caller import CallRefusedError as CallRefusedError
 from ._open_caller import open_caller as open_caller
 
 __all__ = [
     "AgentFrame",
-    "Arrival",
     "CallOverError",
     "CallRefusedError",
     "Caller",
@@ -47,17 +46,18 @@ __all__ = [
     "FRAME_S",
     "Fade",
     "Frames",
-    "Heard",
+    "HeardAudio",
     "Hello",
     "Hold",
     "OtherEvent",
     "Pong",
-    "Received",
+    "ReceivedAudio",
+    "ReceivedMessage",
     "Resumed",
     "Seen",
+    "SentSpeech",
     "ServerMessage",
     "SnapshotMessage",
-    "Spoke",
     "Spoken",
     "State",
     "Transcript",

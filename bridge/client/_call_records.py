@@ -25,7 +25,7 @@ class CallOverError(BargeinError):
 
 
 @dataclass(frozen=True, slots=True)
-class Received(Generic[M]):
+class ReceivedMessage(Generic[M]):
     """A message of the server, and when it arrived."""
 
     at_s: float
@@ -36,7 +36,7 @@ class Received(Generic[M]):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ReceivedAudio:
     """A piece of the agent's audio, as received."""
 
     at_s: float
@@ -47,7 +47,7 @@ class Arrival:
 
 
 @dataclass(slots=True)
-class Spoke:
+class SentSpeech:
     """What the caller said without a pause."""
 
     at_s: float

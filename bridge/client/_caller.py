@@ -50,8 +50,8 @@ from ..server._outbox import Outbox
 from ..server._watch_messages import Watch
 from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
-from ._call_records import Arrival, CallOverError, M, Received, Spoke
-from ._loudspeaker import Heard, Loudspeaker, Report
+from ._call_records import CallOverError, M, ReceivedAudio, ReceivedMessage, SentSpeech
+from ._loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
 from ._microphone import FRAME_S, SpokenAudio
 from ._reconnect import CallerLine
 
@@ -74,7 +74,7 @@ class Caller:
         hello: The server's first message.
         line: The sending side, which outlives its connections.
         received: All messages but audio, in order.
-        arrivals: All audio received, in order, whether played or not.
+        received_audio: All audio received, in order, whether played or not.
         ended: Set once the call is over.
         reason: Why it is over; None before.
     """
@@ -90,14 +90,14 @@ class Caller:
     ) -> None:
         """Set up a caller without running its connection; use ``open_caller``."""
         self.hello = hello
-        self.received: list[Received[Any]] = [Received(trio.current_time(), 0, hello)]
-        self.arrivals: list[Arrival] = []
+        self.received: list[ReceivedMessage[Any]] = [ReceivedMessage(trio.current_time(), 0, hello)]
+        self.received_audio: list[ReceivedAudio] = []
         self.ended = trio.Event()
         self.reason: str | None = None
         self._ending: str | None = None
         self._listening = trio.CancelScope()
         self.line = line
-        self._stopped_at: Report | None = None
+        self._stopped_at: LoudspeakerReport | None = None
         self._can_speak = has_audio and microphone is None
         self._spoken = SpokenAudio()
         self._next_frame = microphone or self._spoken.next_frame
@@ -294,12 +294,12 @@ class Caller:
     # --- perceiving -----------------------------------------------------------------------------
 
     @property
-    def spoke(self) -> list[Spoke]:
+    def spoke(self) -> list[SentSpeech]:
         """What was said with ``speak()``."""
         return self._spoken.spoke
 
     @property
-    def heard(self) -> list[Heard]:
+    def heard(self) -> list[HeardAudio]:
         """What was heard so far: spans of samples, with when they left the loudspeaker."""
         return self._speaker.heard(trio.current_time())
 
@@ -329,7 +329,7 @@ class Caller:
         where: Callable[[M], bool] = lambda message: True,
         *,
         after: int = -1,
-    ) -> Received[M]:
+    ) -> ReceivedMessage[M]:
         """Return the first message of a class that meets a condition; wait for it if necessary.
 
         Cancelling is safe: nothing is lost.
@@ -453,7 +453,7 @@ class Caller:
         self.line.note(message)
         match message:
             case AgentFrame(utterance, pcm):
-                self.arrivals.append(Arrival(now, utterance, len(pcm) // 2))
+                self.received_audio.append(ReceivedAudio(now, utterance, len(pcm) // 2))
                 self._speaker.feed(utterance, pcm, now)
                 self._played.set()
                 return
@@ -466,11 +466,11 @@ class Caller:
             case UtteranceEnd(utterance=utterance):
                 self._speaker.end(utterance)
         self._played.set()
-        self.received.append(Received(now, len(self.received), message))
+        self.received.append(ReceivedMessage(now, len(self.received), message))
         self._news.set()
         self._news = trio.Event()
 
-    def _report(self, report: Report, request: int | str | None = None) -> None:
+    def _report(self, report: LoudspeakerReport, request: int | str | None = None) -> None:
         if not self.line.is_up:
             return  # the message that resumes the call reports the position
         self._send(

@@ -29,7 +29,7 @@ ReportKind = Literal["start", "position", "done", "underrun", "flushed"]
 
 
 @dataclass(slots=True)
-class Heard:
+class HeardAudio:
     """Audio that left the loudspeaker without a gap."""
 
     at_s: float
@@ -40,7 +40,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LoudspeakerReport:
     """How far an utterance was played."""
 
     kind: ReportKind
@@ -70,12 +70,12 @@ class Loudspeaker:
         self.dropped_bytes = 0
         self._rate = sample_rate_hz
         self._buffer_s = buffer_s
-        self._heard: list[Heard] = []
+        self._heard: list[HeardAudio] = []
         self._free_at_s = -math.inf
         self._fence = Fence()
         self._complete: set[int] = set()
-        self._unpublished: deque[Heard] = deque()
-        self._current: Heard | None = None
+        self._unpublished: deque[HeardAudio] = deque()
+        self._current: HeardAudio | None = None
         self._starved: int | None = None
         self._next_position_s = math.inf
         self._pauses: list[tuple[float, float]] = []
@@ -102,7 +102,7 @@ class Loudspeaker:
             start_s = now_s + self._buffer_s
             last = None
         if last is None or last.utterance != utterance:
-            last = Heard(start_s, utterance, bytearray())
+            last = HeardAudio(start_s, utterance, bytearray())
             self._heard.append(last)
             self._unpublished.append(last)
         last.pcm += pcm
@@ -112,7 +112,7 @@ class Loudspeaker:
         """Record that an utterance gets no more audio."""
         self._complete.add(utterance)
 
-    def clear(self, fence: int, now_s: float) -> Report:
+    def clear(self, fence: int, now_s: float) -> LoudspeakerReport:
         """Stop at once: drop all audio of utterances up to and including ``fence``.
 
         Returns:
@@ -129,9 +129,9 @@ class Loudspeaker:
         self._unpublished = deque(span for span in self._unpublished if span.utterance > fence)
         self.dropped_bytes += queued
         self._free_at_s = self._end_of(self._heard[-1]) if self._heard else -math.inf
-        return Report("flushed", cut, self.played_ms(cut, told_s), self._ms(queued))
+        return LoudspeakerReport("flushed", cut, self.played_ms(cut, told_s), self._ms(queued))
 
-    def hold(self, on: bool, now_s: float) -> Report | None:
+    def hold(self, on: bool, now_s: float) -> LoudspeakerReport | None:
         """Stop at the sample being heard without losing anything, or continue there.
 
         Returns:
@@ -158,7 +158,7 @@ class Loudspeaker:
         self._held_at_s = heard.at_s + played / 2 / self._rate
         queued = self._queued_bytes(own_s, heard.utterance)
         played_ms = self.played_ms(heard.utterance, now_s)
-        return Report("position", heard.utterance, played_ms, self._ms(queued))
+        return LoudspeakerReport("position", heard.utterance, played_ms, self._ms(queued))
 
     def _speaking_below(self, fence: int) -> int:
         """Return the utterance that a fence cuts, and forget that it was being played."""
@@ -168,14 +168,16 @@ class Loudspeaker:
         self._current = self._starved = None
         return speaking
 
-    def heard(self, now_s: float) -> list[Heard]:
+    def heard(self, now_s: float) -> list[HeardAudio]:
         """Return what was heard until now, in order; copies that do not change."""
         now_s = self._own_s(now_s)
         spans = []
         for span in self._heard:
             length = self._played_bytes(span, now_s)
             if length:
-                spans += self._between_holds(Heard(span.at_s, span.utterance, span.pcm[:length]))
+                spans += self._between_holds(
+                    HeardAudio(span.at_s, span.utterance, span.pcm[:length])
+                )
         return spans
 
     def fades(self, now_s: float) -> list[Fade]:
@@ -191,10 +193,10 @@ class Loudspeaker:
 
     # --- reports --------------------------------------------------------------------------------
 
-    def reports(self, now_s: float) -> list[Report]:
+    def reports(self, now_s: float) -> list[LoudspeakerReport]:
         """Return the reports that are due, in order; each is returned once."""
         own_s = self._own_s(now_s)
-        due: list[Report] = []
+        due: list[LoudspeakerReport] = []
         while (step := self._next_step(own_s)) is not None and step[0] <= own_s + _CLOSE_S:
             due.append(self._report(*step, now_s))
         return due
@@ -227,7 +229,9 @@ class Loudspeaker:
                 return now_s, "done", self._starved
         return None if coming is None else (coming.at_s, "start", coming.utterance)
 
-    def _report(self, at_s: float, kind: ReportKind, utterance: int, now_s: float) -> Report:
+    def _report(
+        self, at_s: float, kind: ReportKind, utterance: int, now_s: float
+    ) -> LoudspeakerReport:
         if kind in ("done", "underrun"):
             self.underruns += kind == "underrun"
             self._starved = utterance if kind == "underrun" else None
@@ -238,7 +242,9 @@ class Loudspeaker:
                 self._starved = None
             self._next_position_s = at_s + POSITION_EVERY_S
         queued = self._queued_bytes(self._own_s(now_s), utterance)
-        return Report(kind, utterance, self.played_ms(utterance, now_s), self._ms(queued))
+        return LoudspeakerReport(
+            kind, utterance, self.played_ms(utterance, now_s), self._ms(queued)
+        )
 
     # --- arithmetic -----------------------------------------------------------------------------
 
@@ -246,24 +252,24 @@ class Loudspeaker:
         """Return a time on the player's own clock, which stood still while it was held."""
         return now_s - self._behind_s if self._held_at_s is None else self._held_at_s
 
-    def _between_holds(self, span: Heard) -> list[Heard]:
+    def _between_holds(self, span: HeardAudio) -> list[HeardAudio]:
         """Return a span split at the holds, with times on trio's clock."""
         parts, behind_s = [], 0.0
         for held_at_s, then_behind_s in self._pauses:
             before = self._played_bytes(span, held_at_s)
             if before:
-                part = Heard(span.at_s + behind_s, span.utterance, span.pcm[:before])
+                part = HeardAudio(span.at_s + behind_s, span.utterance, span.pcm[:before])
                 parts.append(part)
-                span = Heard(held_at_s, span.utterance, span.pcm[before:])
+                span = HeardAudio(held_at_s, span.utterance, span.pcm[before:])
             behind_s = then_behind_s
         if span.pcm:
-            parts.append(Heard(span.at_s + behind_s, span.utterance, span.pcm))
+            parts.append(HeardAudio(span.at_s + behind_s, span.utterance, span.pcm))
         return parts
 
-    def _end_of(self, span: Heard) -> float:
+    def _end_of(self, span: HeardAudio) -> float:
         return span.at_s + len(span.pcm) / 2 / self._rate
 
-    def _played_bytes(self, span: Heard, now_s: float) -> int:
+    def _played_bytes(self, span: HeardAudio, now_s: float) -> int:
         # Add a thousandth of a sample: rounding of the clock must not lose one.
         samples = math.floor((now_s - span.at_s) * self._rate + 0.001)
         return min(max(samples, 0) * 2, len(span.pcm))

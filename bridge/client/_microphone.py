@@ -6,7 +6,7 @@ from typing import final
 
 import trio
 
-from ._call_records import Spoke
+from ._call_records import SentSpeech
 
 FRAME_S = 0.02
 FRAME_BYTES = 640
@@ -25,7 +25,7 @@ class SpokenAudio:
     """
 
     def __init__(self) -> None:
-        self.spoke: list[Spoke] = []
+        self.spoke: list[SentSpeech] = []
         self._to_say = bytearray()
         self._all_said = trio.Event()
 
@@ -64,7 +64,7 @@ class SpokenAudio:
         now = trio.current_time()
         last = self.spoke[-1] if self.spoke else None
         if last is None or now - last.at_s > len(last.pcm) / 32_000 + _LATE_S:
-            last = Spoke(now, bytearray())
+            last = SentSpeech(now, bytearray())
             self.spoke.append(last)
         last.pcm += frame
         del self._to_say[:FRAME_BYTES]

@@ -93,7 +93,7 @@ async def open_caller(
     check_trio("open_caller()")
     if microphone is not None and mode != "audio":
         raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")
-    way = _Way(url, mode, conversation, token, origin, ssl, stream, reconnect)
+    way = _DialSettings(url, mode, conversation, token, origin, ssl, stream, reconnect)
     scope = trio.CancelScope()
     async with open_service_nursery("the caller left") as nursery:
         try:
@@ -109,7 +109,7 @@ async def open_caller(
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _DialSettings:
     """How to dial a server."""
 
     url: str
@@ -157,7 +157,7 @@ class _Way:
 
 
 async def _keep_call(
-    way: _Way,
+    way: _DialSettings,
     scope: trio.CancelScope,
     mode: str,
     microphone: Frames | None,
@@ -196,7 +196,7 @@ async def _carry(caller: Caller, websocket: WebSocket) -> None:
         caller.lose_line(websocket.connection.close_code)
 
 
-async def _redial(way: _Way, caller: Caller) -> None:
+async def _redial(way: _DialSettings, caller: Caller) -> None:
     """Dial until the line is back and run the call on it, or end the call."""
     until_s = trio.current_time() + caller.line.resume_s
     if way.can_redial and caller.line.can_resume:
@@ -209,7 +209,7 @@ async def _redial(way: _Way, caller: Caller) -> None:
     caller.end("disconnected")
 
 
-async def _try_again(way: _Way, caller: Caller, until_s: float) -> bool:
+async def _try_again(way: _DialSettings, caller: Caller, until_s: float) -> bool:
     """Dial once, and run the call if the server resumes it.
 
     Returns:

@@ -11,7 +11,7 @@ from ..server._connection_messages import Greeting, Resume, Resumed
 from ..server._outbox import Outbox
 from ..server._reconnect_backlog import Backlog
 from ..websocket import Data
-from ._loudspeaker import Report
+from ._loudspeaker import LoudspeakerReport
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 2.0
@@ -76,7 +76,7 @@ class CallerLine:
         if close_code == TOO_BIG:
             self._backlog.forget()  # sending it again would only end the next line
 
-    def asks(self, stopped_at: Report | None) -> Resume:
+    def asks(self, stopped_at: LoudspeakerReport | None) -> Resume:
         """Return the message that resumes the call.
 
         Args:

@@ -17,7 +17,7 @@ from structlog.typing import EventDict, WrappedLogger
 
 from ..cli._logs import LogLevel, configure_logs
 from ..monitoring.error_text import detail
-from ._lines import Line
+from ._lines import ConsoleLine
 from ._terminal_text import clean, one_line
 
 _WORDS = {
@@ -65,7 +65,7 @@ def opened_log(path: Path | None) -> Iterator[tuple[TextIO, Path | None]]:
         yield log, where
 
 
-def log_to(log: TextIO, level: LogLevel, *, pii: bool, show: Callable[[Line], None]) -> None:
+def log_to(log: TextIO, level: LogLevel, *, pii: bool, show: Callable[[ConsoleLine], None]) -> None:
     """Send all logs of the process to a file, and show its warnings.
 
     Args:
@@ -75,13 +75,13 @@ def log_to(log: TextIO, level: LogLevel, *, pii: bool, show: Callable[[Line], No
         show: Called with warnings and errors, from any thread, without private data.
     """
     configure_logs(level, pii=pii, texts=True, out=log)
-    structlog.configure(processors=[_Shown(show), *structlog.get_config()["processors"]])
+    structlog.configure(processors=[_WarningDisplay(show), *structlog.get_config()["processors"]])
 
 
-class _Shown:
+class _WarningDisplay:
     """Shows warnings to the person at the console (a structlog processor)."""
 
-    def __init__(self, show: Callable[[Line], None]) -> None:
+    def __init__(self, show: Callable[[ConsoleLine], None]) -> None:
         self._show = show
         self._token: trio.lowlevel.TrioToken | None = None
 
@@ -92,11 +92,13 @@ class _Shown:
         if method in ("warning", "error", "critical", "exception") and name not in _TOLD:
             known = {key: str(value) for key, value in event.items() if key[:4] != "pii_"}
             words = _WORDS.get(name)
-            text = name.replace("_", " ") if words is None else words.format_map(_Known(known))
-            self._show_line(Line(f"{one_line(text, 160)}{_hint(known)}{_why(event)}", "warn", "! "))
+            text = name.replace("_", " ") if words is None else words.format_map(_LogFields(known))
+            self._show_line(
+                ConsoleLine(f"{one_line(text, 160)}{_hint(known)}{_why(event)}", "warn", "! ")
+            )
         return event
 
-    def _show_line(self, line: Line) -> None:
+    def _show_line(self, line: ConsoleLine) -> None:
         if trio.lowlevel.in_trio_run():
             self._show(line)
         elif self._token is not None:  # another thread
@@ -120,13 +122,13 @@ def _why(event: EventDict) -> str:
     return "\n" + indent(clean(told), "  ")
 
 
-class _Known(dict[str, str]):
+class _LogFields(dict[str, str]):
     def __missing__(self, key: str) -> str:
         return "a tool"
 
 
 @contextmanager
-def stray_output(log: TextIO, show: Callable[[Line], None]) -> Iterator[None]:
+def stray_output(log: TextIO, show: Callable[[ConsoleLine], None]) -> Iterator[None]:
     """Keep the output of other code off the terminal while the block runs.
 
     What Python code prints is shown line by line; what libraries write past Python goes to the log.
@@ -157,7 +159,7 @@ class _Sink(io.TextIOBase):
 
     encoding = "utf-8"
 
-    def __init__(self, show: Callable[[Line], None]) -> None:
+    def __init__(self, show: Callable[[ConsoleLine], None]) -> None:
         self._show = show
         self._rest = ""
 
@@ -167,7 +169,7 @@ class _Sink(io.TextIOBase):
     def write(self, text: str) -> int:
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
-            self._show(Line(clean(line), "dim", "│ "))
+            self._show(ConsoleLine(clean(line), "dim", "│ "))
         return len(text)
 
     def finish(self) -> None:

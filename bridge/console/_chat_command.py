@@ -21,7 +21,7 @@ from ..conversations import SqliteConversations
 from ._audio_transport import MachineVoice
 from ._captured_output import log_to, opened_log
 from ._console import Console
-from ._console_call import Session, data_folder
+from ._console_call import ConsoleSession, data_folder
 from ._errors import ConsoleError
 from ._plain_console import PlainConsole
 from ._terminal import is_capable, opened_terminal
@@ -113,7 +113,7 @@ def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
             f"{options.target!r} has no ears and no voice; --voice needs App(…, speech=…)"
         )
     conversations = _conversations(options, app)
-    session = Session(
+    session = ConsoleSession(
         app, options.conversation, conversations, by_pipe=not _is_tty(sys.stdin), voice=voice
     )
     try:
@@ -128,7 +128,7 @@ def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
     return console.exit_code
 
 
-def _draw(session: Session, options: argparse.Namespace, log: TextIO) -> int:
+def _draw(session: ConsoleSession, options: argparse.Namespace, log: TextIO) -> int:
     # Opened around the event loop, so that it is restored even if that fails.
     with opened_terminal() as terminal:
         console = Console(terminal, os.environ)

@@ -15,12 +15,12 @@ from bargein.routes import Message
 from ..events import CallState, InputReturned
 from ..history._entries import UserEntry
 from ._captured_output import stray_output
-from ._console_call import Session, earlier_lines
+from ._console_call import ConsoleSession, earlier_lines
 from ._editor import LineEditor
 from ._key_bindings import Keyboard
-from ._lines import Line
+from ._lines import ConsoleLine
 from ._narrator import Narrator
-from ._screen import Live, Painter, Transcript, frame_of
+from ._screen import LivePart, Painter, PermanentLines, frame_of
 from ._signals import Signals
 from ._status import AT_REST, asked_lines, question_lines, queued_lines, status_line, tool_lines
 from ._terminal import Terminal
@@ -62,7 +62,7 @@ class Console:
         self._signals = Signals(self.handle_signal, terminal.give_back)
         self._narrator = Narrator(self, live=True)
         self._painter = Painter(color=not environment.get("NO_COLOR"), encoding=terminal.encoding)
-        self._transcript = Transcript()
+        self._transcript = PermanentLines()
         self._editor = LineEditor()
         self._keyboard = Keyboard(terminal.input, self._editor, self)
         self._typed: TypedInput | None = None
@@ -84,7 +84,7 @@ class Console:
         if self._typed is not None:
             self._typed.changed()
 
-    def show(self, line: Line) -> None:
+    def show(self, line: ConsoleLine) -> None:
         """Add a permanent line."""
         self._transcript.show(line)
         self.refresh()
@@ -103,7 +103,7 @@ class Console:
         """Redraw soon."""
         self._dirty.set()
 
-    def _live(self, width: int) -> Live:
+    def _live(self, width: int) -> LivePart:
         lines = self._transcript.growing_line(width)
         status = "loading…"
         if self._typed is None:
@@ -114,7 +114,7 @@ class Console:
             lines += question_lines(now.permissions) or asked_lines(now.question)
             lines += queued_lines(self._typed.queued)
             status = status_line(now, self._hint(now.state))
-        return Live(lines, self._editor.text, self._editor.cursor, status)
+        return LivePart(lines, self._editor.text, self._editor.cursor, status)
 
     def _hint(self, state: CallState) -> str:
         if trio.current_time() - self._interrupted_s < AGAIN_S:
@@ -156,7 +156,7 @@ class Console:
 
     # --- the run --------------------------------------------------------------------------------
 
-    async def run(self, session: Session, log: TextIO) -> None:
+    async def run(self, session: ConsoleSession, log: TextIO) -> None:
         """Run the conversation.
 
         Args:
@@ -170,10 +170,12 @@ class Console:
         finally:
             self._finish()
             if session.conversation and self._call is not None:
-                self.show(Line(f"--conversation {quote(session.conversation)} continues it", "dim"))
+                self.show(
+                    ConsoleLine(f"--conversation {quote(session.conversation)} continues it", "dim")
+                )
             self._write_rest()
 
-    async def _run(self, session: Session) -> None:
+    async def _run(self, session: ConsoleSession) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._draw)
             nursery.start_soon(self._keyboard.read)
@@ -183,7 +185,7 @@ class Console:
                 nursery.cancel_scope.cancel()
                 self._settle(call, typed)
 
-    def _start_session(self, call: Call, typed: TypedInput, session: Session) -> None:
+    def _start_session(self, call: Call, typed: TypedInput, session: ConsoleSession) -> None:
         for line in earlier_lines(session.earlier):
             self.show(line)
         said = [entry.content for entry in session.earlier if isinstance(entry, UserEntry)]
@@ -199,7 +201,7 @@ class Console:
             self.exit_code = self.exit_code or 1
         for text in (*typed.queued, self._editor.text):
             if text.strip():
-                self.show(Line(f"not sent: {text}", "warn", "! "))
+                self.show(ConsoleLine(f"not sent: {text}", "warn", "! "))
         self._finish()
         self._signals.make_final()
 

@@ -16,7 +16,7 @@ from bargein.routes import Message
 from .._app import run_answer
 from ..history._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
 from ..monitoring._event_loop_watchdog import watch_loop
-from ._lines import Display, Line
+from ._lines import ConsoleLine, Display
 from ._terminal_text import clean, one_line
 from ._text_transport import TextTransport
 from ._typed_input import TypedInput
@@ -34,7 +34,7 @@ LAST_CHARS = 600
 """How many characters of each entry are shown."""
 
 
-class Voice(Protocol):
+class OpensVoice(Protocol):
     """Opens the transport of a call with sound."""
 
     def open(self, take: Callable[[Message], None]) -> AbstractAsyncContextManager[Transport]:
@@ -43,7 +43,7 @@ class Voice(Protocol):
 
 
 @dataclass(slots=True)
-class Session:
+class ConsoleSession:
     """What a console needs to open its call.
 
     Attributes:
@@ -59,7 +59,7 @@ class Session:
     conversation: str | None = None
     conversations: Conversations | None = None
     by_pipe: bool = False
-    voice: Voice | None = None
+    voice: OpensVoice | None = None
     earlier: tuple[Entry, ...] = ()
 
     @asynccontextmanager
@@ -76,7 +76,7 @@ class Session:
             ConversationBusyError: The conversation is open in another call.
             ConversationError: It cannot be read by this version.
         """
-        answered = _Answered(self.app)
+        answered = _FollowedAnswer(self.app)
         app = copy.copy(self.app)
         app.answer, app.conversations = answered, self.conversations
         if self.voice is None:
@@ -101,7 +101,7 @@ class Session:
             yield call, typed
 
 
-class _Answered:
+class _FollowedAnswer:
     """Answers the call; knows whether it listens already, and what was said before it."""
 
     def __init__(self, app: App) -> None:
@@ -123,23 +123,27 @@ class _Answered:
         return self._is_over or any(route.source in sources for route in call.router.routes)
 
 
-def earlier_lines(entries: tuple[Entry, ...]) -> list[Line]:
+def earlier_lines(entries: tuple[Entry, ...]) -> list[ConsoleLine]:
     """Return the last entries of a conversation as lines."""
-    lines: list[Line] = []
+    lines: list[ConsoleLine] = []
     for entry in entries:
         match entry:
             case UserEntry(content=content, is_returned=False):
-                lines.append(Line(_cut(content), "user", "> "))
+                lines.append(ConsoleLine(_cut(content), "user", "> "))
             case AgentEntry(heard=heard, interruption=cut) if heard.strip() or cut is not None:
-                lines.append(Line(_cut(heard) + (" [interrupted]" if cut is not None else "")))
+                lines.append(
+                    ConsoleLine(_cut(heard) + (" [interrupted]" if cut is not None else ""))
+                )
             case ToolEntry(call=call, outcome=outcome):
                 words = "without a result" if outcome is None else outcome.replace("_", " ")
-                lines.append(Line(f"{one_line(call.name, 40)} · {words}", "dim", "→ "))
+                lines.append(ConsoleLine(f"{one_line(call.name, 40)} · {words}", "dim", "→ "))
             case JobEntry(job=job):
-                lines.append(Line(f"{one_line(job.name, 40)} · in the background", "dim", "→ "))
+                lines.append(
+                    ConsoleLine(f"{one_line(job.name, 40)} · in the background", "dim", "→ ")
+                )
     left_out = len(lines) - LAST_ENTRIES
     if left_out > 0:
-        lines = [Line(f"{left_out} earlier entries", "dim", "… "), *lines[-LAST_ENTRIES:]]
+        lines = [ConsoleLine(f"{left_out} earlier entries", "dim", "… "), *lines[-LAST_ENTRIES:]]
     return lines
 
 

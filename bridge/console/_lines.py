@@ -36,7 +36,7 @@ _ASCII = str.maketrans(
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ConsoleLine:
     """A permanent line; it may be wider than the terminal.
 
     Attributes:
@@ -53,7 +53,7 @@ class Line:
 class Display(Protocol):
     """Shows a conversation.  None of its methods waits."""
 
-    def show(self, line: Line) -> None:
+    def show(self, line: ConsoleLine) -> None:
         """Add a permanent line."""
 
     def write(self, text: str) -> None:

@@ -29,7 +29,7 @@ from ..events import (
     TranscriptionFailed,
     UserTranscriptionReceived,
 )
-from ._lines import Display, Line, Style, seconds
+from ._lines import ConsoleLine, Display, Style, seconds
 from ._terminal_text import clean, one_line
 
 ARGUMENT_COLUMNS = 60
@@ -49,7 +49,7 @@ _OUTCOMES: dict[ToolOutcome, tuple[str, Style, str]] = {
 
 
 @dataclass(slots=True)
-class ToolAtWork:
+class NarratedTool:
     """A running tool."""
 
     name: str
@@ -72,7 +72,7 @@ class Narrator:
             live: Whether running tools are shown elsewhere until they have an outcome.
             voice: Whether the user's words come from a microphone.
         """
-        self.tools: dict[str, ToolAtWork] = {}
+        self.tools: dict[str, NarratedTool] = {}
         self._display = display
         self._live = live
         self._voice = voice
@@ -85,7 +85,7 @@ class Narrator:
             case ToolCall() | ToolProgress() | ToolOutput() | ToolResult():
                 self._narrate_tool(event)
             case UserTranscriptionReceived(final=True, content=content) if self._voice:
-                self._display.show(Line(clean(content), "user", "> "))
+                self._display.show(ConsoleLine(clean(content), "user", "> "))
             case _:
                 if isinstance(event, AnswerEnded | JobFinished):
                     self._display.end()
@@ -97,9 +97,11 @@ class Narrator:
     def _narrate_tool(self, event: ToolCall | ToolProgress | ToolOutput | ToolResult) -> None:
         if isinstance(event, ToolCall):
             arguments = one_line(arguments_text(event.arguments), ARGUMENT_COLUMNS)
-            self.tools[event.id] = ToolAtWork(one_line(event.name, 40), arguments)
+            self.tools[event.id] = NarratedTool(one_line(event.name, 40), arguments)
             if not self._live:
-                self._display.show(Line(f"{one_line(event.name, 40)}({arguments})", "dim", "→ "))
+                self._display.show(
+                    ConsoleLine(f"{one_line(event.name, 40)}({arguments})", "dim", "→ ")
+                )
             return
         if isinstance(event, ToolResult):
             self._display.show(self._outcome_line(event))
@@ -108,14 +110,14 @@ class Narrator:
         if tool is not None:
             tool.progress = _progress(event) or tool.progress
 
-    def _outcome_line(self, result: ToolResult) -> Line:
-        tool = self.tools.pop(result.id, ToolAtWork(one_line(result.name, 40), ""))
+    def _outcome_line(self, result: ToolResult) -> ConsoleLine:
+        tool = self.tools.pop(result.id, NarratedTool(one_line(result.name, 40), ""))
         mark, style, words = _OUTCOMES[result.outcome]
         if result.error and result.outcome == "completed":
             mark, style, words = "✗ ", "bad", f"failed: {' '.join(clean(result.content).split())}"
         parts = [f"{tool.name}({tool.arguments})", words, seconds(result.ran_s)]
         text = " · ".join(part for part in parts if part)
-        return Line(_with_detail(text, clean(result.detail)), style, mark)
+        return ConsoleLine(_with_detail(text, clean(result.detail)), style, mark)
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
@@ -143,41 +145,41 @@ def _with_detail(text: str, detail: str) -> str:
     return f"{text}\n{indent(detail, '  ')}" if detail else text
 
 
-def _line_of(event: Any) -> Line | None:
+def _line_of(event: Any) -> ConsoleLine | None:
     match event:
         case AgentError(message=message, detail=detail):
-            return Line(clean(_with_detail(message, detail)), "bad", "✗ ")
+            return ConsoleLine(clean(_with_detail(message, detail)), "bad", "✗ ")
         case AgentHandoff(target=target):
-            return Line(f"{one_line(target, 40)} takes over", "dim", "→ ")
+            return ConsoleLine(f"{one_line(target, 40)} takes over", "dim", "→ ")
         case AgentSpeechCut(unheard=unheard) if unheard.strip():
-            return Line(f"never heard: “{one_line(unheard, 200)}”", "dim", "■ ")
+            return ConsoleLine(f"never heard: “{one_line(unheard, 200)}”", "dim", "■ ")
         case CallActionFailed(action=action, reason=reason):
             what = "not passed on" if action == "transfer" else "the key was not pressed"
-            return Line(f"{what}: {one_line(reason, 80)}", "warn", "! ")
+            return ConsoleLine(f"{what}: {one_line(reason, 80)}", "warn", "! ")
         case CapWarning(which=which, used=used, limit=limit):
-            return Line(f"{used:g} of {limit:g} {cap_name(which)} used", "warn", "! ")
+            return ConsoleLine(f"{used:g} of {limit:g} {cap_name(which)} used", "warn", "! ")
         case InputReturned(content=content):
-            return Line(f"not answered: “{one_line(content, 200)}”", "dim", "■ ")
+            return ConsoleLine(f"not answered: “{one_line(content, 200)}”", "dim", "■ ")
         case JobFinished(name=name, outcome=outcome, error=error):
             bad = error or outcome != "completed"
             words = "failed" if error else _OUTCOMES[outcome][2] or "is done"
             text = f"{one_line(name, 40)} {words}, in the background"
-            return Line(text, "warn" if bad else "good", "✗ " if bad else "✓ ")
+            return ConsoleLine(text, "warn" if bad else "good", "✗ " if bad else "✓ ")
         case PermissionAnswered(name=name, verdict="withdrawn"):
-            return Line(f"{one_line(name, 40)} no longer asks", "dim", "? ")
+            return ConsoleLine(f"{one_line(name, 40)} no longer asks", "dim", "? ")
         case QuestionClosed(outcome="timed_out"):
-            return Line("nobody has answered", "dim", "? ")
+            return ConsoleLine("nobody has answered", "dim", "? ")
         case QuestionClosed(name=name, outcome="interrupted" | "withdrawn"):
-            return Line(f"{one_line(name, 40)} no longer asks", "dim", "? ")
+            return ConsoleLine(f"{one_line(name, 40)} no longer asks", "dim", "? ")
         case TranscriptionFailed(reason=reason, error=error) if reason != "no_words":
             why = f"failed: {error}" if error else "gave no words in time"
-            return Line(f"not understood; the recogniser {one_line(why, 80)}", "warn", "! ")
+            return ConsoleLine(f"not understood; the recogniser {one_line(why, 80)}", "warn", "! ")
         case AnswerEnded(outcome="capped", capped=capped):
-            return Line(f"stopped at its cap on {cap_name(capped)}", "warn", "■ ")
+            return ConsoleLine(f"stopped at its cap on {cap_name(capped)}", "warn", "■ ")
         case AnswerEnded(outcome="failed"):
-            return Line("the answer failed; the conversation continues", "bad", "■ ")
+            return ConsoleLine("the answer failed; the conversation continues", "bad", "■ ")
         case CallEnded(reason=reason) if reason != "ended":  # the reason when the person leaves
-            return Line(f"the call is over: {one_line(reason, 80)}", "dim", "■ ")
+            return ConsoleLine(f"the call is over: {one_line(reason, 80)}", "dim", "■ ")
     return None
 
 

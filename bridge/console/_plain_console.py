@@ -19,8 +19,8 @@ from pydantic_core import PydanticSerializationError
 
 from bargein.routes import Event, Message
 
-from ._console_call import Session, earlier_lines
-from ._lines import Line, encodable
+from ._console_call import ConsoleSession, earlier_lines
+from ._lines import ConsoleLine, encodable
 from ._narrator import Narrator
 from ._signals import Signals
 from ._status import asked_lines, question_lines
@@ -100,7 +100,7 @@ class PlainConsole:
             fields = {"type": message.alias}  # one of its values is not JSON
         self._queue(self._out, json.dumps({**head, **fields}) + "\n")
 
-    def show(self, line: Line) -> None:
+    def show(self, line: ConsoleLine) -> None:
         """Add a permanent line."""
         if line.style == "user" and sys.stdin is not None and sys.stdin.isatty():
             return  # the person has just typed it
@@ -140,7 +140,7 @@ class PlainConsole:
 
     # --- the run --------------------------------------------------------------------------------
 
-    async def run(self, session: Session) -> None:
+    async def run(self, session: ConsoleSession) -> None:
         """Run the conversation."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_out)
@@ -149,7 +149,7 @@ class PlainConsole:
             self._is_over = True
             self._more.set()
 
-    async def _converse(self, session: Session, nursery: trio.Nursery) -> None:
+    async def _converse(self, session: ConsoleSession, nursery: trio.Nursery) -> None:
         reading = trio.CancelScope()
         async with session.open(self.show_event, self) as (call, typed):
             self._typed = typed
@@ -164,13 +164,13 @@ class PlainConsole:
         self.end()
         if session.conversation:
             name = quote(session.conversation)
-            self.show(Line(f"--conversation {name} continues it", "dim", "  "))
+            self.show(ConsoleLine(f"--conversation {name} continues it", "dim", "  "))
 
     def _settle(self, call: Call, typed: TypedInput) -> None:
         if typed.unanswerable or call.end_reason == "agent_error":
             self.exit_code = self.exit_code or 1
         for text in typed.queued:
-            self.show(Line(f"not sent: {text}", "warn", "! "))
+            self.show(ConsoleLine(f"not sent: {text}", "warn", "! "))
 
     async def _read(self, typed: TypedInput, reading: trio.CancelScope) -> None:
         buffer = b""
@@ -190,7 +190,7 @@ class PlainConsole:
             if self._interrupted_s - before_s <= AGAIN_S:
                 self._leave()
             elif self._typed is None or not self._typed.interrupt():
-                self.show(Line("press Ctrl+C again to leave", "dim", "  "))
+                self.show(ConsoleLine("press Ctrl+C again to leave", "dim", "  "))
         elif number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
             self.exit_code = 128 + number
             self._leave()

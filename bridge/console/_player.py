@@ -31,7 +31,7 @@ POSITION_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PlayedMark:
     """How far an utterance is played at a time."""
 
     at_s: float
@@ -41,7 +41,7 @@ class Mark:
 
 
 @dataclass(slots=True)
-class _Utterance:
+class _PlayedUtterance:
     number: int
     pcm: bytearray = field(default_factory=bytearray)
     played: int = 0
@@ -64,14 +64,14 @@ class Player:
         """
         self._rate = sample_rate_hz
         self._lock = threading.Lock()
-        self._queue: deque[_Utterance] = deque()
+        self._queue: deque[_PlayedUtterance] = deque()
         self._fence = Fence()
         self._held = False
         self._level = 0  # the last sample of unfinished speech
         self._ramp: array[int] = array("h")  # the rest of a fall
         self._rises = 0  # the remaining samples of a rise
         self._was_silent = True
-        self._marks: deque[Mark] = deque()
+        self._marks: deque[PlayedMark] = deque()
         self._next_position_s = 0.0
 
     def add(self, number: int, pcm: bytes, now_s: float) -> None:
@@ -82,7 +82,7 @@ class Player:
             if not self._queue or self._queue[-1].number != number:
                 for earlier in self._queue:  # audio arrives in order
                     earlier.ended = True
-                self._queue.append(_Utterance(number))
+                self._queue.append(_PlayedUtterance(number))
             utterance = self._queue[-1]
             utterance.pcm += pcm
             if utterance.waits_since_s is None:
@@ -131,7 +131,7 @@ class Player:
             self._was_silent = len(out) < wanted
             return bytes(out) + self._fall(wanted - len(out))
 
-    def due(self, now_s: float) -> list[Mark]:
+    def due(self, now_s: float) -> list[PlayedMark]:
         """Return the marks heard by now, in order; each is returned once."""
         with self._lock:
             told = []
@@ -179,9 +179,9 @@ class Player:
             self._mark(at_s, "underrun", head)
         return piece
 
-    def _mark(self, at_s: float, kind: PlaybackKind, utterance: _Utterance) -> None:
+    def _mark(self, at_s: float, kind: PlaybackKind, utterance: _PlayedUtterance) -> None:
         played_ms = utterance.played / 2 / self._rate * 1000
-        self._marks.append(Mark(at_s, kind, utterance.number, played_ms))
+        self._marks.append(PlayedMark(at_s, kind, utterance.number, played_ms))
 
     def _risen(self, pcm: bytes) -> bytes:
         """Let the first samples of resumed speech rise from zero."""

@@ -7,7 +7,7 @@ import math
 from .._verbs import Verb
 from ..control._running_tools import StillRunning
 from ..control._verb_receipt import Receipt
-from ._lines import Line, seconds
+from ._lines import ConsoleLine, seconds
 from ._terminal_text import one_line
 
 _DONE: dict[Verb, str] = {
@@ -22,7 +22,7 @@ _DONE: dict[Verb, str] = {
 }
 
 
-def receipt_line(receipt: Receipt, now_s: float) -> Line:
+def receipt_line(receipt: Receipt, now_s: float) -> ConsoleLine:
     """Return a line on what a verb did, with the tools that it stopped or did not stop.
 
     Args:
@@ -31,14 +31,14 @@ def receipt_line(receipt: Receipt, now_s: float) -> Line:
     """
     if not receipt.accepted:
         name = receipt.verb.replace("_", " ")
-        return Line(f"{name} did nothing: {receipt.reason}", "dim", "■ ")
+        return ConsoleLine(f"{name} did nothing: {receipt.reason}", "dim", "■ ")
     parts = [_DONE[receipt.verb]]
     if receipt.stopped:
         parts.append("stopped: " + ", ".join(one_line(tool.tool, 40) for tool in receipt.stopped))
     if receipt.still_running:
         still = ", ".join(_still(tool, now_s) for tool in receipt.still_running)
         parts.append(f"still running: {still}")
-    return Line("; ".join(parts), "warn", "■ ")
+    return ConsoleLine("; ".join(parts), "warn", "■ ")
 
 
 def _still(tool: StillRunning, now_s: float) -> str:
@@ -48,7 +48,7 @@ def _still(tool: StillRunning, now_s: float) -> str:
     return f"{name} ({tool.policy}, at most {seconds(max(0.0, tool.deadline_s - now_s))})"
 
 
-def not_stopped_line(receipt: Receipt, running: frozenset[str]) -> Line | None:
+def not_stopped_line(receipt: Receipt, running: frozenset[str]) -> ConsoleLine | None:
     """Return a line on the tools that a settled verb could not stop; ``None`` if there are none.
 
     Args:
@@ -63,4 +63,4 @@ def not_stopped_line(receipt: Receipt, running: frozenset[str]) -> Line | None:
     ]
     if not names:
         return None
-    return Line(f"could not be stopped: {', '.join(names)}", "bad", "! ")
+    return ConsoleLine(f"could not be stopped: {', '.join(names)}", "bad", "! ")

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ._lines import SGR, Line, Style, encodable
+from ._lines import SGR, ConsoleLine, Style, encodable
 from ._terminal_text import columns, shorten, width_of, wrap
 
 KEPT_LINES = 1000
@@ -28,7 +28,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LivePart:
     """The live part: lines, the entry being typed, and the status.
 
     Attributes:
@@ -38,7 +38,7 @@ class Live:
         status: The line below the entry.
     """
 
-    lines: Sequence[Line] = ()
+    lines: Sequence[ConsoleLine] = ()
     entry: str = ""
     cursor: int = 0
     status: str = ""
@@ -54,18 +54,18 @@ class Frame:
 
 
 @dataclass(slots=True)
-class Transcript:
+class PermanentLines:
     """The permanent lines, the last of which may still grow."""
 
-    lines: deque[Line] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
-    fresh: list[Line] = field(default_factory=list)
+    lines: deque[ConsoleLine] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
+    fresh: list[ConsoleLine] = field(default_factory=list)
     """Lines that were not drawn yet."""
     growing: str = ""
     """The text of the growing line."""
     drawn_rows: int = 0
     """How many of its rows are permanent."""
 
-    def show(self, line: Line) -> None:
+    def show(self, line: ConsoleLine) -> None:
         """Add a line; this ends the growing one."""
         self.end()
         self._add(line)
@@ -79,9 +79,9 @@ class Transcript:
         """Add to the growing line."""
         *whole, self.growing = (self.growing + text).split("\n")
         for line in whole:
-            self._add(Line(line))
+            self._add(ConsoleLine(line))
 
-    def _add(self, line: Line) -> None:
+    def _add(self, line: ConsoleLine) -> None:
         self.lines.append(line)
         self.fresh.append(line)
 
@@ -108,12 +108,12 @@ class Transcript:
             rows = rows_of(line, width) + rows
         return rows[-height:] if height > 0 else []
 
-    def growing_line(self, width: int) -> list[Line]:
+    def growing_line(self, width: int) -> list[ConsoleLine]:
         """Return the row of the growing line that is not permanent yet."""
-        return [Line(wrap(self.growing, width)[-1])] if self.growing else []
+        return [ConsoleLine(wrap(self.growing, width)[-1])] if self.growing else []
 
 
-def rows_of(line: Line, width: int) -> list[Row]:
+def rows_of(line: ConsoleLine, width: int) -> list[Row]:
     """Return a line as rows of at most this many columns."""
     indent = columns(line.prefix)
     texts = wrap(line.text, max(2, width - indent))
@@ -122,7 +122,7 @@ def rows_of(line: Line, width: int) -> list[Row]:
     return [Row(line.prefix + first, line.style), *(Row(pad + text, line.style) for text in rest)]
 
 
-def frame_of(live: Live, width: int, height: int) -> Frame:
+def frame_of(live: LivePart, width: int, height: int) -> Frame:
     """Return the live part as rows that fit the window.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from .._verbs import Verb
 from ..control._call_handle import Handle
-from ._lines import Line
+from ._lines import ConsoleLine
 
 _COMMAND = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?\s*", re.DOTALL)
 
@@ -51,14 +51,14 @@ _BY_NAME = {command.name: command for command in COMMANDS}
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedCommand:
     """A command with its text."""
 
     command: Command
     text: str = ""
 
 
-def read_command(entry: str) -> Typed | str | None:
+def read_command(entry: str) -> TypedCommand | str | None:
     """Parse an entry as a command.
 
     Args:
@@ -82,7 +82,7 @@ def read_command(entry: str) -> Typed | str | None:
         return f"/{name} needs a text: {command.usage}"
     if command.takes == "nothing" and text:
         return f"/{name} takes no text; to say something, leave out the command"
-    return Typed(command, text)
+    return TypedCommand(command, text)
 
 
 def as_message(entry: str) -> str:
@@ -90,9 +90,9 @@ def as_message(entry: str) -> str:
     return entry[1:] if entry.startswith("//") else entry
 
 
-def help_lines(handle: Handle) -> Iterator[Line]:
+def help_lines(handle: Handle) -> Iterator[ConsoleLine]:
     """Yield what each command would do now."""
     width = max(len(command.usage) for command in COMMANDS) + 2
     for command in COMMANDS:
         does = command.help if command.verb is None else handle.describe(command.verb)
-        yield Line(does, "dim", command.usage.ljust(width))
+        yield ConsoleLine(does, "dim", command.usage.ljust(width))

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ..control._snapshot import Snapshot
 from ..events import PermissionRequested, QuestionAsked
-from ._lines import Line, seconds
-from ._narrator import ToolAtWork, arguments_text, cap_name
+from ._lines import ConsoleLine, seconds
+from ._narrator import NarratedTool, arguments_text, cap_name
 from ._terminal_text import one_line
 
 NEAR_ITS_END = 0.8
@@ -48,49 +48,53 @@ def status_line(now: Snapshot, note: str = "") -> str:
     return " · ".join([*parts, *([note] if note else [])])
 
 
-def tool_lines(now: Snapshot, known: Mapping[str, ToolAtWork]) -> list[Line]:
+def tool_lines(now: Snapshot, known: Mapping[str, NarratedTool]) -> list[ConsoleLine]:
     """Return a line for each running tool, limited to the first few."""
     lines = []
     for tool in now.tools[:MAX_TOOL_ROWS]:
-        view = known.get(tool.id) or ToolAtWork(one_line(tool.name, 40), "")
+        view = known.get(tool.id) or NarratedTool(one_line(tool.name, 40), "")
         waits = any(question.id == tool.id for question in now.permissions)
         parts = [
             f"{view.name}({view.arguments})",
             view.progress,
             "asks first" if waits else seconds(tool.elapsed_s),
         ]
-        lines.append(Line(" · ".join(part for part in parts if part), "dim", "→ "))
+        lines.append(ConsoleLine(" · ".join(part for part in parts if part), "dim", "→ "))
     more = len(now.tools) - MAX_TOOL_ROWS
-    return [*lines, Line(f"and {more} more", "dim", "→ ")] if more > 0 else lines
+    return [*lines, ConsoleLine(f"and {more} more", "dim", "→ ")] if more > 0 else lines
 
 
-def queued_lines(queued: Sequence[str]) -> list[Line]:
+def queued_lines(queued: Sequence[str]) -> list[ConsoleLine]:
     """Return a line for each message that waits to be sent, limited to the first few."""
-    lines = [Line(f"queued: {one_line(text, 200)}", "dim", "… ") for text in queued]
+    lines = [ConsoleLine(f"queued: {one_line(text, 200)}", "dim", "… ") for text in queued]
     more = len(lines) - MAX_QUEUED_ROWS
-    return [*lines[:MAX_QUEUED_ROWS], Line(f"and {more} more", "dim", "… ")] if more > 0 else lines
+    return (
+        [*lines[:MAX_QUEUED_ROWS], ConsoleLine(f"and {more} more", "dim", "… ")]
+        if more > 0
+        else lines
+    )
 
 
 def asked_lines(
     question: QuestionAsked | None, hint: str = "your next line answers; Esc interrupts"
-) -> list[Line]:
+) -> list[ConsoleLine]:
     """Return the lines of a tool's question, with its choices and how to answer."""
     if question is None:
         return []
     choices = [
-        Line(f"{place} {one_line(choice, 200)}", "bold", "  ")
+        ConsoleLine(f"{place} {one_line(choice, 200)}", "bold", "  ")
         for place, choice in enumerate(question.choices[:MAX_CHOICE_ROWS], start=1)
     ]
     more = len(question.choices) - MAX_CHOICE_ROWS
-    left_out = [Line(f"and {more} more", "dim", "  ")] if more > 0 else []
-    asked = Line(one_line(question.text, 400), "bold", "? ")
-    return [asked, *choices, *left_out, Line(hint, "dim", "  ")]
+    left_out = [ConsoleLine(f"and {more} more", "dim", "  ")] if more > 0 else []
+    asked = ConsoleLine(one_line(question.text, 400), "bold", "? ")
+    return [asked, *choices, *left_out, ConsoleLine(hint, "dim", "  ")]
 
 
 def question_lines(
     questions: Sequence[PermissionRequested],
     hint: str = "y, n or always, then Enter; Esc interrupts",
-) -> list[Line]:
+) -> list[ConsoleLine]:
     """Return the lines of the first permission question, and how to answer it."""
     if not questions:
         return []
@@ -101,6 +105,6 @@ def question_lines(
         arguments = f"{arguments[:MAX_QUESTION_CHARS]}… and {left_out} more characters"
     which = f" (1 of {count})" if count > 1 else ""
     return [
-        Line(f"May {one_line(first.name, 40)}({arguments}) run?{which}", "bold", "? "),
-        Line(hint, "dim", "  "),
+        ConsoleLine(f"May {one_line(first.name, 40)}({arguments}) run?{which}", "bold", "? "),
+        ConsoleLine(hint, "dim", "  "),
     ]

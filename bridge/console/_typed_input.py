@@ -24,10 +24,10 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ._lines import Display, Line
+from ._lines import ConsoleLine, Display
 from ._permission_answers import permission_answer
 from ._receipt_text import not_stopped_line, receipt_line
-from ._slash_commands import Typed, as_message, help_lines, read_command
+from ._slash_commands import TypedCommand, as_message, help_lines, read_command
 from ._terminal_text import clean, one_line
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class TypedInput:
         """Execute an entry if it is a command; return whether it was one."""
         command = read_command(entry)
         if isinstance(command, str):
-            self._display.show(Line(command, "warn", "! "))
+            self._display.show(ConsoleLine(command, "warn", "! "))
         elif command is not None:
             self._obey(command)
         return command is not None
@@ -184,7 +184,9 @@ class TypedInput:
         if self._handle.respond(question.id, allow, remember):
             words = "may not run" if not allow else "may run"
             always = ", always in this conversation" if remember else ""
-            self._display.show(Line(f"{one_line(question.name, 40)} {words}{always}", "user", "> "))
+            self._display.show(
+                ConsoleLine(f"{one_line(question.name, 40)} {words}{always}", "user", "> ")
+            )
         return True
 
     def _answer_question(self, entry: str) -> bool:
@@ -193,10 +195,10 @@ class TypedInput:
         if asked is None:
             return False
         text = as_message(entry)
-        self._display.show(Line(clean(text), "user", "> "))
+        self._display.show(ConsoleLine(clean(text), "user", "> "))
         return self._handle.answer(asked.id, text)
 
-    def _obey(self, typed: Typed) -> None:
+    def _obey(self, typed: TypedCommand) -> None:
         match typed.command.name:
             case "help":
                 for line in help_lines(self._handle):
@@ -206,7 +208,7 @@ class TypedInput:
             case "quit":
                 self.leave()
             case "redirect":
-                self._display.show(Line(clean(typed.text), "user", "> "))
+                self._display.show(ConsoleLine(clean(typed.text), "user", "> "))
                 self._follow(self._handle.redirect(typed.text))
             case "resume":
                 self._follow(self._handle.resume(typed.text))
@@ -262,7 +264,7 @@ class TypedInput:
             return True
         if self._no_more:
             self.unanswerable += 1
-            self._display.show(Line(self._unanswered(), "bad", "! "))
+            self._display.show(ConsoleLine(self._unanswered(), "bad", "! "))
             return self.interrupt()
         return False
 
@@ -274,7 +276,7 @@ class TypedInput:
         return f"nobody answers: {one_line(self.asked.text, 200)}"
 
     def _send(self, text: str) -> None:
-        self._display.show(Line(clean(text), "user", "> "))
+        self._display.show(ConsoleLine(clean(text), "user", "> "))
         if not self._has_sent:
             self._has_sent = True
             self._standing = self._runs()  # these do not work on a message

@@ -19,7 +19,7 @@ FADE_S = 0.004
 is heard as a click."""
 
 
-class Stretch(Protocol):
+class PlayedAudio(Protocol):
     """Audio that left a loudspeaker without a gap."""
 
     @property
@@ -49,7 +49,7 @@ class Fade:
     within 4 ms, limit the sum to 16 bits."""
 
 
-def fades_of(stretches: Sequence[Stretch], rate_hz: int = 24_000) -> list[Fade]:
+def fades_of(stretches: Sequence[PlayedAudio], rate_hz: int = 24_000) -> list[Fade]:
     """Return the fades to add to stretches of speech so that their edges do not click.
 
     Args:
@@ -76,7 +76,7 @@ def fades_of(stretches: Sequence[Stretch], rate_hz: int = 24_000) -> list[Fade]:
     return fades
 
 
-def _joined(stretches: Sequence[Stretch], rate_hz: int) -> list[tuple[int, float, array[int]]]:
+def _joined(stretches: Sequence[PlayedAudio], rate_hz: int) -> list[tuple[int, float, array[int]]]:
     """Return utterance, time and samples of each stretch; stretches without a gap are joined.
 
     A hold that is over at once leaves such stretches, and their edge must not end a rise that

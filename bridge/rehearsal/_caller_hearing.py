@@ -7,15 +7,15 @@ from typing import Any, final
 
 import trio
 
-from ..client import Caller, Cut, Received, Spoken, State
+from ..client import Caller, Cut, ReceivedMessage, Spoken, State
 from ..events import CallState
 from ._script import Perception
 
-Messages = list[Received[Any]]
+Messages = list[ReceivedMessage[Any]]
 
 
 @final
-class Ear:
+class CallerHearing:
     """Follows one caller; ``tick()`` brings it up to date.
 
     Attributes:
@@ -39,9 +39,9 @@ class Ear:
 
     def tick(self, now_s: float) -> Messages:
         """Process what has happened, and return the messages received since the last call."""
-        for arrival in self._caller.arrivals[self._arrived :]:
+        for arrival in self._caller.received_audio[self._arrived :]:
             self._played_ms.setdefault(arrival.utterance, 0.0)
-        self._arrived = len(self._caller.arrivals)
+        self._arrived = len(self._caller.received_audio)
         for utterance, before_ms in self._played_ms.items():
             if utterance in self._over:
                 continue
@@ -74,7 +74,7 @@ class Ear:
             state=self.state,
         )
 
-    def _hear(self, received: Received[Any]) -> None:
+    def _hear(self, received: ReceivedMessage[Any]) -> None:
         match received.message:
             case State(state=state):
                 self.state = state

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from ._recorded_clicks import clipped, edges_of
 from ._report import decision_in_words
-from ._result import Aside, Check, Cut, Predicate, Rehearsal, agent_entry
+from ._result import Check, IgnoredSound, MeasuredCut, Predicate, Rehearsal, agent_entry
 
 HEARD_WITHIN_S = 0.3
 """The longest time from the caller's first sound to the agent's last, in seconds."""
@@ -49,8 +49,8 @@ def run_checks(result: Rehearsal, extra: Sequence[tuple[str, Predicate]] = ()) -
             nothing_came_later(cut, name),
             heard_text_matches(cut, result, name),
         ]
-    for aside in result.asides:
-        checks += [gap_is_short(aside), nothing_was_lost(aside), nothing_was_answered(aside)]
+    for ignored in result.ignored_sounds:
+        checks += [gap_is_short(ignored), nothing_was_lost(ignored), nothing_was_answered(ignored)]
     checks += [nothing_clicks(result), nothing_is_clipped(result), heard_is_prefix(result)]
     checks += [_ask(name, predicate, result) for name, predicate in extra]
     return checks
@@ -62,7 +62,7 @@ def script_was_said(result: Rehearsal) -> Check:
     return Check("every line was said, and nothing failed", not result.problems, measured)
 
 
-def cut_in_time(cut: Cut, name: str = "") -> Check:
+def cut_in_time(cut: MeasuredCut, name: str = "") -> Check:
     """Check that the agent's last sound was at most 300 ms after the caller's first."""
     name = f"{name}the agent fell silent within {HEARD_WITHIN_S * 1000:.0f} ms"
     if cut.utterance is None or cut.latency_s is None:
@@ -73,7 +73,7 @@ def cut_in_time(cut: Cut, name: str = "") -> Check:
     )
 
 
-def nothing_came_later(cut: Cut, name: str = "") -> Check:
+def nothing_came_later(cut: MeasuredCut, name: str = "") -> Check:
     """Check that nothing of the cut speech was played, or arrived, after the cut."""
     ok = cut.is_reported and cut.late_s == 0 and cut.arrived_late_s == 0
     measured = f"{_ms(cut.late_s)} played late, {_ms(cut.arrived_late_s)} arrived late"
@@ -82,33 +82,33 @@ def nothing_came_later(cut: Cut, name: str = "") -> Check:
     return Check(f"{name}no sample of the cut answer came later", ok, measured)
 
 
-def gap_is_short(aside: Aside) -> Check:
+def gap_is_short(ignored: IgnoredSound) -> Check:
     """Check that the agent resumed soon after a sound that should leave it speaking."""
-    longest_s = aside.said.line.longest_gap_s
-    assert longest_s is not None  # it is an aside
-    name = f"{aside.said.line.shown} makes no gap over {_ms(longest_s)}"
-    if aside.utterance is None:
+    longest_s = ignored.said.line.longest_gap_s
+    assert longest_s is not None  # it should be ignored
+    name = f"{ignored.said.line.shown} makes no gap over {_ms(longest_s)}"
+    if ignored.utterance is None:
         return Check(name, False, "the agent was silent when it began")
-    if aside.is_cut:
-        return Check(name, False, f"the agent was cut{_decided(aside)}")
-    ok = aside.gap_s <= longest_s and aside.dead_air_s <= max(DEAD_AIR_S, longest_s)
-    own = f", {_ms(aside.dead_air_s)} with the agent's own pause" if aside.gap_s else ""
-    dry = f", {_ms(aside.dry_s)} without anything to play" if aside.dry_s else ""
-    return Check(name, ok, f"{_ms(aside.gap_s)}{own}{dry}{_decided(aside)}")
+    if ignored.is_cut:
+        return Check(name, False, f"the agent was cut{_decided(ignored)}")
+    ok = ignored.gap_s <= longest_s and ignored.dead_air_s <= max(DEAD_AIR_S, longest_s)
+    own = f", {_ms(ignored.dead_air_s)} with the agent's own pause" if ignored.gap_s else ""
+    dry = f", {_ms(ignored.dry_s)} without anything to play" if ignored.dry_s else ""
+    return Check(name, ok, f"{_ms(ignored.gap_s)}{own}{dry}{_decided(ignored)}")
 
 
-def nothing_was_lost(aside: Aside) -> Check:
+def nothing_was_lost(ignored: IgnoredSound) -> Check:
     """Check that the agent resumed at the very sample at which it was held."""
-    name = f"{aside.said.line.shown} costs no sample of the agent's speech"
-    ok = aside.utterance is not None and not aside.is_cut and aside.lost_s == 0
-    return Check(name, ok, "cut" if aside.is_cut else f"{_ms(aside.lost_s)} lost")
+    name = f"{ignored.said.line.shown} costs no sample of the agent's speech"
+    ok = ignored.utterance is not None and not ignored.is_cut and ignored.lost_s == 0
+    return Check(name, ok, "cut" if ignored.is_cut else f"{_ms(ignored.lost_s)} lost")
 
 
-def nothing_was_answered(aside: Aside) -> Check:
+def nothing_was_answered(ignored: IgnoredSound) -> Check:
     """Check that a sound that should leave the agent speaking did not become a turn."""
-    name = f"{aside.said.line.shown} makes no turn and no model call"
-    measured = f"{aside.turns} turns, {aside.model_calls} model calls"
-    return Check(name, not aside.turns and not aside.model_calls, measured)
+    name = f"{ignored.said.line.shown} makes no turn and no model call"
+    measured = f"{ignored.turns} turns, {ignored.model_calls} model calls"
+    return Check(name, not ignored.turns and not ignored.model_calls, measured)
 
 
 def nothing_clicks(result: Rehearsal) -> Check:
@@ -128,8 +128,8 @@ def nothing_is_clipped(result: Rehearsal) -> Check:
     return Check("no sample of the recording is clipped", count == 0, f"{count} samples")
 
 
-def _decided(aside: Aside) -> str:
-    return "".join(f"; {decision_in_words(each)}" for each in aside.decisions[:1])
+def _decided(ignored: IgnoredSound) -> str:
+    return "".join(f"; {decision_in_words(each)}" for each in ignored.decisions[:1])
 
 
 def heard_is_prefix(result: Rehearsal) -> Check:
@@ -141,7 +141,7 @@ def heard_is_prefix(result: Rehearsal) -> Check:
     return Check(name, bool(entries) and not wrong, measured)
 
 
-def heard_text_matches(cut: Cut, result: Rehearsal, name: str = "") -> Check:
+def heard_text_matches(cut: MeasuredCut, result: Rehearsal, name: str = "") -> Check:
     """Check that the heard text of the cut answer fits the audio that was heard.
 
     With a transcript of that audio, the check compares the two word by word; without one, it

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from ._pcm import first_audible, last_audible
 from ._recording import RATE_HZ, Recording
-from ._recording_measurements import Notes, audible_at
-from ._result import Aside, Decision, Held, Said
+from ._recording_measurements import CallNotes, audible_at
+from ._result import Held, IgnoredSound, RecordedLine, TurnDecision
 
 LATE_DECISION_S = 3.0
 """How many seconds after a sound a decision may still be about it: it may wait for the words."""
@@ -35,7 +35,9 @@ class Gap:
         return self.stop - self.start
 
 
-def find_aside(said: Said, until_s: float, recording: Recording, notes: Notes) -> Aside:
+def find_ignored_sound(
+    said: RecordedLine, until_s: float, recording: Recording, notes: CallNotes
+) -> IgnoredSound:
     """Measure what a sound did to the agent's speech.
 
     Args:
@@ -46,23 +48,23 @@ def find_aside(said: Said, until_s: float, recording: Recording, notes: Notes) -
         notes: What the recording does not show.
     """
     utterance = audible_at(recording, said.from_s)
-    aside = Aside(
+    ignored = IgnoredSound(
         said,
         model_calls=_model_calls(notes, utterance, said.from_s, until_s),
         turns=sum(said.from_s <= at_s < until_s for at_s, _ in notes.transcripts),
         decisions=_decisions(notes, said.from_s, until_s),
     )
     if utterance is None:
-        return aside
+        return ignored
     stood = gaps_of(recording, utterance, said.from_s, until_s)
     gaps = [gap for gap in stood if held_in(gap, notes.held)]
     gap = max(gaps, key=lambda each: held_in(each, notes.held), default=None)
     return replace(
-        aside,
+        ignored,
         utterance=utterance,
         is_cut=any(
-            fence.utterance >= utterance and said.from_s <= fence.at_s < until_s
-            for fence in notes.fences
+            clear.utterance >= utterance and said.from_s <= clear.at_s < until_s
+            for clear in notes.clears
         ),
         gap_s=0.0 if gap is None else held_in(gap, notes.held),
         gap_from_s=None if gap is None else gap.start / RATE_HZ,
@@ -128,12 +130,12 @@ def lost_s(recording: Recording, utterance: int) -> float:
     return (len(heard) - alike) / RATE_HZ
 
 
-def _dry_s(gaps: Sequence[Gap], notes: Notes) -> float:
+def _dry_s(gaps: Sequence[Gap], notes: CallNotes) -> float:
     dry_s = sum(gap.length / RATE_HZ - held_in(gap, notes.held) for gap in gaps)
     return dry_s if dry_s >= LEAST_GAP_S else 0.0
 
 
-def _dead_air_s(recording: Recording, gap: Gap, notes: Notes) -> float:
+def _dead_air_s(recording: Recording, gap: Gap, notes: CallNotes) -> float:
     last = last_audible(recording.agent, 0, gap.start)
     first = first_audible(recording.agent, gap.stop)
     before = 0 if last is None else gap.start - last
@@ -141,12 +143,12 @@ def _dead_air_s(recording: Recording, gap: Gap, notes: Notes) -> float:
     return held_in(gap, notes.held) + (before + after) / RATE_HZ
 
 
-def _model_calls(notes: Notes, utterance: int | None, from_s: float, until_s: float) -> int:
+def _model_calls(notes: CallNotes, utterance: int | None, from_s: float, until_s: float) -> int:
     heard = None if utterance is None else notes.answers.get(utterance)
     return sum(from_s <= at_s < until_s and answer != heard for at_s, answer in notes.generations)
 
 
-def _decisions(notes: Notes, from_s: float, until_s: float) -> tuple[Decision, ...]:
+def _decisions(notes: CallNotes, from_s: float, until_s: float) -> tuple[TurnDecision, ...]:
     latest_s = min(until_s, from_s + LATE_DECISION_S)
     return tuple(
         each

@@ -25,7 +25,7 @@ from ._colors import (
 from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
 from ._report import decision_in_words
-from ._result import Aside, Cut, Held, Said
+from ._result import Held, IgnoredSound, MeasuredCut, RecordedLine
 
 CLOSEUP_HEIGHT: Final = 330
 BEFORE_S, AFTER_S = 0.5, 1.0
@@ -50,7 +50,7 @@ def draw_closeup(
     canvas: Canvas,
     top: float,
     width: float,
-    cut: Cut,
+    cut: MeasuredCut,
     recording: Recording,
     held: Sequence[Held] = (),
 ) -> None:
@@ -59,7 +59,7 @@ def draw_closeup(
     assert cut.silent_at_s is not None
     text = f"{cut.latency_s * 1000:.0f} ms from the caller's first sound to the agent's last"
     measure = Measure(cut.said.from_s, cut.silent_at_s, text, CUT)
-    lanes = _Lanes(canvas, top, cut.said, recording, measure, held)
+    lanes = _VoiceLanes(canvas, top, cut.said, recording, measure, held)
     lanes.draw(
         f"The cut, enlarged: {cut.said.line.shown}", cut.utterance if cut.is_reported else None
     )
@@ -76,45 +76,47 @@ def draw_closeup(
     canvas.text(left, y + 22, late, 14, INK if cut.late_s == 0 else CUT)
 
 
-def draw_aside(
+def draw_ignored_sound(
     canvas: Canvas,
     top: float,
     width: float,
-    aside: Aside,
+    ignored: IgnoredSound,
     recording: Recording,
     held: Sequence[Held] = (),
 ) -> None:
     """Draw a sound that was meant to leave the agent speaking, enlarged."""
-    start_s = aside.said.from_s if aside.gap_from_s is None else aside.gap_from_s
-    text = f"the agent stands still for {aside.gap_s * 1000:.0f} ms"
-    if aside.is_cut:
+    start_s = ignored.said.from_s if ignored.gap_from_s is None else ignored.gap_from_s
+    text = f"the agent stands still for {ignored.gap_s * 1000:.0f} ms"
+    if ignored.is_cut:
         text = "the agent is cut"
-    elif not aside.gap_s:
+    elif not ignored.gap_s:
         text = "the agent continues without a gap"
-    measure = Measure(start_s, start_s + aside.gap_s, text, CUT if aside.is_cut else HELD)
-    lanes = _Lanes(canvas, top, aside.said, recording, measure, held)
-    lanes.draw(f"Enlarged: {aside.said.line.shown}", aside.utterance if aside.is_cut else None)
+    measure = Measure(start_s, start_s + ignored.gap_s, text, CUT if ignored.is_cut else HELD)
+    lanes = _VoiceLanes(canvas, top, ignored.said, recording, measure, held)
+    lanes.draw(
+        f"Enlarged: {ignored.said.line.shown}", ignored.utterance if ignored.is_cut else None
+    )
     found = [
-        (f"after {each.at_s - aside.said.from_s:.2f} s", decision_in_words(each), INK)
-        for each in aside.decisions
+        (f"after {each.at_s - ignored.said.from_s:.2f} s", decision_in_words(each), INK)
+        for each in ignored.decisions
     ]
     left = LEFT + WIDTH + 48
     y = _words(canvas, left, top + 62, width - 36, found[:2] or [("decided", "nothing", MUTED)])
-    if aside.dry_s:
-        dry = f"{aside.dry_s * 1000:.0f} ms without anything to play"
+    if ignored.dry_s:
+        dry = f"{ignored.dry_s * 1000:.0f} ms without anything to play"
         canvas.text(left, y + 44, dry, 14, INK)
-    lost = f"{aside.lost_s * 1000:.0f} ms of the agent's speech lost"
-    canvas.text(left, y, lost, 14, INK if aside.lost_s == 0 else CUT)
-    calls = f"turns: {aside.turns}, model calls: {aside.model_calls}"
-    canvas.text(left, y + 22, calls, 14, CUT if aside.turns or aside.model_calls else INK)
+    lost = f"{ignored.lost_s * 1000:.0f} ms of the agent's speech lost"
+    canvas.text(left, y, lost, 14, INK if ignored.lost_s == 0 else CUT)
+    calls = f"turns: {ignored.turns}, model calls: {ignored.model_calls}"
+    canvas.text(left, y + 22, calls, 14, CUT if ignored.turns or ignored.model_calls else INK)
 
 
-class _Lanes:
+class _VoiceLanes:
     def __init__(
         self,
         canvas: Canvas,
         top: float,
-        said: Said,
+        said: RecordedLine,
         recording: Recording,
         measure: Measure,
         held: Sequence[Held],

@@ -12,7 +12,7 @@ LEAST = 80.0
 """The minimum width of a label, in logical pixels; a shorter one says nothing."""
 
 
-class Mark(NamedTuple):
+class UnplacedLabel(NamedTuple):
     """A moment with a label, in logical pixels."""
 
     x: float
@@ -20,7 +20,7 @@ class Mark(NamedTuple):
     """The width of the label, which starts at ``x``."""
 
 
-class Place(NamedTuple):
+class PlacedLabel(NamedTuple):
     """The place of a label."""
 
     row: int
@@ -29,7 +29,7 @@ class Place(NamedTuple):
     """The width available for the label."""
 
 
-def rows_below(marks: Sequence[Mark], rows: int) -> list[Place | None]:
+def rows_below(marks: Sequence[UnplacedLabel], rows: int) -> list[PlacedLabel | None]:
     """Return the place of each label below an axis, which a line connects to its moment.
 
     The line of a mark crosses all rows above its own, so the later of two neighbours goes above:
@@ -42,23 +42,25 @@ def rows_below(marks: Sequence[Mark], rows: int) -> list[Place | None]:
     Returns:
         The place of each mark; ``None`` if there is less room than ``LEAST``.
     """
-    placed: list[tuple[Mark, int]] = []
-    found: list[Place | None] = []
+    placed: list[tuple[UnplacedLabel, int]] = []
+    found: list[PlacedLabel | None] = []
     for mark in marks:
         place = _place(mark, rows, placed)
         found.append(place)
         if place is not None:
-            placed.append((Mark(mark.x, place.width), place.row))
+            placed.append((UnplacedLabel(mark.x, place.width), place.row))
     return found
 
 
-def _place(mark: Mark, rows: int, placed: Sequence[tuple[Mark, int]]) -> Place | None:
+def _place(
+    mark: UnplacedLabel, rows: int, placed: Sequence[tuple[UnplacedLabel, int]]
+) -> PlacedLabel | None:
     rooms = [min(mark.width, _room(mark, row, placed)) for row in range(rows)]
     widest = max(rooms)
-    return None if widest < min(LEAST, mark.width) else Place(rooms.index(widest), widest)
+    return None if widest < min(LEAST, mark.width) else PlacedLabel(rooms.index(widest), widest)
 
 
-def _room(mark: Mark, row: int, placed: Sequence[tuple[Mark, int]]) -> float:
+def _room(mark: UnplacedLabel, row: int, placed: Sequence[tuple[UnplacedLabel, int]]) -> float:
     """Return how wide a label can be in a row; 0 if its line would cross another label."""
     room = mark.width
     for other, at in placed:
@@ -69,7 +71,7 @@ def _room(mark: Mark, row: int, placed: Sequence[tuple[Mark, int]]) -> float:
     return room
 
 
-def sides(marks: Sequence[Mark], left: float, right: float) -> list[float | None]:
+def sides(marks: Sequence[UnplacedLabel], left: float, right: float) -> list[float | None]:
     """Return where each label of one row starts: right of its line, or else left of it.
 
     Args:
@@ -94,5 +96,5 @@ def sides(marks: Sequence[Mark], left: float, right: float) -> list[float | None
     return found
 
 
-def _covers(mark: Mark, x: float) -> bool:
+def _covers(mark: UnplacedLabel, x: float) -> bool:
     return mark.x - GAP < x < mark.x + mark.width + GAP

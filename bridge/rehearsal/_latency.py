@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._observer import Metric
-from ._result import Parts, Said
+from ._result import LatencyParts, RecordedLine
 
 FIRST_AUDIO = "answer.first_audio_s"
 """The last metric reported before an answer is heard."""
 
 
 def find_parts(
-    said: Said, heard_at_s: float, start_s: float, metrics: Sequence[Metric]
-) -> Parts | None:
+    said: RecordedLine, heard_at_s: float, start_s: float, metrics: Sequence[Metric]
+) -> LatencyParts | None:
     """Return the parts of a latency, or ``None`` if the speech stack does not report them.
 
     Args:
@@ -45,10 +45,10 @@ def find_parts(
         return None
 
 
-def _parts(told: dict[str, float], until_audio_s: float, playback_s: float) -> Parts:
+def _parts(told: dict[str, float], until_audio_s: float, playback_s: float) -> LatencyParts:
     transcription_s, end_of_turn_s = told["listening.stt_s"], told["listening.end_of_turn_s"]
     first_text_s, first_piece_s = told["answer.first_text_s"], told["speaking.first_piece_s"]
-    return Parts(
+    return LatencyParts(
         silence_s=until_audio_s - told[FIRST_AUDIO] - max(transcription_s, end_of_turn_s),
         transcription_s=transcription_s,
         end_of_turn_s=end_of_turn_s,

@@ -25,7 +25,7 @@ from ..events import (
     TurnDecided,
 )
 from ._pcm import samples
-from ._result import Decision, Held
+from ._result import Held, TurnDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Observer:
         self.audio: dict[int, array[int]] = {}
         self.metrics: list[Metric] = []
         self.generations: list[tuple[float, int]] = []
-        self._decisions: list[Decision] = []
+        self._decisions: list[TurnDecision] = []
         self._holds: list[Held] = []
         self._hold_started_s: dict[str, float] = {}
 
@@ -87,7 +87,7 @@ class Observer:
             return []
         return [_rebased(entry, start_s) for entry in self.call.history.as_json()]
 
-    def decisions(self, start_s: float) -> tuple[Decision, ...]:
+    def decisions(self, start_s: float) -> tuple[TurnDecision, ...]:
         """Return the decisions of turn taking, in order.
 
         Args:
@@ -142,7 +142,7 @@ class Observer:
     def _decision(self, message: Message) -> None:
         told: TurnDecided = message.event
         self._decisions.append(
-            Decision(message.at_s, told.about, told.decision, told.rule, dict(told.values))
+            TurnDecision(message.at_s, told.about, told.decision, told.rule, dict(told.values))
         )
 
     def _record_hold(self, message: Message) -> None:

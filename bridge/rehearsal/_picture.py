@@ -23,13 +23,13 @@ from ._colors import (
     SENT,
     STATES,
 )
-from ._interruption_closeup import CLOSEUP_HEIGHT, draw_aside, draw_closeup
-from ._label_layout import Mark, rows_below, sides
+from ._interruption_closeup import CLOSEUP_HEIGHT, draw_closeup, draw_ignored_sound
+from ._label_layout import UnplacedLabel, rows_below, sides
 from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
-from ._recording_measurements import Notes
+from ._recording_measurements import CallNotes
 from ._report import decision_in_words
-from ._result import Aside, Cut, Decision, Rehearsal, agent_entry
+from ._result import IgnoredSound, MeasuredCut, Rehearsal, TurnDecision, agent_entry
 
 LEAST_WIDTH, GREATEST_WIDTH = 1600, 6000
 LEAST_PX_PER_S = 24
@@ -54,7 +54,7 @@ _LEAST_TEXT = 24
 
 def draw(
     result: Rehearsal,
-    notes: Notes,
+    notes: CallNotes,
     *,
     title: str = "A call, and how it was interrupted",
     verdict: str | None = None,
@@ -83,35 +83,35 @@ def draw(
     page.draw(title, verdict, result.ok if ok is None else ok)
     for number, each in enumerate(shown):
         at = (canvas, top + number * CLOSEUP_HEIGHT, width)
-        if isinstance(each, Cut):
+        if isinstance(each, MeasuredCut):
             draw_closeup(*at, each, result.recording, result.held)
         else:
-            draw_aside(*at, each, result.recording, result.held)
+            draw_ignored_sound(*at, each, result.recording, result.held)
     return canvas
 
 
-def _enlarged(result: Rehearsal, limit: int) -> list[Cut | Aside]:
+def _enlarged(result: Rehearsal, limit: int) -> list[MeasuredCut | IgnoredSound]:
     """Return the moments to enlarge, in order of time."""
     cuts = [cut for cut in result.cuts if cut.latency_s is not None]
-    asides = [aside for aside in result.asides if aside.utterance is not None]
-    asides.sort(key=lambda aside: (aside.is_cut, aside.gap_s), reverse=True)
-    chosen: list[Cut | Aside] = [*cuts, *asides]
+    ignored_sounds = [ignored for ignored in result.ignored_sounds if ignored.utterance is not None]
+    ignored_sounds.sort(key=lambda ignored: (ignored.is_cut, ignored.gap_s), reverse=True)
+    chosen: list[MeasuredCut | IgnoredSound] = [*cuts, *ignored_sounds]
     return sorted(chosen[:limit], key=lambda each: each.said.from_s)
 
 
-def _texts(result: Rehearsal, notes: Notes) -> list[str]:
+def _texts(result: Rehearsal, notes: CallNotes) -> list[str]:
     lines = [said.line.text for said in result.said]
     return [*lines, *notes.texts.values(), *(cut.heard + cut.unheard for cut in result.cuts)]
 
 
-def _verdict(cut: Cut) -> str:
+def _verdict(cut: MeasuredCut) -> str:
     if cut.latency_s is None:
         return "nothing to cut"
     after = f"{cut.latency_s * 1000:.0f} ms"
     return f"cut after {after}" if cut.is_reported else f"not cut: {after}"
 
 
-def _decided_in(decision: Decision) -> str:
+def _decided_in(decision: TurnDecision) -> str:
     """Return the colour of a decision."""
     if decision.decision == "interruption":
         return CUT
@@ -140,7 +140,7 @@ class _Moment:
 
 @final
 class _Page:
-    def __init__(self, canvas: Canvas, width: float, result: Rehearsal, notes: Notes) -> None:
+    def __init__(self, canvas: Canvas, width: float, result: Rehearsal, notes: CallNotes) -> None:
         self._canvas = canvas
         self._right = width - RIGHT
         self._result = result
@@ -238,7 +238,7 @@ class _Page:
             self._canvas.wave(track, box, RATE_HZ, self._px_per_s, peak, fill)
             self._canvas.text(LEFT - 12, middle, name, 16, fill, "rm")
 
-    def _dropped(self, cut: Cut) -> None:
+    def _dropped(self, cut: MeasuredCut) -> None:
         """Draw the dropped rest of a cut utterance in a pale colour, up to the next heard audio."""
         if cut.utterance is None or not cut.is_reported:
             return
@@ -258,11 +258,13 @@ class _Page:
             self._canvas.text(right - 5, _AGENT[0] + 9, text, 12, MUTED, "rm")
 
     def _moments(self) -> None:
-        """Mark each cut, and how long each aside held the agent; labels do not overlap."""
+        """Mark each cut, and how long each ignored sound held the agent; labels do not overlap."""
         moments = [self._cut_at(cut) for cut in self._result.cuts]
-        moments += [self._aside_at(aside) for aside in self._result.asides]
+        moments += [self._ignored_sound_at(ignored) for ignored in self._result.ignored_sounds]
         shown = sorted((each for each in moments if each is not None), key=lambda each: each.x)
-        marks = [Mark(each.x, self._canvas.text_width(each.text, 13) + 14) for each in shown]
+        marks = [
+            UnplacedLabel(each.x, self._canvas.text_width(each.text, 13) + 14) for each in shown
+        ]
         for moment, mark, left in zip(shown, marks, sides(marks, LEFT, self._right), strict=True):
             if left is not None:
                 box = (left, _CALLER[1] + 3, left + mark.width, _AGENT[0] - 3)
@@ -270,7 +272,7 @@ class _Page:
                 middle = (_CALLER[1] + _AGENT[0]) / 2
                 self._canvas.text(left + 7, middle, moment.text, 13, "white", "lm")
 
-    def _cut_at(self, cut: Cut) -> _Moment | None:
+    def _cut_at(self, cut: MeasuredCut) -> _Moment | None:
         if cut.silent_at_s is None or cut.latency_s is None:
             return None
         x = self._x(cut.silent_at_s)
@@ -278,12 +280,12 @@ class _Page:
         self._canvas.line((x, _CALLER[0] - 6), (x, _AGENT[1] + 4), CUT, 2)
         return _Moment(x, _verdict(cut), CUT)
 
-    def _aside_at(self, aside: Aside) -> _Moment | None:
-        if aside.utterance is None:
+    def _ignored_sound_at(self, ignored: IgnoredSound) -> _Moment | None:
+        if ignored.utterance is None:
             return None
-        text = f"gap {aside.gap_s * 1000:.0f} ms" if aside.gap_s else "no gap"
-        text, fill = ("cut", CUT) if aside.is_cut else (text, HELD if aside.gap_s else MUTED)
-        x = self._x(aside.said.from_s)
+        text = f"gap {ignored.gap_s * 1000:.0f} ms" if ignored.gap_s else "no gap"
+        text, fill = ("cut", CUT) if ignored.is_cut else (text, HELD if ignored.gap_s else MUTED)
+        x = self._x(ignored.said.from_s)
         self._canvas.dashes(x, _CALLER[0] - 6, _AGENT[1] + 4, fill)
         return _Moment(x, text, fill)
 
@@ -307,10 +309,10 @@ class _Page:
             (text,) = self._canvas.lines(decision_in_words(decision), _SMALL, room, 1)
             self._canvas.text(x + 4, bottom - 14, text, _SMALL, fill)
 
-    def _mark_of(self, decision: Decision) -> Mark:
+    def _mark_of(self, decision: TurnDecision) -> UnplacedLabel:
         x = self._x(decision.at_s)
         width = 5 + self._canvas.text_width(decision_in_words(decision), _SMALL)
-        return Mark(x, max(20.0, min(300.0, width, self._right - x)))
+        return UnplacedLabel(x, max(20.0, min(300.0, width, self._right - x)))
 
     # --- texts ----------------------------------------------------------------------------------
 

@@ -7,33 +7,13 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from ..events import CallState
-from ..playout._fades import FADE_S, fades_of
+from ..playout._fades import FADE_S, PlayedAudio, fades_of
 from ._pcm import first_audible, last_audible, resample, samples, to_pcm
 
 RATE_HZ = 24_000
 """The agent's sample rate, so that its track equals what left the loudspeaker, bit for bit."""
-
-
-class Played(Protocol):
-    """A stretch of the agent's audio that was played."""
-
-    @property
-    def at_s(self) -> float:
-        """When its first sample sounded, in seconds of trio's clock."""
-        ...
-
-    @property
-    def pcm(self) -> bytes | bytearray:
-        """PCM16 little-endian mono 24 kHz."""
-        ...
-
-    @property
-    def utterance(self) -> int:
-        """The utterance it belongs to."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +143,7 @@ def record(
     end_s: float,
     spoke: bytes | bytearray,
     spoke_at_s: float,
-    heard: Sequence[Played],
+    heard: Sequence[PlayedAudio],
     spoke_rate_hz: int = 16_000,
     states: Sequence[tuple[float, CallState]] = (),
     generated: Mapping[int, array[int]] | None = None,

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from ..client import Arrival
+from ..client import ReceivedAudio
 from ._latency import find_parts
 from ._observer import Metric
 from ._pcm import AUDIBLE, first_audible, to_pcm
 from ._recording import RATE_HZ, Recording
-from ._result import Answer, Cut, Decision, Held, Said, agent_entry
+from ._result import Held, MeasuredAnswer, MeasuredCut, RecordedLine, TurnDecision, agent_entry
 
 EFFECT_S = 0.03
 """The tolerance after a client learns of a cut: one frame of 20 ms, plus rounding of the clock."""
@@ -29,7 +29,7 @@ _LOUD = 10 * AUDIBLE
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class ReceivedClear:
     """A ``clear`` message: all audio up to and including an utterance was cut."""
 
     at_s: float
@@ -39,15 +39,15 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class CallNotes:
     """What happened in a call that its recording does not show.
 
     Times are seconds of the recording, except where a field says otherwise.
     """
 
-    fences: Sequence[Fence] = ()
+    clears: Sequence[ReceivedClear] = ()
     """The cuts that the client was told of."""
-    arrivals: Sequence[Arrival] = ()
+    received_audio: Sequence[ReceivedAudio] = ()
     """When audio arrived at the client, in seconds of trio's clock."""
     answers: Mapping[int, int] = field(default_factory=dict)
     """The answer of each utterance."""
@@ -57,7 +57,7 @@ class Notes:
     """The call's history as plain data."""
     metrics: Sequence[Metric] = ()
     """The reported numbers, with times in seconds of trio's clock."""
-    decisions: Sequence[Decision] = ()
+    decisions: Sequence[TurnDecision] = ()
     """The decisions of turn taking."""
     held: Sequence[Held] = ()
     """When the agent's voice was held."""
@@ -67,7 +67,7 @@ class Notes:
     """The caller's final transcripts, each with its time."""
 
 
-def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
+def find_cut(said: RecordedLine, recording: Recording, notes: CallNotes) -> MeasuredCut:
     """Measure what an interrupting line did to the agent's speech.
 
     Args:
@@ -77,33 +77,33 @@ def find_cut(said: Said, recording: Recording, notes: Notes) -> Cut:
     """
     utterance = audible_at(recording, said.from_s)
     if utterance is None:
-        return Cut(said)
-    fence = next(
-        (f for f in notes.fences if f.utterance >= utterance and f.at_s >= said.from_s), None
+        return MeasuredCut(said)
+    clear = next(
+        (f for f in notes.clears if f.utterance >= utterance and f.at_s >= said.from_s), None
     )
-    told_s = None if fence is None else fence.at_s + EFFECT_S
+    told_s = None if clear is None else clear.at_s + EFFECT_S
     silent_at_s = recording.last_agent_s(utterance, told_s)
     entry = agent_entry(notes.history, notes.answers.get(utterance))
     whole = recording.generated.get(utterance, array("h"))
     played = recording.of(utterance)
     heard = str(entry.get("heard", ""))
-    return Cut(
+    return MeasuredCut(
         said=said,
         utterance=utterance,
         silent_at_s=silent_at_s,
         # In a pause of its speech, the agent falls silent before the caller begins.
         latency_s=None if silent_at_s is None else max(0.0, silent_at_s - said.from_s),
-        is_reported=fence is not None,
+        is_reported=clear is not None,
         played_s=len(heard_of_answer(recording, notes, utterance)) / RATE_HZ,
         dropped_s=max(0, len(whole) - len(played)) / RATE_HZ,
         late_s=0.0 if told_s is None else _late_s(recording, notes, utterance, told_s),
-        arrived_late_s=0.0 if fence is None else _arrived_late_s(recording, notes, fence),
+        arrived_late_s=0.0 if clear is None else _arrived_late_s(recording, notes, clear),
         heard=heard,
         unheard=str(entry.get("generated", ""))[len(heard) :],
     )
 
 
-def find_answer(said: Said, recording: Recording, notes: Notes) -> Answer:
+def find_answer(said: RecordedLine, recording: Recording, notes: CallNotes) -> MeasuredAnswer:
     """Find the first answer that began after a line did, and measure its latency.
 
     Args:
@@ -114,10 +114,10 @@ def find_answer(said: Said, recording: Recording, notes: Notes) -> Answer:
     begun = [recording.first_agent_s(number) for number in _utterances(recording)]
     after = [at_s for at_s in begun if at_s is not None and at_s > said.from_s]
     if not after:
-        return Answer(said, None)
+        return MeasuredAnswer(said, None)
     first_s = min(after)
     parts = find_parts(said, first_s, recording.start_s, notes.metrics)
-    return Answer(said, first_s - said.until_s, parts)
+    return MeasuredAnswer(said, first_s - said.until_s, parts)
 
 
 def audible_at(recording: Recording, at_s: float) -> int | None:
@@ -129,7 +129,7 @@ def audible_at(recording: Recording, at_s: float) -> int | None:
     return begun[-1] if begun and begun[-1] in lasting else None
 
 
-def heard_of_answer(recording: Recording, notes: Notes, utterance: int) -> array[int]:
+def heard_of_answer(recording: Recording, notes: CallNotes, utterance: int) -> array[int]:
     """Return all audio heard of the answer that an utterance belongs to."""
     answer = notes.answers.get(utterance)
     heard = array("h")
@@ -146,7 +146,7 @@ def _utterances(recording: Recording) -> list[int]:
 # --- audio that came too late -------------------------------------------------------------------
 
 
-def _late_s(recording: Recording, notes: Notes, utterance: int, told_s: float) -> float:
+def _late_s(recording: Recording, notes: CallNotes, utterance: int, told_s: float) -> float:
     """Return the seconds of a cut utterance that were played after the cut, under any number."""
     after = round(told_s * RATE_HZ)
     by_number = sum(
@@ -157,7 +157,7 @@ def _late_s(recording: Recording, notes: Notes, utterance: int, told_s: float) -
     return by_number / RATE_HZ + _disguised_s(recording, notes, utterance, after)
 
 
-def _disguised_s(recording: Recording, notes: Notes, utterance: int, after: int) -> float:
+def _disguised_s(recording: Recording, notes: CallNotes, utterance: int, after: int) -> float:
     """Return the seconds of an utterance's unheard rest that were played as part of later ones.
 
     A voice that continues the old answer after the new one began delivers the very same samples.
@@ -191,7 +191,11 @@ def _pairs(text: str) -> set[tuple[str, str]]:
     return set(pairwise(words))
 
 
-def _arrived_late_s(recording: Recording, notes: Notes, fence: Fence) -> float:
-    after_s = recording.start_s + fence.at_s
-    late = (a.length for a in notes.arrivals if a.utterance <= fence.utterance and a.at_s > after_s)
+def _arrived_late_s(recording: Recording, notes: CallNotes, clear: ReceivedClear) -> float:
+    after_s = recording.start_s + clear.at_s
+    late = (
+        a.length
+        for a in notes.received_audio
+        if a.utterance <= clear.utterance and a.at_s > after_s
+    )
     return sum(late) / RATE_HZ

@@ -23,11 +23,11 @@ from ._pcm import first_audible, resample, samples, to_pcm
 from ._picture import draw
 from ._recorded_call import make_call
 from ._recording import RATE_HZ
-from ._recording_measurements import Notes, heard_of_answer
+from ._recording_measurements import CallNotes, heard_of_answer
 from ._report import as_json
-from ._result import Cut, Predicate, Rehearsal
-from ._script import Line
-from ._terminal_rows import Terminal
+from ._result import MeasuredCut, Predicate, Rehearsal
+from ._script import ScriptLine
+from ._terminal_rows import TerminalRows
 from ._timeline import Timeline
 
 Voice: TypeAlias = Callable[[str], Awaitable[bytes]]
@@ -39,7 +39,7 @@ Transcribe: TypeAlias = Callable[[bytes], Awaitable[str]]
 
 async def rehearse(
     app: App,
-    script: Sequence[Line],
+    script: Sequence[ScriptLine],
     *,
     voice: Voice,
     out: Path | None = None,
@@ -81,14 +81,14 @@ async def rehearse(
         Exception: Whatever opening the app raised.
     """
     if not script:
-        raise ValueError("rehearse(): the script is empty; give it at least one Line(...)")
+        raise ValueError("rehearse(): the script is empty; give it at least one ScriptLine(...)")
     if app.speech is None:
         raise ValueError(f"rehearse(): {app!r} has no ears; give it App(..., speech=LocalSpeech())")
     need("numpy", "the recording of a rehearsal")
     if out is not None:
         need("PIL.Image", "the picture of a rehearsal")
         await trio.Path(out).mkdir(parents=True, exist_ok=True)
-    timeline = Timeline(Terminal(sys.stdout if terminal is None else terminal))
+    timeline = Timeline(TerminalRows(sys.stdout if terminal is None else terminal))
     timeline.title(f"Rehearsal: a simulated caller rings {app.name!r}")
     try:
         result, notes = await _run(app, script, timeline, voice, transcribe, answer_s)
@@ -103,12 +103,12 @@ async def rehearse(
 
 async def _run(
     app: App,
-    script: Sequence[Line],
+    script: Sequence[ScriptLine],
     timeline: Timeline,
     voice: Voice,
     transcribe: Transcribe | None,
     answer_s: float,
-) -> tuple[Rehearsal, Notes]:
+) -> tuple[Rehearsal, CallNotes]:
     observer = Observer()
     async with trio.open_nursery() as nursery:
         with timeline.doing("the caller learns the lines", nursery):
@@ -120,7 +120,7 @@ async def _run(
                 timeline.title("")
                 lines = list(zip(script, sounds, strict=True))
                 result, notes = await make_call(
-                    server.url, lines, observer=observer, watcher=timeline, answer_s=answer_s
+                    server.url, lines, observer=observer, listener=timeline, answer_s=answer_s
                 )
                 if transcribe is not None:
                     with timeline.doing("what was heard is transcribed", nursery):
@@ -128,7 +128,7 @@ async def _run(
     return result, notes
 
 
-async def _speech(line: Line, voice: Voice) -> bytes:
+async def _speech(line: ScriptLine, voice: Voice) -> bytes:
     pcm = await voice(line.text) if line.sound is None else line.sound
     if first_audible(samples(pcm)) is None:
         raise ValueError(f"rehearse(): the voice gave nothing audible for the line {line.text!r}")
@@ -138,8 +138,8 @@ async def _speech(line: Line, voice: Voice) -> bytes:
 # --- after the call -----------------------------------------------------------------------------
 
 
-async def _transcribed(result: Rehearsal, notes: Notes, transcribe: Transcribe) -> Rehearsal:
-    cuts: list[Cut] = []
+async def _transcribed(result: Rehearsal, notes: CallNotes, transcribe: Transcribe) -> Rehearsal:
+    cuts: list[MeasuredCut] = []
     for cut in result.cuts:
         text = None
         if cut.utterance is not None:
@@ -149,7 +149,7 @@ async def _transcribed(result: Rehearsal, notes: Notes, transcribe: Transcribe) 
     return replace(result, cuts=tuple(cuts))
 
 
-def _write(result: Rehearsal, notes: Notes, out: Path) -> tuple[Path, ...]:
+def _write(result: Rehearsal, notes: CallNotes, out: Path) -> tuple[Path, ...]:
     wav, picture = out / "call.wav", out / "timeline.png"
     history, found = out / "history.json", out / "result.json"
     result.recording.write_wav(wav)

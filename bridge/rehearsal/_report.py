@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ._result import Answer, Aside, Cut, Decision, Parts, Rehearsal
+from ._result import (
+    IgnoredSound,
+    LatencyParts,
+    MeasuredAnswer,
+    MeasuredCut,
+    Rehearsal,
+    TurnDecision,
+)
 
 
 def as_json(result: Rehearsal) -> dict[str, Any]:
@@ -23,7 +30,7 @@ def as_json(result: Rehearsal) -> dict[str, Any]:
         "problems": list(result.problems),
         "lines": [_line(answer) for answer in result.answers],
         "cuts": [_cut(cut) for cut in result.cuts],
-        "asides": [_aside(aside) for aside in result.asides],
+        "ignored_sounds": [_ignored_sound(ignored) for ignored in result.ignored_sounds],
         "decisions": [_decision(each) for each in result.decisions],
         "held": [
             {"from_s": _rounded(each.from_s), "until_s": _rounded(each.until_s)}
@@ -34,7 +41,7 @@ def as_json(result: Rehearsal) -> dict[str, Any]:
     }
 
 
-def parts_in_words(parts: Parts) -> str:
+def parts_in_words(parts: LatencyParts) -> str:
     """Return the parts of a latency in one row, in order of time."""
     turn_model = f"turn model {parts.end_of_turn_s:.2f} beside it"
     named = [
@@ -48,7 +55,7 @@ def parts_in_words(parts: Parts) -> str:
     return ", ".join(f"{seconds:.2f} {name}" for seconds, name in named)
 
 
-def decision_in_words(decision: Decision) -> str:
+def decision_in_words(decision: TurnDecision) -> str:
     """Return a decision in one row: the decision, its rule, and the compared values."""
     values = ", ".join(f"{name} {_plain(value)}" for name, value in decision.values.items())
     return f"{decision.decision} by {decision.rule}" + (f" ({values})" if values else "")
@@ -58,7 +65,7 @@ def _plain(value: str | int | float | bool) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
-def _line(answer: Answer) -> dict[str, Any]:
+def _line(answer: MeasuredAnswer) -> dict[str, Any]:
     said, parts = answer.said, answer.parts
     return {
         "text": said.line.text,
@@ -69,7 +76,7 @@ def _line(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _cut(cut: Cut) -> dict[str, Any]:
+def _cut(cut: MeasuredCut) -> dict[str, Any]:
     figures = ("silent_at_s", "latency_s", "played_s", "dropped_s", "late_s", "arrived_late_s")
     return {
         "line": cut.said.line.text,
@@ -82,20 +89,20 @@ def _cut(cut: Cut) -> dict[str, Any]:
     }
 
 
-def _aside(aside: Aside) -> dict[str, Any]:
+def _ignored_sound(ignored: IgnoredSound) -> dict[str, Any]:
     figures = ("gap_s", "gap_from_s", "dead_air_s", "dry_s", "lost_s")
     return {
-        "line": aside.said.line.text,
-        "utterance": aside.utterance,
-        "is_cut": aside.is_cut,
-        **{name: _rounded(getattr(aside, name)) for name in figures},
-        "model_calls": aside.model_calls,
-        "turns": aside.turns,
-        "decisions": [decision_in_words(each) for each in aside.decisions],
+        "line": ignored.said.line.text,
+        "utterance": ignored.utterance,
+        "is_cut": ignored.is_cut,
+        **{name: _rounded(getattr(ignored, name)) for name in figures},
+        "model_calls": ignored.model_calls,
+        "turns": ignored.turns,
+        "decisions": [decision_in_words(each) for each in ignored.decisions],
     }
 
 
-def _decision(decision: Decision) -> dict[str, Any]:
+def _decision(decision: TurnDecision) -> dict[str, Any]:
     return {**asdict(decision), "at_s": _rounded(decision.at_s)}
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ._recording import Recording
-from ._script import Line
+from ._script import ScriptLine
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RecordedLine:
     """A line as the caller said it; times are seconds of the recording."""
 
-    line: Line
+    line: ScriptLine
     from_s: float
     """When its first audible sample sounded."""
     until_s: float
@@ -23,10 +23,10 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class MeasuredCut:
     """What an interrupting line did to the agent's speech."""
 
-    said: Said
+    said: RecordedLine
     """The line."""
     utterance: int | None = None
     """The utterance that was audible when the line began; ``None`` if the agent was silent."""
@@ -55,7 +55,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class TurnDecision:
     """A decision of turn taking."""
 
     at_s: float
@@ -86,10 +86,10 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class IgnoredSound:
     """What a line that should leave the agent speaking, such as a cough, did to its speech."""
 
-    said: Said
+    said: RecordedLine
     """The line."""
     utterance: int | None = None
     """The utterance that was audible when it began; ``None`` if the agent was silent."""
@@ -111,13 +111,13 @@ class Aside:
     """How many answers were generated because of it."""
     turns: int = 0
     """How many turns of the caller it became."""
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[TurnDecision, ...] = ()
     """The decisions about it in order, first by its sound, then by its words; without those that
     only hold the voice until more is known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class LatencyParts:
     """The parts of the time between a line and its answer, in seconds.
 
     The parts add up to the latency, except that the recogniser and the end-of-turn model work at
@@ -142,15 +142,15 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MeasuredAnswer:
     """The agent's answer to a line."""
 
-    said: Said
+    said: RecordedLine
     """The line."""
     latency_s: float | None
     """Seconds from the caller's last audible sample to the agent's first; ``None`` if the caller
     heard no answer."""
-    parts: Parts | None = None
+    parts: LatencyParts | None = None
     """Where that time went; ``None`` without an answer, or if the speech stack does not report
     it."""
 
@@ -172,11 +172,11 @@ class Rehearsal:
 
     recording: Recording
     """Both sides of the call."""
-    said: tuple[Said, ...]
+    said: tuple[RecordedLine, ...]
     """The lines that the caller said."""
-    cuts: tuple[Cut, ...]
+    cuts: tuple[MeasuredCut, ...]
     """One for each interrupting line that was said."""
-    answers: tuple[Answer, ...]
+    answers: tuple[MeasuredAnswer, ...]
     """One for each line that was said as a turn."""
     history: list[dict[str, Any]]
     """The call's history as plain data; times are seconds of the recording."""
@@ -188,9 +188,9 @@ class Rehearsal:
     """The caller's final transcripts, each with its time."""
     answer_seconds: Mapping[int, float] = field(default_factory=dict)
     """Seconds of audio heard of each of the agent's answers, by their numbers."""
-    asides: tuple[Aside, ...] = ()
+    ignored_sounds: tuple[IgnoredSound, ...] = ()
     """One for each line that was said and should leave the agent speaking."""
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[TurnDecision, ...] = ()
     """The decisions of turn taking, in order."""
     held: tuple[Held, ...] = ()
     """When the agent's voice was held."""

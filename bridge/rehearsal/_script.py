@@ -39,7 +39,7 @@ class Cue:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScriptLine:
     """Something the caller says."""
 
     text: str
@@ -67,12 +67,12 @@ class Line:
         """
         if self.interrupts and self.longest_gap_s is not None:
             raise ValueError(
-                f"Line({self.text!r}): interrupts=True is meant to cut the agent, longest_gap_s= "
-                "to leave it speaking; give one of them"
+                f"ScriptLine({self.text!r}): interrupts=True is meant to cut the agent, "
+                "longest_gap_s= to leave it speaking; give one of them"
             )
 
     @property
-    def is_aside(self) -> bool:
+    def should_be_ignored(self) -> bool:
         """Whether it should leave the agent speaking."""
         return self.longest_gap_s is not None
 

@@ -28,7 +28,7 @@ _NARROWEST = 40
 
 
 @final
-class Terminal:
+class TerminalRows:
     """Writes permanent rows, and one last row that may still change.
 
     On anything but a terminal, a row is written once, when it is final, and without colour.

@@ -10,16 +10,25 @@ from typing import Any, final
 
 import trio
 
-from ..client import Cut, Ended, ErrorMessage, OtherEvent, Received, Spoken, State, Transcript
+from ..client import (
+    Cut,
+    Ended,
+    ErrorMessage,
+    OtherEvent,
+    ReceivedMessage,
+    Spoken,
+    State,
+    Transcript,
+)
 from ..console._terminal_text import columns
-from ._caller_hearing import Ear, Messages
+from ._caller_hearing import CallerHearing, Messages
 from ._pcm import last_audible, samples
 from ._recording import RATE_HZ
 from ._report import decision_in_words, parts_in_words
-from ._result import Decision, Rehearsal
-from ._script import Line
-from ._simulated_caller import Conversation
-from ._terminal_rows import Style, Terminal
+from ._result import Rehearsal, TurnDecision
+from ._script import ScriptLine
+from ._simulated_caller import SimulatedCaller
+from ._terminal_rows import Style, TerminalRows
 
 PROGRESS_EVERY_S = 0.2
 _NAME_COLUMNS = 8
@@ -43,13 +52,13 @@ class _Draft:
 class Timeline:
     """Shows a rehearsal: who speaks, what is understood, what is cut, and the results."""
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, terminal: TerminalRows) -> None:
         self._terminal = terminal
         self._start_s = 0.0
         self._state = "idle"
         self._draft: _Draft | None = None
         self._is_held = False
-        self._conversation: Conversation | None = None
+        self._simulated: SimulatedCaller | None = None
 
     # --- before the call ------------------------------------------------------------------------
 
@@ -86,21 +95,21 @@ class Timeline:
 
     # --- the call -------------------------------------------------------------------------------
 
-    def call_began(self, start_s: float, conversation: Conversation) -> None:
+    def call_began(self, start_s: float, simulated: SimulatedCaller) -> None:
         """Start to show a call.
 
         Args:
             start_s: Time zero, in seconds of trio's clock.
-            conversation: Measures the cuts.
+            simulated: Measures the cuts.
         """
         self._start_s = start_s
-        self._conversation = conversation
+        self._simulated = simulated
 
-    def line(self, at_s: float, line: Line) -> None:
+    def line(self, at_s: float, line: ScriptLine) -> None:
         """Show that the caller starts to say a line."""
         self._finish_draft(broken=True)
         text = line.shown + (" (talks over the agent)" if line.interrupts else "")
-        text += " (while the agent speaks)" if line.is_aside else ""
+        text += " (while the agent speaks)" if line.should_be_ignored else ""
         self._row(at_s, "caller", "caller", text)
 
     def messages(self, messages: Messages) -> None:
@@ -108,16 +117,16 @@ class Timeline:
         for received in messages:
             self._print(received)
 
-    def tick(self, at_s: float, ear: Ear) -> None:
+    def tick(self, at_s: float, hearing: CallerHearing) -> None:
         """Keep the last row up to date."""
-        self._state = ear.state
+        self._state = hearing.state
         tenth_s = math.floor((at_s - self._start_s) * 10) / 10
         draft = self._draft or _Draft(self._start_s + tenth_s, "", "dim", "")
         self._terminal.draft(
             self._label(draft.at_s, draft.name, draft.style), draft.text, draft.style
         )
 
-    def _print(self, received: Received[Any]) -> None:
+    def _print(self, received: ReceivedMessage[Any]) -> None:
         at_s = received.at_s
         match received.message:
             case State(state=state):
@@ -144,7 +153,7 @@ class Timeline:
                     self._row(at_s, "goes on", "dim", f"after {held_s * 1000:.0f} ms")
                 self._is_held = False
             case OtherEvent(name="turn.decided", data={"about": "barge_in"} as told):
-                decision = Decision(
+                decision = TurnDecision(
                     at_s, "barge_in", told["decision"], told["rule"], told.get("values", {})
                 )
                 if decision.is_open:
@@ -181,11 +190,11 @@ class Timeline:
 
     def _latency_s(self, utterance: int) -> float | None:
         """Return the time from the caller's first sound to the last of an utterance."""
-        conversation = self._conversation
-        if conversation is None or not conversation.spoken:
+        simulated = self._simulated
+        if simulated is None or not simulated.spoken:
             return None
-        first_s = conversation.microphone.line_sounds_at_s
-        for span in reversed(conversation.hear_now()):
+        first_s = simulated.microphone.line_sounds_at_s
+        for span in reversed(simulated.hear_now()):
             last = last_audible(samples(span.pcm)) if span.utterance == utterance else None
             if last is not None:
                 return max(0.0, span.at_s + last / RATE_HZ - first_s)

@@ -9,12 +9,12 @@ async def test_barge_in(autojump_clock):
 """
 
 from ..playout._simulated_voice import SimulatedVoice
-from ._caller import CHARS_PER_S, Caller, Received, open_call
+from ._caller import CHARS_PER_S, Caller, ReceivedEvent, open_call
 from ._errors import ExpectErrors
 from ._interrupt_everywhere import asks_on, barge_in, interrupt_everywhere
-from ._interruption_points import Point
+from ._interruption_points import InterruptionPoint
 from ._open_agent import open_agent
-from ._report import Report, Tried
+from ._report import InterruptedRun, Report
 from ._scenario_run import Scenario
 from ._transport_faults import TransportCall, TransportFaultError, fail_everywhere
 
@@ -22,14 +22,14 @@ __all__ = [
     "CHARS_PER_S",
     "Caller",
     "ExpectErrors",
-    "Point",
-    "Received",
+    "InterruptedRun",
+    "InterruptionPoint",
+    "ReceivedEvent",
     "Report",
     "Scenario",
     "SimulatedVoice",
     "TransportCall",
     "TransportFaultError",
-    "Tried",
     "asks_on",
     "barge_in",
     "fail_everywhere",

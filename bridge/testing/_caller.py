@@ -43,7 +43,7 @@ OWN_SPEECH_HZ = 24_000
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedEvent:
     """An event that reached the caller's side."""
 
     event: Any
@@ -73,7 +73,7 @@ class Caller:
         self._chars_per_s = chars_per_s
         self.seed: int | None = None
         self._started_s = trio.current_time()
-        self._received: list[Received] = []
+        self._received: list[ReceivedEvent] = []
 
     @property
     def now_s(self) -> float:
@@ -123,11 +123,11 @@ class Caller:
         return [(at_s - self._started_s, on) for at_s, on in self._transport.held]
 
     @property
-    def received(self) -> list[Received]:
+    def received(self) -> list[ReceivedEvent]:
         """Every event that has reached the caller's side, in order; stale events never do."""
         self.call.router.catch_up()
         new = self._transport.messages[len(self._received) :]
-        self._received += [Received(m.event, m.at_s - self._started_s, m.source) for m in new]
+        self._received += [ReceivedEvent(m.event, m.at_s - self._started_s, m.source) for m in new]
         return self._received.copy()
 
     def events(self, kind: type[E]) -> list[E]:

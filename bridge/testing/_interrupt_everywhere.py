@@ -15,10 +15,10 @@ from .._app import Answer, App
 from ..events import AgentResponse, UserStartedSpeaking
 from ._caller import CHARS_PER_S, Caller
 from ._errors import AgentErrors, ExpectErrors
-from ._interruption_points import Injector, Point, Recorder, Survey, choose
+from ._interruption_points import Injector, InterruptionPoint, PointFinder, Recorder, choose
 from ._invariants import errors
-from ._report import Report, Tried
-from ._scenario_run import Plan, Scenario, ScenarioRun
+from ._report import InterruptedRun, Report
+from ._scenario_run import RunPlan, Scenario, ScenarioRun
 
 STEPS_FACTOR, STEPS_SPARE = 20, 20_000
 """A run may take this multiple of the steps of the run without an interrupt, plus this many; beyond
@@ -115,14 +115,14 @@ def interrupt_everywhere(
         )
     refuse("interrupt_everywhere()", limit)
     AgentErrors(expect_errors)  # check it
-    plan = Plan(
+    plan = RunPlan(
         answer=answer, scenario=scenario, interrupt=interrupt, check=check, probe=probe,
         expect_errors=expect_errors, seed=seed, audio=audio, chars_per_s=chars_per_s,
         within_s=within_s,
     )  # fmt: skip
     survey, first = _survey(plan)
     points = survey.points()
-    limits = _Limits(
+    limits = _RunLimits(
         limit_s=first.took_s + within_s,
         may_end=ends_call or first.ended,
         usual_errors=errors(first.logs),
@@ -135,7 +135,7 @@ def interrupt_everywhere(
 
 
 @dataclass(frozen=True, slots=True)
-class _Limits:
+class _RunLimits:
     """The limits of a run with an interrupt; most of them come from the run without one."""
 
     limit_s: float
@@ -145,8 +145,8 @@ class _Limits:
     times: int
 
 
-def _survey(plan: Plan) -> tuple[Survey, ScenarioRun]:
-    survey, attempt = Survey(SURVEY_STEPS), ScenarioRun(plan, SURVEY_S)
+def _survey(plan: RunPlan) -> tuple[PointFinder, ScenarioRun]:
+    survey, attempt = PointFinder(SURVEY_STEPS), ScenarioRun(plan, SURVEY_S)
     try_untouched(attempt, survey, "an interrupt")
     return survey, attempt
 
@@ -168,7 +168,9 @@ def most_steps(untouched: Recorder) -> int:
     return STEPS_FACTOR * untouched.total + STEPS_SPARE
 
 
-def _try(plan: Plan, point: Point, limits: _Limits) -> tuple[Tried, Exception | None]:
+def _try(
+    plan: RunPlan, point: InterruptionPoint, limits: _RunLimits
+) -> tuple[InterruptedRun, Exception | None]:
     descriptors = _descriptors()
     attempt = ScenarioRun(plan, limits.limit_s, limits.may_end, limits.usual_errors)
     clock = trio.testing.MockClock(autojump_threshold=0)
@@ -176,12 +178,14 @@ def _try(plan: Plan, point: Point, limits: _Limits) -> tuple[Tried, Exception | 
     attempt.run(injector, clock)
     if _descriptors() > descriptors and gc.collect() >= 0 and _descriptors() > descriptors:
         attempt.breaches.append(f"{_descriptors() - descriptors} file descriptors are left open")
-    tried = Tried(point, attempt.answers_cut, not injector.on_track, tuple(attempt.breaches))
+    tried = InterruptedRun(
+        point, attempt.answers_cut, not injector.on_track, tuple(attempt.breaches)
+    )
     return tried, attempt.cause
 
 
 def report_of(
-    points: int, runs: list[tuple[Tried, Exception | None]], what: str = "interrupts"
+    points: int, runs: list[tuple[InterruptedRun, Exception | None]], what: str = "interrupts"
 ) -> Report:
     """Return the report of all runs.
 

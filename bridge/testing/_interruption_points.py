@@ -21,7 +21,7 @@ from ._tracebacks import where_waits
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class InterruptionPoint:
     """A moment at which the scenario was interrupted."""
 
     step: int
@@ -46,7 +46,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SchedulerStep:
     """A step of the scheduler."""
 
     at_s: float
@@ -56,7 +56,7 @@ class Step:
     """How many messages had been published by then."""
 
 
-P = TypeVar("P", bound=Point)
+P = TypeVar("P", bound=InterruptionPoint)
 
 
 class Recorder(trio.abc.Instrument):
@@ -122,26 +122,26 @@ class Recorder(trio.abc.Instrument):
     def stepped(self, task: trio.lowlevel.Task) -> None:
         """Handle a counted step; subclasses override it."""
 
-    def describe(self, task: trio.lowlevel.Task) -> Step:
+    def describe(self, task: trio.lowlevel.Task) -> SchedulerStep:
         """Describe the step that a task has just taken."""
         assert self._now is not None  # only counted steps are described
         at_s, published = self._now()
         name = "the scenario" if task is self._scenario else task.name
-        return Step(at_s, name, where_waits(task), published)
+        return SchedulerStep(at_s, name, where_waits(task), published)
 
 
-class Survey(Recorder):
+class PointFinder(Recorder):
     """Finds the points of a scenario."""
 
     def __init__(self, most: float = math.inf) -> None:
         super().__init__(most)
-        self._log: list[Step] = []
+        self._log: list[SchedulerStep] = []
 
     def stepped(self, task: trio.lowlevel.Task) -> None:
         """Record a step."""
         self._log.append(self.describe(task))
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[InterruptionPoint]:
         """Return all points: one after each step, and one within each wait of all tasks.
 
         A task that only polls adds no points.
@@ -155,17 +155,17 @@ class Survey(Recorder):
                 points.append(self._amid(index, following))
         return points
 
-    def _amid(self, first: int, following: int) -> Point:
+    def _amid(self, first: int, following: int) -> InterruptionPoint:
         middle_s = (self._log[first].at_s + self._log[following].at_s) / 2
         last = max(i for i in range(first, following) if self._log[i].at_s <= middle_s)
         return self._point(last, middle_s - self._log[last].at_s)
 
-    def _point(self, index: int, later_s: float) -> Point:
+    def _point(self, index: int, later_s: float) -> InterruptionPoint:
         step = self._log[index]
-        return Point(index + 1, later_s, step.at_s + later_s, step.task, step.where)
+        return InterruptionPoint(index + 1, later_s, step.at_s + later_s, step.task, step.where)
 
 
-def _idles(before: Step, step: Step) -> bool:
+def _idles(before: SchedulerStep, step: SchedulerStep) -> bool:
     return replace(before, at_s=step.at_s) == step
 
 
@@ -178,7 +178,7 @@ class Injector(Recorder):
 
     def __init__(
         self,
-        point: Point,
+        point: InterruptionPoint,
         inject: Callable[[], object],
         clock: trio.testing.MockClock,
         *,

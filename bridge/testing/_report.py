@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ._interruption_points import Point
+from ._interruption_points import InterruptionPoint
 
 SHOWN = 10
 """How many of the points at which something broke are listed; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class InterruptedRun:
     """One run of the scenario, with an interrupt at one point."""
 
-    point: Point
+    point: InterruptionPoint
     answers_cut: int
     """How many answers the interrupt cut, in its own step."""
     drifted: bool
@@ -29,7 +29,7 @@ class Report:
 
     points: int
     """How many points the scenario has."""
-    tried: tuple[Tried, ...]
+    tried: tuple[InterruptedRun, ...]
     """A run for each point that was tried, in order."""
     what: str = "interrupts"
     """What was tried at the points."""
@@ -55,7 +55,7 @@ class Report:
         return tuple(dict.fromkeys(_place(run.point) for run in self.tried))
 
     @property
-    def broken(self) -> tuple[Tried, ...]:
+    def broken(self) -> tuple[InterruptedRun, ...]:
         """The runs in which a law was broken."""
         return tuple(run for run in self.tried if run.breaches)
 
@@ -83,5 +83,5 @@ class Report:
         return "\n".join(lines)
 
 
-def _place(point: Point) -> str:
+def _place(point: InterruptionPoint) -> str:
     return f"{point.task}: {point.where}"

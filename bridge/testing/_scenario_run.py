@@ -27,7 +27,7 @@ Scenario = Callable[[Caller], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RunPlan:
     """What is done in each run."""
 
     answer: Answer | App
@@ -47,7 +47,7 @@ class Plan:
 class ScenarioRun:
     """A run and its results."""
 
-    plan: Plan
+    plan: RunPlan
     limit_s: float
     """How many seconds the scenario may take."""
     may_end: bool = True

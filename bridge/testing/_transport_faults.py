@@ -22,11 +22,11 @@ from ._interrupt_everywhere import (
     report_of,
     try_untouched,
 )
-from ._interruption_points import Point, Recorder, choose
+from ._interruption_points import InterruptionPoint, Recorder, choose
 from ._invariants import errors
 from ._recording_transport import RecordingTransport
-from ._report import Report, Tried
-from ._scenario_run import Plan, Scenario, ScenarioRun
+from ._report import InterruptedRun, Report
+from ._scenario_run import RunPlan, Scenario, ScenarioRun
 
 METHODS = ("send", "play", "clear", "hold")
 """The methods of a ``bargein.Transport`` that a call uses; ``hold`` also releases the player."""
@@ -52,7 +52,7 @@ EXPECTED = errors(
 
 
 @dataclass(frozen=True, slots=True)
-class TransportCall(Point):
+class TransportCall(InterruptionPoint):
     """A call of the transport that raised.
 
     ``step`` counts the calls of one conversation, from 1; ``where`` is the method.
@@ -148,7 +148,7 @@ def fail_everywhere(
     """
     refuse("fail_everywhere()", limit)
     AgentErrors(expect_errors)  # check it
-    plan = Plan(
+    plan = RunPlan(
         answer=answer, scenario=scenario, interrupt=lambda _: None, check=check, probe=probe,
         expect_errors=expect_errors, seed=seed, audio=audio, chars_per_s=chars_per_s,
         within_s=within_s, holds=holds,
@@ -162,8 +162,8 @@ def fail_everywhere(
 
 
 def _try(
-    plan: Plan, call: TransportCall, untouched: ScenarioRun, most: int
-) -> tuple[Tried, Exception | None]:
+    plan: RunPlan, call: TransportCall, untouched: ScenarioRun, most: int
+) -> tuple[InterruptedRun, Exception | None]:
     faults = _Faults(call.step)
     attempt = ScenarioRun(
         plan,
@@ -174,4 +174,4 @@ def _try(
     )
     attempt.run(Recorder(most), trio.testing.MockClock(autojump_threshold=0))
     on_track = call in faults.calls
-    return Tried(call, 0, not on_track, tuple(attempt.breaches)), attempt.cause
+    return InterruptedRun(call, 0, not on_track, tuple(attempt.breaches)), attempt.cause

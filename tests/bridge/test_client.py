@@ -10,12 +10,12 @@ import trio.testing
 
 from bargein.client import (
     AgentFrame,
-    Arrival,
     CallOverError,
     Clear,
     Ended,
     Hello,
     Hold,
+    ReceivedAudio,
     State,
     UtteranceEnd,
     open_caller,
@@ -288,7 +288,7 @@ async def test_arrivals_are_noted_played_or_not(autojump_clock):
         await trio.sleep(1)
         await script.out.send(AgentFrame(1, tone(60)))
         await trio.sleep(1)
-    assert caller.arrivals == [Arrival(1.0, 1, 2400), Arrival(2.0, 1, 1440)]
+    assert caller.received_audio == [ReceivedAudio(1.0, 1, 2400), ReceivedAudio(2.0, 1, 1440)]
     assert caller.dropped_bytes == len(tone(160))
 
 

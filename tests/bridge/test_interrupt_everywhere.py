@@ -18,7 +18,7 @@ from bargein.events import (
 )
 from bargein.testing import (
     Caller,
-    Point,
+    InterruptionPoint,
     barge_in,
     interrupt_everywhere,
 )
@@ -133,7 +133,7 @@ def test_a_limit_spreads_over_places_and_time():
 
         return generate
 
-    def tried(**options: Any) -> list[Point]:
+    def tried(**options: Any) -> list[InterruptionPoint]:
         report = interrupt_everywhere(agent(chatty), one_question, audio=False, **options)
         return [run.point for run in report.tried]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from bargein.rehearsal import (
     RATE_HZ,
-    Answer,
-    Aside,
-    Cut,
-    Decision,
-    Parts,
+    IgnoredSound,
+    LatencyParts,
+    MeasuredAnswer,
+    MeasuredCut,
+    TurnDecision,
     first_audible,
     gaps_of,
     held_in,
@@ -55,51 +55,53 @@ def problems(take: Take) -> str:
 # --- sounds that should not stop the agent -------------------------------------------------------
 
 
-def leaves_speaking(aside: Aside) -> bool:
+def leaves_speaking(ignored: IgnoredSound) -> bool:
     """Whether a sound caused nothing but a gap."""
-    silent = aside.utterance is None or aside.is_cut
-    return not silent and not aside.lost_s and not aside.turns and not aside.model_calls
+    silent = ignored.utterance is None or ignored.is_cut
+    return not silent and not ignored.lost_s and not ignored.turns and not ignored.model_calls
 
 
-def aside_row(case: str, take: Take, aside: Aside, *, dead_air: bool = False) -> Row:
+def ignored_sound_row(
+    case: str, take: Take, ignored: IgnoredSound, *, dead_air: bool = False
+) -> Row:
     """Return the row of one sound.
 
     Args:
         case: The case.
         take: Its call.
-        aside: What the sound did.
+        ignored: What the sound did.
         dead_air: Whether to judge the silence that the caller heard, by the bound of a cough;
             otherwise the gap is judged, by the bound of an acknowledgement.
     """
-    figure_s = aside.dead_air_s if dead_air else aside.gap_s
-    is_over = aside.utterance is None or aside.is_cut
+    figure_s = ignored.dead_air_s if dead_air else ignored.gap_s
+    is_over = ignored.utterance is None or ignored.is_cut
     return Row(
         case,
-        aside.said.line.shown,
-        _became_of(aside),
+        ignored.said.line.shown,
+        _became_of(ignored),
         figure=None if is_over else 1000 * figure_s,
         bound=DEAD_AIR_MS if dead_air else GAP_MS,
-        decided=decided(aside.decisions),
-        holds=leaves_speaking(aside),
+        decided=decided(ignored.decisions),
+        holds=leaves_speaking(ignored),
         picture=take.name,
     )
 
 
-def _became_of(aside: Aside) -> str:
-    made = f"turns {aside.turns}, model calls {aside.model_calls}"
-    if aside.utterance is None:
+def _became_of(ignored: IgnoredSound) -> str:
+    made = f"turns {ignored.turns}, model calls {ignored.model_calls}"
+    if ignored.utterance is None:
         return f"the agent was silent when it began; {made}"
-    if aside.is_cut:
+    if ignored.is_cut:
         return f"the agent was cut; {made}"
-    lost = f", {1000 * aside.lost_s:.0f} ms lost" if aside.lost_s else ", nothing lost"
-    if aside.dry_s:
-        lost += f"; {1000 * aside.dry_s:.0f} ms without anything to play"
-    return f"the agent went on{lost}" + ("" if leaves_speaking(aside) else f"; {made}")
+    lost = f", {1000 * ignored.lost_s:.0f} ms lost" if ignored.lost_s else ", nothing lost"
+    if ignored.dry_s:
+        lost += f"; {1000 * ignored.dry_s:.0f} ms without anything to play"
+    return f"the agent went on{lost}" + ("" if leaves_speaking(ignored) else f"; {made}")
 
 
-def asides_rows(case: str, what: str, take: Take) -> list[Row]:
+def ignored_sound_rows(case: str, what: str, take: Take) -> list[Row]:
     """Return a row for all sounds of a call, and another one for each that broke a bound."""
-    rows = [aside_row(case, take, aside) for aside in take.result.asides]
+    rows = [ignored_sound_row(case, take, ignored) for ignored in take.result.ignored_sounds]
     good = [row for row in rows if row.passed]
     bad = [row for row in rows if not row.passed]
     planned = len(rows) + (1 if problems(take) else 0)
@@ -122,7 +124,7 @@ def asides_rows(case: str, what: str, take: Take) -> list[Row]:
 # --- interruptions --------------------------------------------------------------------------------
 
 
-def cut_row(case: str, take: Take, cut: Cut, word: str) -> Row:
+def cut_row(case: str, take: Take, cut: MeasuredCut, word: str) -> Row:
     """Return the row of an interruption, in whose transcript one of its words must occur.
 
     Its figure is the time from the caller's first sound to the agent's silence: the agent is held
@@ -151,7 +153,7 @@ def cut_row(case: str, take: Take, cut: Cut, word: str) -> Row:
     )
 
 
-def _silent_after_s(take: Take, cut: Cut) -> float | None:
+def _silent_after_s(take: Take, cut: MeasuredCut) -> float | None:
     """Return the time from the caller's first sound to the first silence that it caused."""
     if cut.latency_s is None or cut.utterance is None:
         return None
@@ -177,7 +179,7 @@ def stretch_row(
     numbers = {span.utterance for span in recording.spans}
     stood = [gap for number in numbers for gap in gaps_of(recording, number, from_s, until_s)]
     gaps = [gap for gap in stood if held_in(gap, take.notes.held)]
-    cuts = sum(from_s <= fence.at_s < until_s for fence in take.notes.fences)
+    cuts = sum(from_s <= clear.at_s < until_s for clear in take.notes.clears)
     calls = sum(from_s <= at_s < until_s for at_s, _ in take.notes.generations)
     lost = "cut" if cuts else "held" if gaps else "went on"
     happened = f"{lost} {cuts or len(gaps)} times" if cuts or gaps else "the agent went on"
@@ -195,7 +197,7 @@ def stretch_row(
     )
 
 
-def about(take: Take, from_s: float, until_s: float) -> list[Decision]:
+def about(take: Take, from_s: float, until_s: float) -> list[TurnDecision]:
     """Return the decisions about the agent's speech in a stretch of a call."""
     return [
         each
@@ -246,7 +248,7 @@ def pauses_of(
 # --- latency --------------------------------------------------------------------------------------
 
 
-def latency_rows(case: str, answers: Iterable[Answer], picture: str) -> list[Row]:
+def latency_rows(case: str, answers: Iterable[MeasuredAnswer], picture: str) -> list[Row]:
     """Return the median and the 90th percentile of the time to the agent's first sound."""
     measured = [each for each in answers if each.latency_s is not None and each.latency_s > 0]
     latencies = sorted(1000 * (each.latency_s or 0) for each in measured)
@@ -262,7 +264,7 @@ def latency_rows(case: str, answers: Iterable[Answer], picture: str) -> list[Row
     ]  # fmt: skip
 
 
-def _split(parts: Sequence[Parts], share: float) -> str:
+def _split(parts: Sequence[LatencyParts], share: float) -> str:
     if not parts:
         return "the speech stack does not tell its parts"
     names = {

@@ -8,7 +8,7 @@ from bargein.client import Caller
 from bargein.rehearsal import Room, agent_has_spoken
 
 from ._agents import STORY, repeat, tell
-from ._found import Found, asides_rows, cut_row, problems, stretch_row
+from ._found import Found, cut_row, ignored_sound_rows, problems, stretch_row
 from ._rooms import Sound, Step, beside, echo, pink_noise, talk, telephone
 from ._row import Row
 from ._stage import Stage
@@ -109,7 +109,7 @@ async def phone(stage: Stage) -> Found:
     ]
     take = await stage.call("telephone", tell, script, room=lambda _: telephone(), answer_s=3.0)
     found = Found()
-    rows = asides_rows("telephone", "mm-hmm, okay over 8 kHz mu-law", take)
+    rows = ignored_sound_rows("telephone", "mm-hmm, okay over 8 kHz mu-law", take)
     rows += [cut_row("telephone", take, cut, "ino") for cut in take.result.cuts]
     found.add(take, *rows)
     return found

@@ -9,10 +9,10 @@ from bargein.evaluation import as_json as as_json
 from bargein.evaluation import head as head
 from bargein.evaluation import lines as lines
 from bargein.evaluation import told as told
-from bargein.rehearsal import Decision, decision_in_words
+from bargein.rehearsal import TurnDecision, decision_in_words
 
 
-def decided(decisions: Iterable[Decision], most: int = 2) -> str:
+def decided(decisions: Iterable[TurnDecision], most: int = 2) -> str:
     """Return decisions in words, in order.
 
     Args:

@@ -13,13 +13,13 @@ import trio
 from bargein import App, Call
 from bargein.client import Caller
 from bargein.rehearsal import (
-    Beside,
-    Conversation,
-    Line,
-    Notes,
+    CallerActivity,
+    CallNotes,
     Observer,
     Rehearsal,
     Room,
+    ScriptLine,
+    SimulatedCaller,
     make_call,
 )
 from bargein.server import open_server
@@ -37,16 +37,16 @@ HINT = "A large latte, a cappuccino, a blueberry muffin, an espresso, a croissan
 class Silent:
     """An observer that does nothing."""
 
-    def call_began(self, start_s: float, conversation: Conversation) -> None:
+    def call_began(self, start_s: float, simulated: SimulatedCaller) -> None:
         """Hear that the call begins."""
 
-    def line(self, at_s: float, line: Line) -> None:
+    def line(self, at_s: float, line: ScriptLine) -> None:
         """Hear that a line begins."""
 
     def messages(self, messages: object) -> None:
         """Hear of messages."""
 
-    def tick(self, at_s: float, ear: object) -> None:
+    def tick(self, at_s: float, hearing: object) -> None:
         """Hear that time has passed."""
 
 
@@ -57,7 +57,7 @@ class Take:
     name: str
     """Of its picture: letters, digits and dashes."""
     result: Rehearsal
-    notes: Notes
+    notes: CallNotes
     title: str
     """The title of its picture."""
     rows: list[Row] = field(default_factory=list)
@@ -84,19 +84,19 @@ class Stage:
         self._plays = plays
         self._tell = tell
 
-    async def line(self, who: str, text: str, when: object, **options: object) -> Line:
+    async def line(self, who: str, text: str, when: object, **options: object) -> ScriptLine:
         """Return a line with its sound, spoken by somebody."""
         sound = await self.voices.say(who, text)
-        return Line(text, when, sound=sound, **options)  # type: ignore[arg-type]  # as Line has them
+        return ScriptLine(text, when, sound=sound, **options)  # type: ignore[arg-type]  # as ScriptLine has them
 
     async def call(
         self,
         name: str,
         answer: Answer,
-        script: Sequence[Line],
+        script: Sequence[ScriptLine],
         *,
         room: Callable[[Caller], Room] | None = None,
-        beside: Beside | None = None,
+        activity: CallerActivity | None = None,
         answer_s: float = 8.0,
         title: str = "",
     ) -> Take:
@@ -107,7 +107,7 @@ class Stage:
             answer: The agent that answers.
             script: The caller's lines, each with its audio.
             room: What else the caller's microphone hears.
-            beside: What the caller does besides speaking.
+            activity: What the caller does besides speaking.
             answer_s: The longest time that the call lasts after its last line, in seconds.
             title: The title of its picture; by default made from the name.
         """
@@ -119,10 +119,10 @@ class Stage:
             self._url,
             lines,
             observer=observer,
-            watcher=Silent(),
+            listener=Silent(),
             answer_s=answer_s,
             room=room,
-            beside=beside,
+            activity=activity,
         )
         return Take(name, result, notes, title or name.replace("-", ": ", 1).capitalize())
 

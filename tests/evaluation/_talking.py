@@ -5,10 +5,17 @@ from __future__ import annotations
 import trio
 
 from bargein.client import Caller
-from bargein.rehearsal import Conversation, Cue, Line, agent_falls_silent, agent_has_spoken, cough
+from bargein.rehearsal import (
+    Cue,
+    ScriptLine,
+    SimulatedCaller,
+    agent_falls_silent,
+    agent_has_spoken,
+    cough,
+)
 
 from ._agents import STORY, Searching, repeat, tell
-from ._found import Found, about, aside_row, asides_rows, cut_row, problems
+from ._found import Found, about, cut_row, ignored_sound_row, ignored_sound_rows, problems
 from ._row import Row, decided
 from ._stage import Stage, Take
 
@@ -34,7 +41,9 @@ async def acknowledgement(stage: Stage) -> Found:
             for number, text in enumerate(assents)
         ]
         take = await stage.call(f"acknowledgement-{who}", tell, script, answer_s=2.0)
-        found.add(take, *asides_rows("acknowledgement", f"{', '.join(assents)} ({who})", take))
+        found.add(
+            take, *ignored_sound_rows("acknowledgement", f"{', '.join(assents)} ({who})", take)
+        )
     return found
 
 
@@ -49,12 +58,15 @@ COUGHS = (
 async def coughing(stage: Stage) -> Found:
     """The caller coughs while the agent speaks, drily and from the throat."""
     script = [
-        Line(text, agent_has_spoken(1.2 + number * 3.0), longest_gap_s=0.8, sound=sound)
+        ScriptLine(text, agent_has_spoken(1.2 + number * 3.0), longest_gap_s=0.8, sound=sound)
         for number, (text, sound) in enumerate(COUGHS)
     ]
     found = Found()
     take = await stage.call("cough", tell, script, answer_s=2.0)
-    rows = [aside_row("cough", take, aside, dead_air=True) for aside in take.result.asides]
+    rows = [
+        ignored_sound_row("cough", take, ignored, dead_air=True)
+        for ignored in take.result.ignored_sounds
+    ]
     if problems(take):
         rows.append(Row("cough", "all of them", problems(take), holds=False, picture=take.name))
     found.add(take, *rows)
@@ -193,19 +205,19 @@ def _one_turn(take: Take, what: str) -> Row:
                decided=decided(take.result.decisions), picture=take.name)  # fmt: skip
 
 
-async def _first_line(conversation: Conversation) -> None:
-    while not conversation.spoken:  # noqa: ASYNC110  # there is no event for a caller who speaks
+async def _first_line(simulated: SimulatedCaller) -> None:
+    while not simulated.spoken:  # noqa: ASYNC110  # there is no event for a caller who speaks
         await trio.sleep(0.02)
 
 
-async def _mute_first_line(caller: Caller, conversation: Conversation) -> None:
+async def _mute_first_line(caller: Caller, simulated: SimulatedCaller) -> None:
     caller.mute()
-    await _first_line(conversation)
+    await _first_line(simulated)
     await trio.sleep(2.0)
     caller.mute(False)
 
 
-async def _mute_in_mid_word(caller: Caller, conversation: Conversation) -> None:
-    await _first_line(conversation)
+async def _mute_in_mid_word(caller: Caller, simulated: SimulatedCaller) -> None:
+    await _first_line(simulated)
     await trio.sleep(0.9)
     caller.mute()

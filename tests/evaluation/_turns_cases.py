@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle
 
-from bargein.rehearsal import Line, agent_falls_silent
+from bargein.rehearsal import ScriptLine, agent_falls_silent
 
 from ._agents import repeat
 from ._found import Found, latency_rows, pauses_of, problems
@@ -35,7 +35,7 @@ async def hesitation(stage: Stage) -> Found:
     for (who, text), pause_s in zip(HESITATIONS, cycle(PAUSES_S), strict=False):
         sound, begins = await stage.voices.hesitate(who, text, pause_s)
         shown = text.replace("...", f"… {pause_s:g} s …", 1).replace("...", "…")
-        script.append(Line(shown, agent_falls_silent(0.5), sound=sound))
+        script.append(ScriptLine(shown, agent_falls_silent(0.5), sound=sound))
         plans.append((pause_s, begins))
     half = len(script) // 2
     pauses = []

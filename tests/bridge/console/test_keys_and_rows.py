@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from bargein.bridge.console._editor import MAX_HISTORY, LineEditor
 from bargein.bridge.console._key_parser import LONE_ESC_S, MAX_PASTE, SEQUENCE_S, Key, KeyParser
-from bargein.bridge.console._lines import Line
-from bargein.bridge.console._screen import Live, Painter, Row, Transcript, frame_of, rows_of
+from bargein.bridge.console._lines import ConsoleLine
+from bargein.bridge.console._screen import LivePart, Painter, PermanentLines, Row, frame_of, rows_of
 from bargein.bridge.console._terminal_text import clean, columns, one_line, shorten, wrap
 
 # --- bytes become keys, however they are cut ------------------------------------------------------
@@ -364,7 +364,7 @@ def test_one_line():
 # --- rows become a drawing ------------------------------------------------------------------------
 
 
-def frame_rows(live: Live, width: int, height: int) -> list[str]:
+def frame_rows(live: LivePart, width: int, height: int) -> list[str]:
     """Return the rows of a frame, with the cursor in them."""
     frame = frame_of(live, width, height)
     rows = [row.text for row in frame.rows]
@@ -375,34 +375,34 @@ def frame_rows(live: Live, width: int, height: int) -> list[str]:
 
 def test_a_line_is_indented_below_its_mark():
     """The rows of a long line stand below each other, behind the mark."""
-    rows = rows_of(Line("one two three", "good", "✓ "), 9)
+    rows = rows_of(ConsoleLine("one two three", "good", "✓ "), 9)
     assert rows == [Row("✓ one two", "good"), Row("  three", "good")]
 
 
 def test_the_entry_and_the_status():
     """The entry stands behind its prompt, the status is the last row."""
-    live = Live([Line("above")], "hello", 2, "idle")
+    live = LivePart([ConsoleLine("above")], "hello", 2, "idle")
     assert frame_rows(live, 20, 10) == ["above", "> he|llo", "idle"]
 
 
 def test_an_entry_of_several_lines():
     """Lines of an entry stand below each other, and a full row is followed by another."""
-    assert frame_rows(Live(entry="ab\ncd", cursor=2), 10, 9) == ["> ab|", "  cd", ""]
-    assert frame_rows(Live(entry="ab\ncd", cursor=3), 10, 9) == ["> ab", "  |cd", ""]
-    assert frame_rows(Live(entry="abcdef", cursor=6), 8, 9) == ["> abcdef", "  |", ""]
-    assert frame_rows(Live(entry="abcdefg", cursor=6), 8, 9) == ["> abcdef", "  |g", ""]
-    frame = frame_of(Live(entry="日本語", cursor=3), 7, 9)
+    assert frame_rows(LivePart(entry="ab\ncd", cursor=2), 10, 9) == ["> ab|", "  cd", ""]
+    assert frame_rows(LivePart(entry="ab\ncd", cursor=3), 10, 9) == ["> ab", "  |cd", ""]
+    assert frame_rows(LivePart(entry="abcdef", cursor=6), 8, 9) == ["> abcdef", "  |", ""]
+    assert frame_rows(LivePart(entry="abcdefg", cursor=6), 8, 9) == ["> abcdef", "  |g", ""]
+    frame = frame_of(LivePart(entry="日本語", cursor=3), 7, 9)
     assert [row.text for row in frame.rows] == ["> 日本", "  語", ""]
     assert (frame.cursor_row, frame.cursor_column) == (1, 4)
 
 
 def test_a_small_window_shows_what_matters():
     """The row of the cursor always fits, then the status, then the lines next to the entry."""
-    live = Live([Line("one"), Line("two")], "a\nb\nc\nd", 7, "idle")
+    live = LivePart([ConsoleLine("one"), ConsoleLine("two")], "a\nb\nc\nd", 7, "idle")
     assert frame_rows(live, 10, 6) == ["two", "> a", "  b", "  c", "  d|", "idle"]
     assert frame_rows(live, 10, 3) == ["  c", "  d|", "idle"]
     assert frame_rows(live, 10, 1) == ["  d|"]
-    assert frame_rows(Live([Line("one"), Line("two")], "", 0, "idle"), 10, 3) == [
+    assert frame_rows(LivePart([ConsoleLine("one"), ConsoleLine("two")], "", 0, "idle"), 10, 3) == [
         "two",
         "> |",
         "idle",
@@ -411,15 +411,15 @@ def test_a_small_window_shows_what_matters():
 
 def test_text_that_grows_stands_once_it_is_whole():
     """A row of the text that is generated stands once no more text can change it."""
-    transcript = Transcript()
+    transcript = PermanentLines()
     transcript.write("one two ")
     assert transcript.pop_rows(8) == []
     transcript.write("three fo")
     assert transcript.pop_rows(8) == [Row("one two")]
-    assert transcript.growing_line(8) == [Line("three fo")]
+    assert transcript.growing_line(8) == [ConsoleLine("three fo")]
     transcript.write("ur\nlast")
     assert transcript.pop_rows(8) == [Row("three"), Row("four")]
-    transcript.show(Line("tool", "dim", "→ "))
+    transcript.show(ConsoleLine("tool", "dim", "→ "))
     assert transcript.pop_rows(8) == [Row("last"), Row("→ tool", "dim")]
     rows = transcript.all_rows(20, 3)
     assert [row.text for row in rows] == ["one two three four", "last", "→ tool"]
@@ -428,7 +428,7 @@ def test_text_that_grows_stands_once_it_is_whole():
 def test_a_drawing_that_changes_nothing_is_empty():
     """What is on the terminal already is not sent again."""
     painter = Painter(color=False)
-    frame = frame_of(Live(status="idle"), 20, 5)
+    frame = frame_of(LivePart(status="idle"), 20, 5)
     assert painter.paint([], frame)
     assert painter.paint([], frame) == ""
     painter.forget()
@@ -437,7 +437,7 @@ def test_a_drawing_that_changes_nothing_is_empty():
 
 def test_colour():
     """Rows have colour where that is wanted, and say the same without it."""
-    rows, frame = [Row("✓ done", "good")], frame_of(Live(status="idle"), 20, 5)
+    rows, frame = [Row("✓ done", "good")], frame_of(LivePart(status="idle"), 20, 5)
     assert "\x1b[32m✓ done\x1b[0m" in Painter(color=True).paint(rows, frame)
     assert "m" not in Painter(color=False).paint(rows, frame).replace("✓", "")
 
@@ -445,7 +445,7 @@ def test_colour():
 def test_a_terminal_that_knows_ascii_only():
     """Marks of ours have a form in ASCII."""
     drawing = Painter(color=False, encoding="ascii").paint(
-        [Row("→ tool · 1 s"), Row("■日")], frame_of(Live(), 20, 5)
+        [Row("→ tool · 1 s"), Row("■日")], frame_of(LivePart(), 20, 5)
     )
     assert "-> tool - 1 s" in drawing
     assert "#?" in drawing
@@ -469,25 +469,32 @@ STEPS = st.lists(
 @given(steps=STEPS)
 def test_the_window_is_what_was_said(emulator, steps):
     """Whatever happens, the window ends with the frame, and above it is all that was said."""
-    terminal, painter, transcript, live = emulator(24, 6), Painter(color=True), Transcript(), Live()
+    terminal, painter, transcript, live = (
+        emulator(24, 6),
+        Painter(color=True),
+        PermanentLines(),
+        LivePart(),
+    )
     anew = True
     for what, value in steps:
         match what:
             case "write":
                 transcript.write(clean(value))
             case "show":
-                transcript.show(Line(clean(value), "dim", "→ "))
+                transcript.show(ConsoleLine(clean(value), "dim", "→ "))
             case "type":
-                live = Live(live.lines, clean(value), len(value) // 2, live.status)
+                live = LivePart(live.lines, clean(value), len(value) // 2, live.status)
             case "lines":
-                live = Live([Line(clean(v)) for v in value], live.entry, live.cursor, "status")
+                live = LivePart(
+                    [ConsoleLine(clean(v)) for v in value], live.entry, live.cursor, "status"
+                )
             case "size":
                 terminal.resize(*value)
                 anew = True
             case "leave":
                 terminal.feed(painter.leave(transcript.pop_rows(terminal.columns - 1)))
         width = terminal.columns - 1
-        now = Live([*transcript.growing_line(width), *live.lines], live.entry, live.cursor,
+        now = LivePart([*transcript.growing_line(width), *live.lines], live.entry, live.cursor,
                    live.status)  # fmt: skip
         frame = frame_of(now, width, terminal.rows)
         if anew:

@@ -11,7 +11,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bargein.bridge.client._loudspeaker import Loudspeaker, Report
+from bargein.bridge.client._loudspeaker import Loudspeaker, LoudspeakerReport
 from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
 from bargein.bridge.playout._replay import LONGEST_WORD_S
 from bargein.bridge.playout._replay_buffer import SPARE_PIECES, ReplayBuffer
@@ -46,7 +46,7 @@ class Phone:
         self.finished: list[int] = []
         self.queued: list[int] = []
         self.news = trio.Event()
-        self.reports: list[tuple[float, Report]] = []
+        self.reports: list[tuple[float, LoudspeakerReport]] = []
         self.samples: list[int] = []
         self.restarts: list[tuple[int, float]] = []
 
@@ -64,7 +64,7 @@ class Phone:
         self._tell(self.speaker.clear(fence, now_s))
         self.news.set()
 
-    def _tell(self, report: Report) -> None:
+    def _tell(self, report: LoudspeakerReport) -> None:
         if self.delay_s is not None:
             self.reports.append((trio.current_time() + self.delay_s, report))
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from bargein.client import Heard
+from bargein.client import HeardAudio
 from bargein.rehearsal import (
-    Aside,
-    Cut,
-    Decision,
-    Line,
+    IgnoredSound,
+    MeasuredCut,
+    RecordedLine,
     Rehearsal,
-    Said,
+    ScriptLine,
+    TurnDecision,
     agent_falls_silent,
     agent_has_spoken,
     likeness,
@@ -24,8 +24,8 @@ from bargein.rehearsal import (
     words,
 )
 
-SAID = Said(Line("no wait", agent_has_spoken(1), interrupts=True), 2.0, 3.0)
-GOOD = Cut(
+SAID = RecordedLine(ScriptLine("no wait", agent_has_spoken(1), interrupts=True), 2.0, 3.0)
+GOOD = MeasuredCut(
     SAID,
     utterance=2,
     silent_at_s=2.1,
@@ -43,11 +43,11 @@ def agent(answer: int, generated: str, heard: str) -> dict[str, Any]:
     return {"role": "agent", "answer": answer, "generated": generated, "heard": heard}
 
 
-def rehearsal(cut: Cut = GOOD, **changes: Any) -> Rehearsal:
+def rehearsal(cut: MeasuredCut = GOOD, **changes: Any) -> Rehearsal:
     """Return a rehearsal in which all is well, but for the changes."""
     made = Rehearsal(
         recording=record(start_s=0, end_s=1, spoke=b"", spoke_at_s=0, heard=[]),
-        said=(Said(Line("hi", agent_falls_silent()), 0.5, 1.0), SAID),
+        said=(RecordedLine(ScriptLine("hi", agent_falls_silent()), 0.5, 1.0), SAID),
         cuts=(cut,),
         answers=(),
         history=[
@@ -103,7 +103,7 @@ def test_a_check_fails_when_it_should(changes: dict[str, Any], names: list[str])
 
 def test_a_line_that_interrupted_nothing_fails() -> None:
     """If the agent was silent there was no cut, and every check of the cut fails."""
-    assert failed(rehearsal(Cut(SAID))) == [SILENT, LATER, MATCHES]
+    assert failed(rehearsal(MeasuredCut(SAID))) == [SILENT, LATER, MATCHES]
 
 
 def test_heard_that_is_no_prefix_fails() -> None:
@@ -169,13 +169,13 @@ def test_words_have_no_punctuation() -> None:
     assert words("That's 4.50, Anything—else?") == ["that's", "4", "50", "anything", "else"]
 
 
-MHM = Aside(
-    Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5),
+MHM = IgnoredSound(
+    RecordedLine(ScriptLine("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5),
     utterance=2,
     gap_s=0.2,
     gap_from_s=2.1,
     dead_air_s=0.25,
-    decisions=(Decision(2.3, "barge_in", "acknowledgement", "hint", {"probability": 0.9}),),
+    decisions=(TurnDecision(2.3, "barge_in", "acknowledgement", "hint", {"probability": 0.9}),),
 )
 GAP, LOST, ANSWERED = (
     "“mhm” makes no gap over 300 ms",
@@ -202,12 +202,12 @@ def test_what_leaves_the_agent_speaking_has_three_checks(
     changes: dict[str, Any], broken: list[str]
 ) -> None:
     """A short gap, no lost sample, no answer; each is checked for itself."""
-    assert failed(rehearsal(asides=(replace(MHM, **changes),))) == broken
+    assert failed(rehearsal(ignored_sounds=(replace(MHM, **changes),))) == broken
 
 
 def test_the_check_of_a_gap_tells_the_decision() -> None:
     """What was measured is told with the decision and its reason."""
-    checks = {check.name: check.measured for check in run_checks(rehearsal(asides=(MHM,)))}
+    checks = {check.name: check.measured for check in run_checks(rehearsal(ignored_sounds=(MHM,)))}
     assert checks[GAP] == (
         "200 ms, 250 ms with the agent's own pause; acknowledgement by hint (probability 0.9)"
     )
@@ -222,7 +222,7 @@ CLIPS = "no sample of the recording is clipped"
 def played(*, fades: bool, peak: int = 12_000, spoke: bytes = b"") -> Rehearsal:
     """Return a call in which an utterance is held for 0.2 s, goes on, and is cut."""
     loud = array("h", [peak] * 4_800)
-    stretches = [Heard(at_s, 1, bytearray(loud.tobytes())) for at_s in (0.1, 0.5)]
+    stretches = [HeardAudio(at_s, 1, bytearray(loud.tobytes())) for at_s in (0.1, 0.5)]
     return rehearsal(
         recording=record(
             start_s=0, end_s=1, spoke=spoke, spoke_at_s=0, heard=stretches, fades=fades

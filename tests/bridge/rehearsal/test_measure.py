@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from bargein.client import Arrival, Heard
+from bargein.client import HeardAudio, ReceivedAudio
 from bargein.rehearsal import (
-    Cut,
-    Fence,
-    Line,
+    CallNotes,
+    MeasuredCut,
     Metric,
-    Notes,
+    ReceivedClear,
+    RecordedLine,
     Recording,
-    Said,
+    ScriptLine,
     agent_has_spoken,
     find_answer,
     find_cut,
@@ -26,7 +26,9 @@ from bargein.rehearsal import (
 
 Tone = Callable[..., Any]
 
-SAID = Said(Line("stop", agent_has_spoken(1), interrupts=True), from_s=2.0, until_s=2.8)
+SAID = RecordedLine(
+    ScriptLine("stop", agent_has_spoken(1), interrupts=True), from_s=2.0, until_s=2.8
+)
 
 
 def lay(*heard: tuple[float, int, array[int]], whole: array[int] | None = None) -> Recording:
@@ -36,16 +38,18 @@ def lay(*heard: tuple[float, int, array[int]], whole: array[int] | None = None) 
         end_s=56.0,
         spoke=b"",
         spoke_at_s=50.0,
-        heard=[Heard(50 + at_s, number, bytearray(pcm.tobytes())) for at_s, number, pcm in heard],
+        heard=[
+            HeardAudio(50 + at_s, number, bytearray(pcm.tobytes())) for at_s, number, pcm in heard
+        ],
         generated={} if whole is None else {1: whole},
     )
 
 
-def notes(**changes: Any) -> Notes:
+def notes(**changes: Any) -> CallNotes:
     """Return notes of a call whose utterance 1 was cut at 2.1 s."""
     entry = {"role": "agent", "answer": 4, "generated": "one two three", "heard": "one two"}
-    made = Notes(
-        fences=[Fence(2.1, 1)],
+    made = CallNotes(
+        clears=[ReceivedClear(2.1, 1)],
         answers={1: 4, 2: 5},
         texts={1: "one two three", 2: "as you wish"},
         history=[{"role": "user", "content": "x"}, entry],
@@ -75,7 +79,7 @@ def test_silence_at_the_end_of_what_was_played_is_not_heard(tone: Tone) -> None:
 
 def test_an_agent_that_ignores_the_caller_is_measured_to_its_end(tone: Tone) -> None:
     """Without a word of the server the latency reaches to the end of the speech."""
-    cut = find_cut(SAID, lay((1.0, 1, tone(3.0)), whole=tone(3.0)), notes(fences=[]))
+    cut = find_cut(SAID, lay((1.0, 1, tone(3.0)), whole=tone(3.0)), notes(clears=[]))
     assert not cut.is_reported
     assert cut.latency_s == pytest.approx(2.0, abs=0.0001)
 
@@ -83,12 +87,14 @@ def test_an_agent_that_ignores_the_caller_is_measured_to_its_end(tone: Tone) -> 
 def test_a_line_in_silence_cuts_nothing(tone: Tone) -> None:
     """If the agent was silent when the line began there is no utterance and no latency."""
     cut = find_cut(SAID, lay((1.0, 1, tone(0.5))), notes())
-    assert cut == Cut(SAID)
+    assert cut == MeasuredCut(SAID)
 
 
 def test_an_older_cut_is_not_this_one(tone: Tone) -> None:
     """A fence from before the line, or below the utterance, does not tell that it was cut."""
-    cut = find_cut(SAID, lay((1.0, 1, tone(1.1))), notes(fences=[Fence(1.9, 1), Fence(2.2, 0)]))
+    cut = find_cut(
+        SAID, lay((1.0, 1, tone(1.1))), notes(clears=[ReceivedClear(1.9, 1), ReceivedClear(2.2, 0)])
+    )
     assert not cut.is_reported
 
 
@@ -116,8 +122,12 @@ def test_the_same_words_again_are_not_late_audio(tone: Tone) -> None:
 
 def test_audio_that_arrives_behind_the_cut_is_counted_though_never_played(tone: Tone) -> None:
     """Audio at or below the fence that arrived after it was told came late."""
-    arrivals = [Arrival(51.0, 1, 24_000), Arrival(52.2, 1, 2_400), Arrival(52.3, 2, 24_000)]
-    cut = find_cut(SAID, lay((1.0, 1, tone(1.1))), notes(arrivals=arrivals))
+    received_audio = [
+        ReceivedAudio(51.0, 1, 24_000),
+        ReceivedAudio(52.2, 1, 2_400),
+        ReceivedAudio(52.3, 2, 24_000),
+    ]
+    cut = find_cut(SAID, lay((1.0, 1, tone(1.1))), notes(received_audio=received_audio))
     assert cut.arrived_late_s == pytest.approx(0.1)
     assert cut.late_s == 0
 

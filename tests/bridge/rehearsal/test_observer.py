@@ -16,7 +16,7 @@ from bargein.events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from bargein.rehearsal import Decision, Held, Metric, Observer
+from bargein.rehearsal import Held, Metric, Observer, TurnDecision
 
 
 async def test_generated_text_and_audio_are_noted(
@@ -99,7 +99,7 @@ async def test_decisions_and_holds_are_noted(
         observer.call.publish(AgentSpeechHeld(reason="pause"))
     (decision,) = observer.decisions(start_s)
     assert round(decision.at_s, 6) == 0.2
-    assert decision == Decision(decision.at_s, "barge_in", "echo", "hint", {"p": 0.9})
+    assert decision == TurnDecision(decision.at_s, "barge_in", "echo", "hint", {"p": 0.9})
     held = observer.held(start_s, start_s + 1.0)
     assert [(round(h.from_s, 6), round(h.until_s, 6), h.reason) for h in held] == [
         (0.0, 0.2, "barge_in"),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from bargein.client import Heard
+from bargein.client import HeardAudio
 from bargein.rehearsal import (
-    Line,
+    CallNotes,
+    LatencyParts,
     Metric,
-    Notes,
-    Parts,
-    Said,
+    RecordedLine,
+    ScriptLine,
     agent_falls_silent,
     find_answer,
     record,
 )
 
-SAID = Said(Line("a latte", agent_falls_silent()), from_s=1.0, until_s=2.0)
+SAID = RecordedLine(ScriptLine("a latte", agent_falls_silent()), from_s=1.0, until_s=2.0)
 START_S = 50.0
 """When the recording began, on trio's clock."""
 
@@ -33,13 +33,13 @@ def told(at_s: float, *figures: tuple[str, float]) -> list[Metric]:
     return [Metric(START_S + at_s, name, value) for name, value in figures]
 
 
-def find_parts(metrics: list[Metric]) -> Parts | None:
+def find_parts(metrics: list[Metric]) -> LatencyParts | None:
     """Return the parts of an answer that is heard from 2.75 s on."""
-    heard = Heard(START_S + 2.75, 1, bytearray(b"\x00\x40" * 24_000))
+    heard = HeardAudio(START_S + 2.75, 1, bytearray(b"\x00\x40" * 24_000))
     recording = record(
         start_s=START_S, end_s=START_S + 5, spoke=b"", spoke_at_s=START_S, heard=[heard]
     )
-    return find_answer(SAID, recording, Notes(metrics=metrics)).parts
+    return find_answer(SAID, recording, CallNotes(metrics=metrics)).parts
 
 
 def test_a_latency_falls_into_its_parts() -> None:
@@ -67,7 +67,7 @@ def test_figures_of_the_next_clause_are_not_of_the_first() -> None:
     parts = find_parts(metrics)
     later = told(2.7, ("speaking.first_piece_s", 0.7)) + told(9.0, *LISTENED, *ANSWERED)
     assert find_parts(metrics + later) == parts
-    assert isinstance(parts, Parts)
+    assert isinstance(parts, LatencyParts)
 
 
 def test_of_two_turns_the_one_that_was_answered_counts() -> None:

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 from PIL import Image, ImageColor
 
-from bargein.client import Heard
+from bargein.client import HeardAudio
 from bargein.rehearsal import (
-    Aside,
+    CallNotes,
     Check,
-    Cut,
-    Decision,
-    Fence,
     Held,
-    Line,
-    Notes,
+    IgnoredSound,
+    MeasuredCut,
+    ReceivedClear,
+    RecordedLine,
     Recording,
     Rehearsal,
-    Said,
+    ScriptLine,
+    TurnDecision,
     agent_falls_silent,
     agent_has_spoken,
     draw,
@@ -40,8 +40,8 @@ CALLER, AGENT, CUT, DROPPED = "#2563eb", "#0f766e", "#be185d", "#94a3b8"
 HELD, HELD_PALE, SENT = "#b45309", "#fde9c8", "#cbd5e1"
 SPEAKING, LISTENING = "#a7e8df", "#c7dafd"
 
-NOTES = Notes(
-    fences=[Fence(4.1, 1)],
+NOTES = CallNotes(
+    clears=[ReceivedClear(4.1, 1)],
     answers={1: 1, 2: 2},
     texts={1: "One large latte with milk.", 2: "A cappuccino then."},
     history=[
@@ -55,8 +55,8 @@ NOTES = Notes(
     ],
 )
 LINES = (
-    Said(Line("Hello.", agent_falls_silent()), 1.0, 2.0),
-    Said(Line("No wait.", agent_has_spoken(1), interrupts=True), 4.0, 5.0),
+    RecordedLine(ScriptLine("Hello.", agent_falls_silent()), 1.0, 2.0),
+    RecordedLine(ScriptLine("No wait.", agent_has_spoken(1), interrupts=True), 4.0, 5.0),
 )
 
 
@@ -66,8 +66,8 @@ def result(tone: Tone) -> Rehearsal:
     spoke = array("h", bytes(2 * 16_000)) + tone(1.0, rate_hz=16_000)
     spoke += array("h", bytes(2 * 32_000)) + tone(1.0, rate_hz=16_000)
     heard = [
-        Heard(3.0, 1, bytearray(tone(1.1).tobytes())),
-        Heard(7.0, 2, bytearray(tone(1.0).tobytes())),
+        HeardAudio(3.0, 1, bytearray(tone(1.1).tobytes())),
+        HeardAudio(7.0, 2, bytearray(tone(1.0).tobytes())),
     ]
     recording = record(
         start_s=0.0,
@@ -143,7 +143,7 @@ def test_a_long_call_is_wider(result: Rehearsal) -> None:
     """Ten minutes get more room than ten seconds, within bounds."""
     silence = record(start_s=0, end_s=100, spoke=b"", spoke_at_s=0, heard=[])
     long = replace(result, recording=silence, cuts=(), said=())
-    assert draw(long, Notes()).size[0] == (LEFT + RIGHT + 100 * 24) * SCALE
+    assert draw(long, CallNotes()).size[0] == (LEFT + RIGHT + 100 * 24) * SCALE
     assert draw(result, NOTES).size[0] == LEAST_WIDTH * SCALE
 
 
@@ -151,7 +151,7 @@ def test_a_call_without_anything_can_be_drawn(result: Rehearsal) -> None:
     """A call that failed at once still gets its picture."""
     nothing = record(start_s=0, end_s=0, spoke=b"", spoke_at_s=0, heard=[])
     empty = replace(result, recording=nothing, cuts=(), said=())
-    assert draw(empty, Notes()).size[0] == LEAST_WIDTH * SCALE
+    assert draw(empty, CallNotes()).size[0] == LEAST_WIDTH * SCALE
 
 
 def test_failed_checks_are_in_the_heading(result: Rehearsal) -> None:
@@ -162,8 +162,8 @@ def test_failed_checks_are_in_the_heading(result: Rehearsal) -> None:
         assert (ImageColor.getrgb(CUT) in ink) is not ok
 
 
-MHM = Aside(
-    Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 7.2, 7.6),
+MHM = IgnoredSound(
+    RecordedLine(ScriptLine("mhm", agent_has_spoken(1), longest_gap_s=0.3), 7.2, 7.6),
     utterance=2,
     gap_s=0.3,
     gap_from_s=7.3,
@@ -179,22 +179,22 @@ def shown(canvas: Any, from_s: float, until_s: float, top: int, bottom: int) -> 
 
 def test_a_hold_and_its_gap_are_shown(result: Rehearsal) -> None:
     """The stretch in which the agent stood still has a colour of its own, and a label."""
-    held = replace(result, cuts=(), asides=(MHM,), held=(Held(7.3, 7.6),))
+    held = replace(result, cuts=(), ignored_sounds=(MHM,), held=(Held(7.3, 7.6),))
     canvas = draw(held, NOTES)
     assert ImageColor.getrgb(HELD_PALE) in shown(canvas, 7.3, 7.6, 274, 364)
     assert ImageColor.getrgb(HELD_PALE) not in shown(canvas, 7.7, 8.0, 274, 364)
     assert ImageColor.getrgb(HELD) in shown(canvas, 7.2, 7.4, 251, 271)
     assert ImageColor.getrgb(CUT) not in shown(canvas, 7.2, 7.4, 251, 271)
-    cut = draw(replace(held, asides=(replace(MHM, is_cut=True, gap_s=0.0),)), NOTES)
+    cut = draw(replace(held, ignored_sounds=(replace(MHM, is_cut=True, gap_s=0.0),)), NOTES)
     assert ImageColor.getrgb(CUT) in shown(cut, 7.2, 7.4, 251, 271)
 
 
 def test_decisions_stand_below_the_axis(result: Rehearsal) -> None:
     """Each decision is written at its moment, an interruption in the colour of a cut."""
     decisions = (
-        Decision(2.2, "end", "complete", "model"),
-        Decision(4.1, "barge_in", "interruption", "min_words", {"words": 2}),
-        Decision(7.4, "barge_in", "acknowledgement", "hint"),
+        TurnDecision(2.2, "end", "complete", "model"),
+        TurnDecision(4.1, "barge_in", "interruption", "min_words", {"words": 2}),
+        TurnDecision(7.4, "barge_in", "acknowledgement", "hint"),
     )
     plain = draw(replace(result, cuts=()), NOTES)
     canvas = draw(replace(result, cuts=(), decisions=decisions), NOTES)
@@ -226,9 +226,9 @@ def test_a_line_that_is_louder_than_its_caller_stays_in_its_lane(
 def test_the_longest_gaps_are_enlarged_behind_the_cuts(result: Rehearsal) -> None:
     """Where there is no room for all, cuts come first, and then those with the longest gap."""
     height = draw(replace(result, cuts=()), NOTES).size[1]
-    asides = (MHM, replace(MHM, gap_s=0.1), replace(MHM, utterance=None))
+    ignored_sounds = (MHM, replace(MHM, gap_s=0.1), replace(MHM, utterance=None))
     for limit, expected in ((0, 0), (2, 2), (9, 3)):
-        canvas = draw(replace(result, asides=asides), NOTES, closeups=limit)
+        canvas = draw(replace(result, ignored_sounds=ignored_sounds), NOTES, closeups=limit)
         assert canvas.size[1] == height + expected * CLOSEUP_HEIGHT * SCALE
 
 
@@ -242,8 +242,8 @@ def test_a_picture_can_have_a_title_and_verdict_of_its_own(result: Rehearsal) ->
 
 # --- an enlargement -----------------------------------------------------------------------------
 
-STOP = Said(Line("No.", agent_has_spoken(1), interrupts=True), 4.0, 4.6)
-MADE = Cut(
+STOP = RecordedLine(ScriptLine("No.", agent_has_spoken(1), interrupts=True), 4.0, 4.6)
+MADE = MeasuredCut(
     STOP, utterance=1, silent_at_s=4.2, latency_s=0.2, is_reported=True, heard="a", unheard="b"
 )
 WIDTH, BEFORE_S, AFTER_S = 1000, 0.5, 1.0
@@ -261,7 +261,7 @@ def recording(tone: Callable[..., Any], heard_s: float = 1.2) -> Recording:
         end_s=8.0,
         spoke=spoke.tobytes(),
         spoke_at_s=0.0,
-        heard=[Heard(3.0, 1, bytearray(tone(heard_s).tobytes()))],
+        heard=[HeardAudio(3.0, 1, bytearray(tone(heard_s).tobytes()))],
         generated={1: tone(6.0)},
     )
 
@@ -315,23 +315,23 @@ def test_an_agent_that_spoke_on_is_shown_to_its_end(tone: Callable[..., Any]) ->
     assert beside == {(255, 255, 255)}, "what was measured is written inside of the close-up"
 
 
-MURMUR = Aside(
-    Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 4.0, 4.6),
+MURMUR = IgnoredSound(
+    RecordedLine(ScriptLine("mhm", agent_has_spoken(1), longest_gap_s=0.3), 4.0, 4.6),
     utterance=1,
     gap_s=0.2,
     gap_from_s=4.1,
-    decisions=(Decision(4.3, "barge_in", "acknowledgement", "hint", {"probability": 0.9}),),
+    decisions=(TurnDecision(4.3, "barge_in", "acknowledgement", "hint", {"probability": 0.9}),),
 )
 
 
-def drawn_aside(aside: Aside, made: Recording) -> Any:
+def drawn_ignored_sound(ignored: IgnoredSound, made: Recording) -> Any:
     """Return the page of a sound during which the agent is held from 4.1 s on."""
-    return drawn(made, asides=(aside,), held=(Held(4.1, 4.3),))
+    return drawn(made, ignored_sounds=(ignored,), held=(Held(4.1, 4.3),))
 
 
 def test_a_gap_is_measured_between_its_ends(tone: Callable[..., Any]) -> None:
     """The hold is coloured, and two lines stand at the ends of the gap."""
-    canvas = drawn_aside(MURMUR, recording(tone))
+    canvas = drawn_ignored_sound(MURMUR, recording(tone))
     middle = 162
     assert ImageColor.getrgb(HELD_PALE) in row(canvas, AGENT_EDGE, 120, 280, AFTER_S)
     assert ImageColor.getrgb(HELD_PALE) not in row(canvas, AGENT_EDGE, 320, 900, AFTER_S)
@@ -342,7 +342,7 @@ def test_a_gap_is_measured_between_its_ends(tone: Callable[..., Any]) -> None:
 def test_a_sound_that_cut_the_agent_is_in_the_colour_of_a_cut(tone: Callable[..., Any]) -> None:
     """What was meant to leave the agent speaking and did not is drawn as a cut."""
     cut = replace(MURMUR, is_cut=True, gap_s=0.0, gap_from_s=None)
-    canvas = drawn_aside(cut, recording(tone))
+    canvas = drawn_ignored_sound(cut, recording(tone))
     lane = {canvas.color_at(LEFT + WIDTH * 0.34, enlarged(canvas) + y) for y in range(56, 266)}
     rows = range(round(enlarged(canvas)) + 150, round(enlarged(canvas)) + 175)
     text = {canvas.color_at(x, y) for x in range(LEFT + 300, LEFT + 700) for y in rows}

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from bargein.client import Heard
+from bargein.client import HeardAudio
 from bargein.rehearsal import RATE_HZ, Recording, record
 
 Tone = Callable[..., Any]
 
 
-def heard(at_s: float, utterance: int, values: array[int]) -> Heard:
+def heard(at_s: float, utterance: int, values: array[int]) -> HeardAudio:
     """Return audio that left the loudspeaker."""
-    return Heard(at_s, utterance, bytearray(values.tobytes()))
+    return HeardAudio(at_s, utterance, bytearray(values.tobytes()))
 
 
 def recording(tone: Tone) -> Recording:

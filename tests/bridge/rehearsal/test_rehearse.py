@@ -19,10 +19,10 @@ from PIL import Image
 
 from bargein import App
 from bargein.rehearsal import (
-    Line,
     Recording,
     Rehearsal,
     RehearsalExtraError,
+    ScriptLine,
     agent_falls_silent,
     agent_has_spoken,
     record,
@@ -30,15 +30,15 @@ from bargein.rehearsal import (
 )
 
 SCRIPT = (
-    Line("large latte", agent_falls_silent(0.3)),
-    Line("no wait cappuccino", agent_has_spoken(0.5), interrupts=True),
-    Line("thanks", agent_falls_silent(0.3)),
+    ScriptLine("large latte", agent_falls_silent(0.3)),
+    ScriptLine("no wait cappuccino", agent_has_spoken(0.5), interrupts=True),
+    ScriptLine("thanks", agent_falls_silent(0.3)),
 )
 TEXTS = tuple(line.text for line in SCRIPT)
 WARY_SCRIPT = (
-    Line("largelatteplease", agent_falls_silent(0.3)),
-    Line("mhm", agent_has_spoken(0.5), longest_gap_s=0.5),
-    Line("cappuccinoplease", agent_has_spoken(1.0), interrupts=True),
+    ScriptLine("largelatteplease", agent_falls_silent(0.3)),
+    ScriptLine("mhm", agent_has_spoken(0.5), longest_gap_s=0.5),
+    ScriptLine("cappuccinoplease", agent_has_spoken(1.0), interrupts=True),
 )
 """What is said to ears that take what is shorter than 0.3 s for nothing."""
 
@@ -83,7 +83,9 @@ def calls(
     out = tmp_path_factory.mktemp("rehearsal")
     done: dict[str, Done] = {}
 
-    async def call(name: str, app: App, script: Sequence[Line] = SCRIPT, **options: Any) -> None:
+    async def call(
+        name: str, app: App, script: Sequence[ScriptLine] = SCRIPT, **options: Any
+    ) -> None:
         told, transcribed = Screen() if name == "rude" else io.StringIO(), []
 
         async def transcribe(pcm: bytes) -> str:
@@ -281,15 +283,15 @@ def test_what_was_said_controls_no_terminal(calls: dict[str, Done]) -> None:
 def test_a_short_sound_leaves_a_wary_agent_speaking(calls: dict[str, Done]) -> None:
     """The agent is held for a moment, goes on with the next sample, and nothing is answered."""
     result = calls["wary"].result
-    (aside,) = result.asides
-    assert aside.said.line.text == "mhm"
-    assert 0.05 <= aside.gap_s <= 0.5
-    assert (aside.is_cut, aside.lost_s, aside.turns, aside.model_calls) == (False, 0, 0, 0)
-    assert [decision.decision for decision in aside.decisions] == ["noise"]
+    (ignored,) = result.ignored_sounds
+    assert ignored.said.line.text == "mhm"
+    assert 0.05 <= ignored.gap_s <= 0.5
+    assert (ignored.is_cut, ignored.lost_s, ignored.turns, ignored.model_calls) == (False, 0, 0, 0)
+    assert [decision.decision for decision in ignored.decisions] == ["noise"]
     mine = [check for check in result.checks if check.name.startswith("“mhm”")]
     assert [check.ok for check in mine] == [True] * 3
-    assert aside.gap_from_s is not None
-    assert any(abs(held.from_s - aside.gap_from_s) < 0.1 for held in result.held)
+    assert ignored.gap_from_s is not None
+    assert any(abs(held.from_s - ignored.gap_from_s) < 0.1 for held in result.held)
 
 
 def test_a_wary_agent_is_interrupted_by_what_is_longer(calls: dict[str, Done]) -> None:
@@ -307,7 +309,7 @@ def test_holds_and_decisions_are_told_and_written(calls: dict[str, Done]) -> Non
     for part in ("(while the agent speaks)", "noise by duration (min_duration_s 0.3)", "goes on"):
         assert part in told
     written = json.loads(files[-1].read_text(encoding="utf-8"))
-    assert written["asides"][0]["decisions"] == ["noise by duration (min_duration_s 0.3)"]
+    assert written["ignored_sounds"][0]["decisions"] == ["noise by duration (min_duration_s 0.3)"]
     assert len(written["held"]) >= 2
 
 

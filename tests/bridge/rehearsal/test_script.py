@@ -3,7 +3,7 @@
 import pytest
 
 from bargein.events import CallState
-from bargein.rehearsal import Line, Perception, agent_falls_silent, agent_has_spoken
+from bargein.rehearsal import Perception, ScriptLine, agent_falls_silent, agent_has_spoken
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,18 @@ def test_cues_say_what_they_wait_for() -> None:
 def test_a_line_wants_one_thing() -> None:
     """A line cannot be meant to cut the agent and to leave it speaking."""
     with pytest.raises(ValueError, match=r"Line\('mhm'\): interrupts=True .* give one of them"):
-        Line("mhm", agent_has_spoken(1), interrupts=True, longest_gap_s=0.3)
+        ScriptLine("mhm", agent_has_spoken(1), interrupts=True, longest_gap_s=0.3)
 
 
-def test_what_leaves_the_agent_speaking_is_an_aside() -> None:
-    """A longest gap makes an aside, also one of no length."""
-    assert Line("mhm", agent_has_spoken(1), longest_gap_s=0.0).is_aside
-    assert not Line("no wait", agent_has_spoken(1), interrupts=True).is_aside
+def test_what_leaves_the_agent_speaking_should_be_ignored() -> None:
+    """A longest gap makes a line that should be ignored, also one of no length."""
+    assert ScriptLine("mhm", agent_has_spoken(1), longest_gap_s=0.0).should_be_ignored
+    assert not ScriptLine("no wait", agent_has_spoken(1), interrupts=True).should_be_ignored
 
 
 def test_words_are_quoted_and_sounds_are_not() -> None:
     """What stands in brackets was no word; a sound never shows its bytes."""
-    assert Line("mhm", agent_has_spoken(1)).shown == "“mhm”"
-    line = Line("(coughs)", agent_has_spoken(1), sound=b"1234")
+    assert ScriptLine("mhm", agent_has_spoken(1)).shown == "“mhm”"
+    line = ScriptLine("(coughs)", agent_has_spoken(1), sound=b"1234")
     assert line.shown == "(coughs)"
     assert "1234" not in repr(line)

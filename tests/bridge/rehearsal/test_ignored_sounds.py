@@ -9,25 +9,25 @@ from typing import Any
 
 import pytest
 
-from bargein.client import Heard
+from bargein.client import HeardAudio
 from bargein.rehearsal import (
-    Decision,
-    Fence,
+    CallNotes,
     Held,
-    Line,
-    Notes,
+    ReceivedClear,
+    RecordedLine,
     Recording,
-    Said,
+    ScriptLine,
+    TurnDecision,
     agent_has_spoken,
-    find_aside,
+    find_ignored_sound,
     gaps_of,
     record,
 )
 
 Tone = Callable[..., Any]
 
-MHM = Said(Line("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5)
-NOTES = Notes(answers={1: 4}, held=[Held(2.05, 2.4)])
+MHM = RecordedLine(ScriptLine("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5)
+NOTES = CallNotes(answers={1: 4}, held=[Held(2.05, 2.4)])
 
 
 def lay(*heard: tuple[float, int, array[int]], whole: array[int]) -> Recording:
@@ -37,7 +37,9 @@ def lay(*heard: tuple[float, int, array[int]], whole: array[int]) -> Recording:
         end_s=58.0,
         spoke=b"",
         spoke_at_s=50.0,
-        heard=[Heard(50 + at_s, number, bytearray(pcm.tobytes())) for at_s, number, pcm in heard],
+        heard=[
+            HeardAudio(50 + at_s, number, bytearray(pcm.tobytes())) for at_s, number, pcm in heard
+        ],
         generated={1: whole},
     )
 
@@ -52,19 +54,24 @@ def held(tone: Tone, for_s: float) -> Recording:
 def test_an_agent_that_goes_on_makes_no_gap(tone: Tone) -> None:
     """Speech that is never held has neither gap nor silence, and nothing of it is lost."""
     whole = tone(4.0)
-    aside = find_aside(MHM, 8.0, lay((1.0, 1, whole), whole=whole), NOTES)
-    assert (aside.utterance, aside.is_cut, aside.gap_s, aside.gap_from_s) == (1, False, 0.0, None)
-    assert (aside.dead_air_s, aside.lost_s, aside.turns, aside.model_calls) == (0, 0, 0, 0)
+    ignored = find_ignored_sound(MHM, 8.0, lay((1.0, 1, whole), whole=whole), NOTES)
+    assert (ignored.utterance, ignored.is_cut, ignored.gap_s, ignored.gap_from_s) == (
+        1,
+        False,
+        0.0,
+        None,
+    )
+    assert (ignored.dead_air_s, ignored.lost_s, ignored.turns, ignored.model_calls) == (0, 0, 0, 0)
 
 
 def test_a_held_agent_makes_a_gap_and_loses_nothing(tone: Tone) -> None:
     """The gap is what the player stood still for; the same samples follow it."""
-    aside = find_aside(MHM, 8.0, held(tone, 0.2), NOTES)
-    assert aside.gap_s == pytest.approx(0.2, abs=0.0001)
-    assert aside.gap_from_s == pytest.approx(2.1, abs=0.0001)
+    ignored = find_ignored_sound(MHM, 8.0, held(tone, 0.2), NOTES)
+    assert ignored.gap_s == pytest.approx(0.2, abs=0.0001)
+    assert ignored.gap_from_s == pytest.approx(2.1, abs=0.0001)
     # The tone swings through nothing at its ends.
-    assert aside.dead_air_s == pytest.approx(0.2, abs=0.001)
-    assert aside.lost_s == 0
+    assert ignored.dead_air_s == pytest.approx(0.2, abs=0.001)
+    assert ignored.lost_s == 0
 
 
 def test_the_pauses_of_the_agent_itself_are_dead_air_but_no_gap(tone: Tone) -> None:
@@ -73,34 +80,34 @@ def test_the_pauses_of_the_agent_itself_are_dead_air_but_no_gap(tone: Tone) -> N
     whole = before + breath + rest
     at = round(1.2 * 24_000)
     recording = lay((1.0, 1, whole[:at]), (2.5, 1, whole[at:]), whole=whole)
-    aside = find_aside(MHM, 8.0, recording, NOTES)
-    assert aside.gap_s == pytest.approx(0.3, abs=0.0001)
-    assert aside.dead_air_s == pytest.approx(0.7, abs=0.001)
+    ignored = find_ignored_sound(MHM, 8.0, recording, NOTES)
+    assert ignored.gap_s == pytest.approx(0.3, abs=0.0001)
+    assert ignored.dead_air_s == pytest.approx(0.7, abs=0.001)
 
 
 def test_gaps_outside_of_its_time_are_not_its_own(tone: Tone) -> None:
     """A gap before the sound, or after the caller's next line, belongs to others."""
     recording = held(tone, 0.2)
-    assert find_aside(MHM, 2.05, recording, NOTES).gap_s == 0
+    assert find_ignored_sound(MHM, 2.05, recording, NOTES).gap_s == 0
     late = replace(MHM, from_s=2.15)
-    assert find_aside(late, 8.0, recording, NOTES).gap_s == 0
+    assert find_ignored_sound(late, 8.0, recording, NOTES).gap_s == 0
     assert [gap.length for gap in gaps_of(recording, 1)] == [4_800]
 
 
 def test_a_player_that_runs_dry_was_not_held(tone: Tone) -> None:
     """Where nobody held the agent the line was to blame: that is told, and is no gap."""
-    aside = find_aside(MHM, 8.0, held(tone, 0.2), replace(NOTES, held=[Held(2.4, 2.9)]))
-    assert (aside.gap_s, aside.gap_from_s, aside.dead_air_s) == (0, None, 0)
-    assert aside.dry_s == pytest.approx(0.2, abs=0.0001)
+    ignored = find_ignored_sound(MHM, 8.0, held(tone, 0.2), replace(NOTES, held=[Held(2.4, 2.9)]))
+    assert (ignored.gap_s, ignored.gap_from_s, ignored.dead_air_s) == (0, None, 0)
+    assert ignored.dry_s == pytest.approx(0.2, abs=0.0001)
 
 
 def test_a_player_that_runs_dry_in_a_hold_is_held_for_its_part(tone: Tone) -> None:
     """Of a gap longer than the hold and its way to the player the rest is the line's."""
     notes = replace(NOTES, held=[Held(2.05, 2.2)])
-    aside = find_aside(MHM, 8.0, held(tone, 1.0), notes)
-    assert aside.gap_s == pytest.approx(0.25, abs=0.001)
-    assert aside.dry_s == pytest.approx(0.75, abs=0.001)
-    assert aside.dead_air_s == pytest.approx(0.25, abs=0.002)
+    ignored = find_ignored_sound(MHM, 8.0, held(tone, 1.0), notes)
+    assert ignored.gap_s == pytest.approx(0.25, abs=0.001)
+    assert ignored.dry_s == pytest.approx(0.75, abs=0.001)
+    assert ignored.dead_air_s == pytest.approx(0.25, abs=0.002)
 
 
 def test_the_rounding_of_clocks_is_no_gap(tone: Tone) -> None:
@@ -113,47 +120,47 @@ def test_left_out_and_repeated_audio_is_lost(tone: Tone, skipped: int, lost: flo
     """Audio that is left out or comes twice is noticed from the sample on at which it does."""
     whole = tone(4.0)
     heard = whole[:24_000] + whole[24_000 + skipped :]
-    aside = find_aside(MHM, 8.0, lay((1.0, 1, heard), whole=whole), NOTES)
-    assert aside.lost_s == pytest.approx(lost, abs=0.11)
+    ignored = find_ignored_sound(MHM, 8.0, lay((1.0, 1, heard), whole=whole), NOTES)
+    assert ignored.lost_s == pytest.approx(lost, abs=0.11)
 
 
 def test_what_was_not_played_yet_is_not_lost(tone: Tone) -> None:
     """An utterance that goes on when the call ends was heard in part, from its beginning."""
     whole = tone(4.0)
-    aside = find_aside(MHM, 8.0, lay((1.0, 1, whole[:30_000]), whole=whole), NOTES)
-    assert aside.lost_s == 0
+    ignored = find_ignored_sound(MHM, 8.0, lay((1.0, 1, whole[:30_000]), whole=whole), NOTES)
+    assert ignored.lost_s == 0
 
 
 def test_a_cut_is_told(tone: Tone) -> None:
     """An agent that is cut did not go on, whatever its gaps."""
     whole = tone(4.0)
     recording = lay((1.0, 1, whole[:26_400]), whole=whole)
-    notes = replace(NOTES, fences=[Fence(2.2, 1)])
-    assert find_aside(MHM, 8.0, recording, notes).is_cut
-    assert not find_aside(MHM, 2.1, recording, notes).is_cut
+    notes = replace(NOTES, clears=[ReceivedClear(2.2, 1)])
+    assert find_ignored_sound(MHM, 8.0, recording, notes).is_cut
+    assert not find_ignored_sound(MHM, 2.1, recording, notes).is_cut
 
 
 def test_an_agent_that_was_silent_is_told(tone: Tone) -> None:
     """A sound in silence has no utterance; turns and model calls count all the same."""
     notes = replace(NOTES, generations=[(3.0, 5)], transcripts=[(2.9, "mhm")])
-    aside = find_aside(MHM, 8.0, lay(whole=tone(1.0)), notes)
-    assert (aside.utterance, aside.turns, aside.model_calls) == (None, 1, 1)
+    ignored = find_ignored_sound(MHM, 8.0, lay(whole=tone(1.0)), notes)
+    assert (ignored.utterance, ignored.turns, ignored.model_calls) == (None, 1, 1)
 
 
 def test_answers_to_it_are_counted(tone: Tone) -> None:
     """A generation of another answer, before the caller's next line, comes of the sound."""
     notes = replace(NOTES, generations=[(1.5, 3), (2.6, 4), (2.8, 5), (6.5, 6)])
-    assert find_aside(MHM, 6.0, held(tone, 0.2), notes).model_calls == 1
+    assert find_ignored_sound(MHM, 6.0, held(tone, 0.2), notes).model_calls == 1
 
 
 def test_decisions_about_it_are_kept(tone: Tone) -> None:
     """What is decided of a barge-in between the sound and three seconds later is about it."""
     first, late, other = (
-        Decision(2.3, "barge_in", "released", "hint"),
-        Decision(5.2, "barge_in", "interruption", "min_words"),
-        Decision(2.4, "end", "complete", "model"),
+        TurnDecision(2.3, "barge_in", "released", "hint"),
+        TurnDecision(5.2, "barge_in", "interruption", "min_words"),
+        TurnDecision(2.4, "end", "complete", "model"),
     )
-    still = Decision(2.2, "barge_in", "held", "voice")
+    still = TurnDecision(2.2, "barge_in", "held", "voice")
     notes = replace(NOTES, decisions=[still, first, other, late])
-    aside = find_aside(MHM, 8.0, held(tone, 0.2), notes)
-    assert aside.decisions == (first,)
+    ignored = find_ignored_sound(MHM, 8.0, held(tone, 0.2), notes)
+    assert ignored.decisions == (first,)
