@@ -39,7 +39,7 @@ from bargein.speech import SpeechPiece
 
 from .evaluation import _found, _rooms, _row
 from .evaluation.__main__ import CASES, summary, write
-from .evaluation._row import Row
+from .evaluation._row import MeasurementRow
 from .evaluation._stage import Take
 from .evaluation._voices import Rehearsed, Voices
 
@@ -257,7 +257,7 @@ def take(notes: CallNotes | None = None, heard: Any = (), **changes: Any) -> Tak
 
 def test_a_row_is_judged_by_its_bound_and_by_all_else() -> None:
     """A row without a bound is told; one that could not be measured breaks its bound."""
-    told = Row("a", "b", "c", 900)
+    told = MeasurementRow("a", "b", "c", 900)
     assert (told.judged, told.passed, told.verdict) == (False, True, "")
     assert replace(told, bound=900).verdict == "pass"
     assert replace(told, bound=899).verdict == "FAIL"
@@ -268,17 +268,27 @@ def test_a_row_is_judged_by_its_bound_and_by_all_else() -> None:
 
 def test_the_last_line_counts_what_is_judged() -> None:
     """Rows that are only told count for nothing."""
-    rows = [Row("a", "b", "c", 1), Row("a", "b", "c", 1, bound=2), Row("a", "b", "c", 3, bound=2)]
+    rows = [
+        MeasurementRow("a", "b", "c", 1),
+        MeasurementRow("a", "b", "c", 1, bound=2),
+        MeasurementRow("a", "b", "c", 3, bound=2),
+    ]
     assert summary(rows, 12.4) == "1 of 2 bounds broken; 12 s"
 
 
 def test_a_row_is_written_in_columns() -> None:
     """Figure, bound and verdict stand in their columns; long texts go on below themselves."""
-    row = Row("cough", "(a throaty cough, three times in a row)", "the agent went on " * 6, 210.4,
-              bound=800, decided="silence by false_interruption_timeout_s")  # fmt: skip
-    written = _row.lines(row, 130)
+    row = MeasurementRow(
+        "cough",
+        "(a throaty cough, three times in a row)",
+        "the agent went on " * 6,
+        210.4,
+        bound=800,
+        decided="silence by false_interruption_timeout_s",
+    )
+    written = _row.row_lines(row, 130)
     assert all(len(line) <= 130 for line in written)
-    assert len({len(line) for line in (written[0],)} | {len(_row.head(130)) + 6}) == 1
+    assert len({len(line) for line in (written[0],)} | {len(_row.table_heading(130)) + 6}) == 1
     assert written[0].startswith("cough           (a throaty cough, three times in")
     assert written[0].endswith("210 ms   <= 800  pass")
     assert "a row)" in written[1]
@@ -400,7 +410,7 @@ def test_latency_has_a_median_a_ninetieth_percentile_and_parts() -> None:
 def test_each_call_gets_a_picture_and_a_recording(tmp_path: Path) -> None:
     """They have the name of the call; the picture tells what was found."""
     played = take(heard=[(1.0, 1, 2.0)])
-    played.rows.append(Row("x", "mhm", "went on", 200, bound=300))
+    played.rows.append(MeasurementRow("x", "mhm", "went on", 200, bound=300))
     (picture,) = write([played], tmp_path / "out")
     assert picture.name == "case-x.png"
     with Image.open(picture) as image:

@@ -19,14 +19,14 @@ import pytest
 import trio
 
 from bargein import LocalSpeech
-from bargein.evaluation import RecordingsError, Row, command
+from bargein.evaluation import MeasurementRow, RecordingsError, command
 from bargein.nodes.evaluation import _endpointing, _eval_command, _measure
 from bargein.nodes.evaluation import _replay_engines as shipped
 from bargein.nodes.evaluation._eval_command import argument_parser, chosen_rows
 from bargein.nodes.evaluation._pictures import draw
-from bargein.nodes.evaluation._recordings import RATE, Folder
-from bargein.nodes.evaluation._replay import Replay, replay
-from bargein.nodes.evaluation._replay_engines import Answers
+from bargein.nodes.evaluation._recordings import RATE, RecordingFolder
+from bargein.nodes.evaluation._replay import ReplayResult, replay
+from bargein.nodes.evaluation._replay_engines import EngineCache
 from bargein.nodes.evaluation._sound import SPEECH_DB, WINDOW, Surroundings, hiss, level, pcm
 from bargein.rehearsal import cough
 from bargein.speech import SpeechEngineError, SpeechPiece, Transcript
@@ -52,16 +52,16 @@ def test_a_sample_takes_the_speakers_in_turn(tmp_path: Path) -> None:
     """One who has many recordings counts no more than one who has few."""
     for name in (*(f"ann_{n}" for n in range(9)), "ben_0"):
         write(tmp_path / "coughs" / f"{name}.wav", tone(0.1))
-    folder = Folder(tmp_path, most=2, seed=1)
+    folder = RecordingFolder(tmp_path, most=2, seed=1)
     assert {each.speaker for each in folder.some("coughs")} == {"ann", "ben"}
-    assert folder.some("coughs") == Folder(tmp_path, most=2, seed=1).some("coughs")
+    assert folder.some("coughs") == RecordingFolder(tmp_path, most=2, seed=1).some("coughs")
 
 
 def test_a_recording_of_another_rate_is_resampled(tmp_path: Path) -> None:
     """It has the length that it had, and the words of the file beside it."""
     write(tmp_path / "digits" / "ann_3.wav", tone(1.0, 8_000), 8_000)
     (tmp_path / "digits" / "ann_3.txt").write_text("three\n")
-    [recording] = Folder(tmp_path, most=1, seed=1).some("digits")
+    [recording] = RecordingFolder(tmp_path, most=1, seed=1).some("digits")
     assert len(recording.samples) == pytest.approx(2 * RATE, abs=20)
     assert recording.words == "three"
 
@@ -69,7 +69,7 @@ def test_a_recording_of_another_rate_is_resampled(tmp_path: Path) -> None:
 def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
     """The error names the folders that are looked for."""
     with pytest.raises(RecordingsError, match="coughs, throats"):
-        Folder(tmp_path, most=1, seed=1)
+        RecordingFolder(tmp_path, most=1, seed=1)
 
 
 def wrong_width(path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_recording_that_was_cut_off_is_played_as_far_as_it_goes(tmp_path: Path
     path = tmp_path / "coughs" / "ann_1.WAV"
     write(path, tone(1.0))
     path.write_bytes(path.read_bytes()[:-16_001])
-    [recording] = Folder(tmp_path, most=1, seed=1).some("coughs")
+    [recording] = RecordingFolder(tmp_path, most=1, seed=1).some("coughs")
     assert len(recording.samples) == 2 * RATE - 8_001
 
 
@@ -132,7 +132,7 @@ def test_folders_without_recordings_are_refused(tmp_path: Path) -> None:
     """Empty folders would measure nothing, and say that no goal is missed."""
     (tmp_path / "coughs").mkdir()
     with pytest.raises(RecordingsError, match="no recordings in its folders"):
-        Folder(tmp_path, most=1, seed=1)
+        RecordingFolder(tmp_path, most=1, seed=1)
 
 
 def test_many_files_that_cannot_be_played_are_counted(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_many_files_that_cannot_be_played_are_counted(tmp_path: Path) -> None:
     for number in range(7):
         write(tmp_path / "coughs" / f"{number}.wav", b"")
     with pytest.raises(RecordingsError, match=r"(?s)0\.wav.*4\.wav.*\.\.\. and 2 more"):
-        Folder(tmp_path, most=1, seed=1)
+        RecordingFolder(tmp_path, most=1, seed=1)
 
 
 def test_a_folder_that_is_not_there_is_refused(
@@ -174,9 +174,9 @@ def replayed(**facts: Any) -> dict[str, Any]:
 def test_pictures_show_the_goals_and_the_replays_that_missed(tmp_path: Path) -> None:
     """Replays in which all went well have none; what was said is escaped."""
     rows = [
-        Row("coughs", "1 cough", "cut it", 100.0, "%", 3),
-        Row("echo", "a room", "nothing", 0.0, "", 0),
-        Row("told", "no goal", "nothing"),
+        MeasurementRow("coughs", "1 cough", "cut it", 100.0, "%", 3),
+        MeasurementRow("echo", "a room", "nothing", 0.0, "", 0),
+        MeasurementRow("told", "no goal", "nothing"),
     ]
     orders = {"kind": "orders", "condition": "noise", "no_word": False}
     replays = [
@@ -216,7 +216,7 @@ def test_labels_of_pictures_do_not_meet(tmp_path: Path) -> None:
 
 def test_the_summary_names_rows_whole(tmp_path: Path) -> None:
     """The end of a long name tells what was counted, so it is never cut off."""
-    row = Row("barge-in", "14 readers, telephone: talks on over them", "", 7.1, "%", 2)
+    row = MeasurementRow("barge-in", "14 readers, telephone: talks on over them", "", 7.1, "%", 2)
     (summary,) = draw([row], [], tmp_path)
     assert "barge-in: 14 readers, telephone: talks on over them" in summary.read_text()
 
@@ -231,7 +231,7 @@ def test_sounds_lie_at_all_places_of_the_detectors_windows() -> None:
 def test_a_sound_has_its_level_and_its_time(tmp_path: Path, condition: str) -> None:
     """The microphone hears it as loud as callers are, where it is told to begin."""
     write(tmp_path / "orders" / "ann_1.wav", tone(1.0))
-    folder = Folder(tmp_path, most=1, seed=1)
+    folder = RecordingFolder(tmp_path, most=1, seed=1)
     [recording] = folder.some("orders")
     heard, begins_s, ends_s = Surroundings(folder).microphone(
         recording.samples, before_s=2.0, after_s=1.0, place=256, condition=condition
@@ -322,7 +322,7 @@ def test_a_caller_whose_last_turn_ended_is_done(
     starts: list[float], stops: list[float], is_over: bool
 ) -> None:
     """A recording may go on after its words, with a door or a breath."""
-    assert Replay(7.0, starts=starts, stops=stops).is_over is is_over
+    assert ReplayResult(7.0, starts=starts, stops=stops).is_over is is_over
 
 
 def test_what_happens_at_the_same_moment_happens_in_the_same_order() -> None:
@@ -352,11 +352,11 @@ def test_an_ear_that_fails_ends_the_evaluation() -> None:
 def test_a_model_that_fails_ends_the_evaluation(tmp_path: Path) -> None:
     """Its error is raised behind the call; so is one of writing its answer."""
     engines = Engines()
-    answers = Answers(tmp_path / "none" / "answers")
+    answers = EngineCache(tmp_path / "none" / "answers")
     with pytest.raises(FileNotFoundError):
         answers.of("Whisper", b"", dict)
     assert isinstance(answers.failure, FileNotFoundError)
-    engines.check = shipped.Engines.check.__get__(SimpleNamespace(_answers=answers))
+    engines.check = shipped.Engines.check.__get__(SimpleNamespace(_cache=answers))
     with pytest.raises(FileNotFoundError):
         replay(engines, hiss(RATE))
 
@@ -365,11 +365,11 @@ def test_answers_are_kept_even_if_the_last_one_was_cut_off(tmp_path: Path) -> No
     """What an interrupted run did not write to its end is asked again; all else is not."""
     path = tmp_path / "answers"
     for text in (b"one", b"two"):
-        assert Answers(path).of("Sure", text, lambda text=text: len(text)) == 3
+        assert EngineCache(path).of("Sure", text, lambda text=text: len(text)) == 3
     path.write_bytes(path.read_bytes()[:-4])
     asked = []
     for text in (b"one", b"two"):
-        Answers(path).of("Sure", text, lambda text=text: asked.append(text))
+        EngineCache(path).of("Sure", text, lambda text=text: asked.append(text))
     assert asked == [b"two"]
     assert len(path.read_text().splitlines()) == 2
 
@@ -380,7 +380,7 @@ def test_a_file_that_holds_no_answers_stays_as_it_is(tmp_path: Path, text: str) 
     path = tmp_path / "letter.txt"
     path.write_text(text)
     with pytest.raises(RecordingsError, match=r"letter\.txt is no file of answers"):
-        Answers(path)
+        EngineCache(path)
     assert path.read_text() == text
 
 

@@ -17,8 +17,8 @@ from bargein.nodes.vendors import (
     SessionLimits,
     VendorAddress,
     VendorError,
-    least,
-    query,
+    lowest_probability,
+    query_string,
     timed_words,
 )
 
@@ -77,7 +77,7 @@ class AssemblyAIEar(VendorEar):
             ValueError: There is no key, or `url` is not a WebSocket URL.
         """
         check_strings("AssemblyAIEar(keyterms=)", keyterms)
-        asked = query(
+        asked = query_string(
             sample_rate=SAMPLE_RATE_HZ,
             encoding="pcm_s16le",
             speech_model=model,
@@ -149,7 +149,7 @@ class TurnCodec:
         if number <= self._over:
             return  # the end of the same turn again, with formatted words
         words = [word for word in turn.get("words") or () if isinstance(word, dict)]
-        sure = least(word.get("confidence") for word in words)
+        sure = lowest_probability(word.get("confidence") for word in words)
         if turn["end_of_turn"] is not True:
             # `transcript` has only the final words.
             text = " ".join(str(word["text"]) for word in words) or str(turn["transcript"])

@@ -15,7 +15,7 @@ from bargein.nodes.vendors import (
     SessionLimits,
     VendorAddress,
     VendorError,
-    query,
+    query_string,
 )
 
 from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
@@ -69,7 +69,7 @@ class CartesiaEar(VendorEar):
             ValueError: There is no key, or `url` is not a WebSocket URL.
         """
         check_strings("CartesiaEar(keyterms=)", keyterms)
-        asked = query(
+        asked = query_string(
             model=model,
             encoding="pcm_s16le",
             sample_rate=SAMPLE_RATE_HZ,

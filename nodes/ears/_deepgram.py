@@ -23,9 +23,9 @@ from bargein.nodes.vendors import (
     SessionLimits,
     VendorAddress,
     VendorError,
-    least,
-    query,
-    share,
+    lowest_probability,
+    probability,
+    query_string,
     timed_words,
 )
 
@@ -83,7 +83,7 @@ class DeepgramFlux(VendorEar):
         """
         check_strings("DeepgramFlux(keyterms=)", keyterms)
         check_strings("DeepgramFlux(language_hints=)", language_hints)
-        asked = query(
+        asked = query_string(
             model=model,
             encoding="linear16",
             sample_rate=SAMPLE_RATE_HZ,
@@ -139,7 +139,7 @@ class FluxCodec:
         if number <= self._over:
             return  # a late message of a turn that is over
         words = [word for word in info.get("words") or () if isinstance(word, dict)]
-        sure = least(word.get("confidence") for word in words)
+        sure = lowest_probability(word.get("confidence") for word in words)
         if event == "StartOfTurn":
             yield VoiceBegan()
         elif event == "TurnResumed":
@@ -152,7 +152,7 @@ class FluxCodec:
         if text:
             yield WordsHeard(text, confidence=sure)
         if event == "EagerEndOfTurn":
-            yield PerhapsOver(share(info.get("end_of_turn_confidence")))
+            yield PerhapsOver(probability(info.get("end_of_turn_confidence")))
 
 
 class DeepgramNova(VendorEar):
@@ -193,7 +193,7 @@ class DeepgramNova(VendorEar):
             ValueError: There is no key, or `url` is not a WebSocket URL.
         """
         check_strings("DeepgramNova(keyterms=)", keyterms)
-        asked = query(
+        asked = query_string(
             model=model,
             encoding="linear16",
             sample_rate=SAMPLE_RATE_HZ,
@@ -260,7 +260,7 @@ class NovaCodec:
         text = str(best.get("transcript") or "")
         is_final = message.get("is_final") is True
         if text:
-            sure = share(best.get("confidence"))
+            sure = probability(best.get("confidence"))
             words = [word for word in best.get("words") or () if isinstance(word, dict)]
             yield WordsHeard(
                 text,

@@ -17,7 +17,7 @@ from bargein.nodes.vendors import (
     SessionLimits,
     VendorAddress,
     VendorError,
-    query,
+    query_string,
 )
 
 from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
@@ -65,7 +65,7 @@ class ElevenLabsEar(VendorEar):
             ValueError: There is no key, or `url` is not a WebSocket URL.
         """
         check_strings("ElevenLabsEar(keyterms=)", keyterms)
-        asked = query(
+        asked = query_string(
             model_id=model,
             audio_format="pcm_16000",
             commit_strategy="vad",

@@ -36,12 +36,12 @@ from bargein.nodes.speech import (
     WordsHeard,
 )
 from bargein.nodes.vendors import (
-    Reopened,
     SessionLimits,
+    SessionReopened,
     VendorAddress,
     VendorError,
     VendorSession,
-    in_order,
+    in_time_order,
     open_session,
 )
 
@@ -206,14 +206,14 @@ class VendorEarStream:
     async def receive(self) -> EarFact:
         """Return the next fact; see `EarStream.receive`."""
         while not self._facts:
-            data: Data | Reopened | None = None
+            data: Data | SessionReopened | None = None
             with trio.move_on_at(self._late_at_s()) as patience:
                 data = await self._session.receive()
             if patience.cancelled_caught:
                 self._heard_at_s = trio.current_time()
                 problem = f"sent nothing during a turn for {self._limits.answer_s:g} s"
                 self._session.reopen(VendorError(self._vendor, problem))
-            elif isinstance(data, Reopened):
+            elif isinstance(data, SessionReopened):
                 self._restart()
             elif isinstance(data, str):
                 self._read(data)
@@ -284,10 +284,10 @@ class VendorEarStream:
         self._in_turn = not isinstance(fact, TurnOver)
         self._perhaps_over = isinstance(fact, PerhapsOver)
         if isinstance(fact, TurnOver):
-            fact = replace(fact, words=in_order(fact.words))
+            fact = replace(fact, words=in_time_order(fact.words))
             self._restarts = 0
             self._session.forget()  # no other line must hear this turn
             self._numbers.clear()
         elif isinstance(fact, WordsHeard):
-            fact = replace(fact, words=in_order(fact.words))
+            fact = replace(fact, words=in_time_order(fact.words))
         self._facts.append(fact)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _other_frameworks
-from ._measure import Ground, at, percent, place, quantiles, words_of
-from ._recordings import RATE, Recording, Samples
-from ._replay import FRAME_S, Replay, replay
+from ._measure import MeasurementSetup, at, percent, place, quantiles, words_of
+from ._recordings import RATE, RecordingFile, Samples
+from ._replay import FRAME_S, ReplayResult, replay
 from ._sound import CONDITIONS, frames_db, pcm, trim
-from ._table import Row
+from ._table import MeasurementRow
 
 BEFORE_S = 2.5
 """How long the agent speaks before a sound: longer than the echo detector needs to warm up."""
@@ -25,11 +25,11 @@ TALKS_ON_S = 0.1
 
 
 @dataclass(frozen=True)
-class Over:
+class SoundOverAgent:
     """What a sound did to a speaking agent; times count from the sound's first 10 ms."""
 
-    recording: Recording
-    replay: Replay
+    recording: RecordingFile
+    replay: ReplayResult
     begins_s: float
     cut_s: float | None
     silent_s: float | None
@@ -45,18 +45,20 @@ class Over:
         return next(rules, "")
 
 
-def over(ground: Ground, recording: Recording, sound: Samples, kind: str, **how: Any) -> Over:
+def sound_over_agent(
+    setup: MeasurementSetup, recording: RecordingFile, sound: Samples, kind: str, **how: Any
+) -> SoundOverAgent:
     """Play a sound over an agent who tells a story."""
-    microphone, begins_s, _ = ground.surroundings.microphone(
+    microphone, begins_s, _ = setup.surroundings.microphone(
         sound, before_s=BEFORE_S, after_s=2.0, **how
     )
-    result = replay(ground.engines, microphone)
+    result = replay(setup.engines, microphone)
     cut_s = next(iter(result.cuts), None)
     until_s = result.length_s if cut_s is None else cut_s
     speech: list[float] = []
     if kind in NO_WORDS:
-        speech = _other_frameworks.probabilities(ground.engines, microphone)
-    found = Over(
+        speech = _other_frameworks.probabilities(setup.engines, microphone)
+    found = SoundOverAgent(
         recording,
         result,
         begins_s,
@@ -66,7 +68,7 @@ def over(ground: Ground, recording: Recording, sound: Samples, kind: str, **how:
         _other_frameworks.pipecat_cuts(speech),
         _other_frameworks.livekit_pauses(speech),
     )
-    ground.note(
+    setup.note(
         {
             "kind": kind,
             "name": recording.name,
@@ -100,13 +102,15 @@ SILENCE_GOALS_MS = {50: 240, 95: 540}
 it was after coughs when people's were first measured."""
 
 
-def no_words(ground: Ground) -> list[Row]:
+def no_words(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure how often coughs, laughs and other throat sounds cut the agent."""
-    rows, silences = list[Row](), list[float]()
+    rows, silences = list[MeasurementRow](), list[float]()
     for kind, goal in NO_WORDS.items():
-        sample = ground.folder.some(kind)
+        sample = setup.folder.some(kind)
         found = [
-            over(ground, each, trim(each.samples), kind, place=place(number, PLACES, which))
+            sound_over_agent(
+                setup, each, trim(each.samples), kind, place=place(number, PLACES, which)
+            )
             for number, each in enumerate(sample)
             for which in range(PLACES)
         ]
@@ -127,17 +131,17 @@ def no_words(ground: Ground) -> list[Row]:
         )
         what = f"{len(sample)} {kind} at {PLACES} places"
         figure = percent(len(cut), len(found))
-        rows.append(Row(kind, what, happened, figure, "%", goal, decided=_rules(cut)))
+        rows.append(MeasurementRow(kind, what, happened, figure, "%", goal, decided=_rules(cut)))
     if silences:
         what = f"{len(silences)} sounds without words that are let go: silence"
         rows += [
-            Row("no words", f"{what}, p{share}", "", at(share, silences), "ms", goal)
+            MeasurementRow("no words", f"{what}, p{share}", "", at(share, silences), "ms", goal)
             for share, goal in SILENCE_GOALS_MS.items()
         ]
     return rows
 
 
-def _rules(cut: Sequence[Over]) -> str:
+def _rules(cut: Sequence[SoundOverAgent]) -> str:
     counts = Counter(each.rule or "before the voice stopped" for each in cut)
     return ", ".join(f"{rule} {count}" for rule, count in counts.most_common())
 
@@ -147,15 +151,15 @@ CUT_GOALS_MS = {50: 900, 95: 1200}
 TALKS_ON_GOALS = {"plain": 2.0, "telephone": 2.0, "noise": 5.0, "babble": 5.0}
 
 
-def barge_ins(ground: Ground) -> list[Row]:
+def barge_ins(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure how soon the agent falls silent when people interrupt, in every condition."""
-    rows: list[Row] = []
-    for condition in filter(ground.surroundings.has, CONDITIONS):
+    rows: list[MeasurementRow] = []
+    for condition in filter(setup.surroundings.has, CONDITIONS):
         for kind in ("orders", "readers"):
-            sample = ground.folder.some(kind)
+            sample = setup.folder.some(kind)
             found = [
-                over(
-                    ground,
+                sound_over_agent(
+                    setup,
                     each,
                     trim(each.samples[: 4 * RATE] if kind == "readers" else each.samples),
                     kind,
@@ -169,7 +173,9 @@ def barge_ins(ground: Ground) -> list[Row]:
     return rows
 
 
-def _barge_in_rows(kind: str, condition: str, found: Sequence[Over]) -> Iterator[Row]:
+def _barge_in_rows(
+    kind: str, condition: str, found: Sequence[SoundOverAgent]
+) -> Iterator[MeasurementRow]:
     what = f"{len(found)} {kind}, {condition}"
     missed = percent(sum(each.cut_s is None for each in found), len(found))
     before = [each for each in found if each.cut_s is not None and each.cut_s < 0]
@@ -177,7 +183,7 @@ def _barge_in_rows(kind: str, condition: str, found: Sequence[Over]) -> Iterator
     happened = f"cut {quantiles(each.cut_s for each in found)}"
     if before:
         happened += f"; {len(before)} times what is around them cut it before they began"
-    yield Row("barge-in", f"{what}: missed", happened, missed, "%", 0)
+    yield MeasurementRow("barge-in", f"{what}: missed", happened, missed, "%", 0)
     if not found:
         return
     on = [each for each in found if each.talked_on_s > TALKS_ON_S]
@@ -186,18 +192,22 @@ def _barge_in_rows(kind: str, condition: str, found: Sequence[Over]) -> Iterator
     why = ", ".join(f"{rule} {count}" for rule, count in first.most_common())
     goal = TALKS_ON_GOALS.get(condition)
     share = percent(len(on), len(found))
-    yield Row("barge-in", f"{what}: talks on over them", f"for {lasts}", share, "%", goal, why)
+    yield MeasurementRow(
+        "barge-in", f"{what}: talks on over them", f"for {lasts}", share, "%", goal, why
+    )
     silent = [each.silent_s for each in found]
     worst = at(95, silent)
     bound = 500 if condition == "plain" else None
-    yield Row("barge-in", f"{what}: inaudible", quantiles(silent), worst, "ms", bound)
+    yield MeasurementRow("barge-in", f"{what}: inaudible", quantiles(silent), worst, "ms", bound)
     if condition == "plain":
         cuts = [each.cut_s for each in found]
         for share, most_ms in CUT_GOALS_MS.items():
-            yield Row("barge-in", f"{what}: the cut, p{share}", "", at(share, cuts), "ms", most_ms)
+            yield MeasurementRow(
+                "barge-in", f"{what}: the cut, p{share}", "", at(share, cuts), "ms", most_ms
+            )
 
 
-def _why_resumed(each: Over) -> str:
+def _why_resumed(each: SoundOverAgent) -> str:
     """Return the first decision that let the agent resume."""
     return next(
         (
@@ -209,16 +219,16 @@ def _why_resumed(each: Over) -> str:
     )
 
 
-def short_words(ground: Ground) -> list[Row]:
+def short_words(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure how often a single word over the agent has no effect."""
     rows = []
     for kind in ("digits", "words"):
-        sample = ground.folder.some(kind, most=3 * ground.folder.most)
+        sample = setup.folder.some(kind, most=3 * setup.folder.most)
         found = [
-            over(ground, each, trim(each.samples), kind, place=place(number))
+            sound_over_agent(setup, each, trim(each.samples), kind, place=place(number))
             for number, each in enumerate(sample)
         ]
-        right = [each for each in found if _is_right(ground, each.recording)]
+        right = [each for each in found if _is_right(setup, each.recording)]
         swallowed = [each for each in right if not each.replay.starts]
         by = Counter(_last_rule(each) for each in swallowed)
         if right:
@@ -227,19 +237,19 @@ def short_words(ground: Ground) -> list[Row]:
             happened = f"of all {percent(also, len(found))} % swallowed"
             figure = percent(len(swallowed), len(right))
             told = ", ".join(f"{rule} {count}" for rule, count in by.most_common())
-            rows.append(Row("short words", what, happened, figure, "%", 5, told))
+            rows.append(MeasurementRow("short words", what, happened, figure, "%", 5, told))
     return rows
 
 
-def _is_right(ground: Ground, recording: Recording) -> bool:
+def _is_right(setup: MeasurementSetup, recording: RecordingFile) -> bool:
     """Whether the recogniser understands the word in a quiet room, with silence as in a call."""
-    microphone, *_ = ground.surroundings.microphone(
+    microphone, *_ = setup.surroundings.microphone(
         trim(recording.samples), before_s=0.35, after_s=0.25
     )
-    heard = words_of(ground.engines.hear(pcm(microphone)).text)
+    heard = words_of(setup.engines.hear(pcm(microphone)).text)
     return words_of(recording.words)[:1] == heard[:1] and len(heard) == 1
 
 
-def _last_rule(each: Over) -> str:
+def _last_rule(each: SoundOverAgent) -> str:
     rules = [d.rule for d in each.replay.decisions if d.about == "barge_in"]
     return rules[-1] if rules else "not heard"

@@ -8,11 +8,11 @@ from typing import Any
 
 from bargein.nodes.user_turns import FixedEndpointing, TurnSettings, TurnTaking
 
-from ._measure import Ground, at, percent, place, quantiles, words_of
-from ._recordings import RATE, Recording, Samples
+from ._measure import MeasurementSetup, at, percent, place, quantiles, words_of
+from ._recordings import RATE, RecordingFile, Samples
 from ._replay import replay
 from ._sound import SPEECH_DB, at_level, frames_db, level, pcm, silence, span_s, trim
-from ._table import Row
+from ._table import MeasurementRow
 
 FIXED_S = 0.8
 FIXED = TurnTaking(TurnSettings(endpointing=FixedEndpointing(silence_s=FIXED_S)))
@@ -36,44 +36,46 @@ class Ending:
 
 
 def ending(
-    ground: Ground, kind: str, name: str, sound: Samples, number: int, **facts: Any
+    setup: MeasurementSetup, kind: str, name: str, sound: Samples, number: int, **facts: Any
 ) -> tuple[Ending, Ending]:
     """Say a sentence to a silent agent, with the default endpointing and with a fixed silence."""
     found = []
     for rule, turns in (("default", None), ("fixed", FIXED)):
-        microphone, _, ends_s = ground.surroundings.microphone(
+        microphone, _, ends_s = setup.surroundings.microphone(
             sound, before_s=1.0, after_s=2.5, place=place(number)
         )
-        result = replay(ground.engines, microphone, says="Yes.", from_start=False, turns=turns)
+        result = replay(setup.engines, microphone, says="Yes.", from_start=False, turns=turns)
         final = next((s for s in result.stops if s >= ends_s - 0.05), None)
         split = any(s < ends_s - 0.05 for s in result.stops)
         found.append(Ending(split, None if final is None else final - ends_s))
-        ground.note({"kind": kind, "name": name, "rule": rule, "split": split,
+        setup.note({"kind": kind, "name": name, "rule": rule, "split": split,
                      "delay_s": found[-1].delay_s, "texts": result.texts, **facts,
                      "ends": [(round(d.at_s - ends_s, 2), d.rule, d.values)
                               for d in result.decisions if d.about == "end"]})  # fmt: skip
     return found[0], found[1]
 
 
-def _pause_row(what: str, endings: Sequence[tuple[Ending, Ending]], goal: float | None) -> Row:
+def _pause_row(
+    what: str, endings: Sequence[tuple[Ending, Ending]], goal: float | None
+) -> MeasurementRow:
     split = percent(sum(one.split for one, _ in endings), len(endings))
     fixed = percent(sum(other.split for _, other in endings), len(endings))
     delays = quantiles(one.delay_s for one, _ in endings)
     happened = f"a fixed {FIXED_S} s splits {fixed} %; the end decided after {delays}"
-    return Row("pauses", f"{len(endings)} {what}: split", happened, split, "%", goal)
+    return MeasurementRow("pauses", f"{len(endings)} {what}: split", happened, split, "%", goal)
 
 
-def numbers(ground: Ground) -> list[Row]:
+def numbers(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure numbers of seven digits, with gaps between the digits."""
     import numpy as np
 
-    by: dict[str, list[Recording]] = {}
-    for each in ground.folder.some("digits", most=10_000):
+    by: dict[str, list[RecordingFile]] = {}
+    for each in setup.folder.some("digits", most=10_000):
         by.setdefault(each.speaker, []).append(each)
-    rows, order = [], np.random.default_rng(ground.folder.seed)
+    rows, order = [], np.random.default_rng(setup.folder.seed)
     for pause_s, goal in ((0.15, 5), (0.4, 5), (0.7, None)):
         endings = []
-        for number in range(ground.folder.most):
+        for number in range(setup.folder.most):
             speaker = sorted(by)[number % len(by)] if by else ""
             if len(by.get(speaker, ())) < 7:
                 continue
@@ -83,26 +85,26 @@ def numbers(ground: Ground) -> list[Row]:
             said = " ".join(each.words for each in chosen)
             sound = joined[: -round(pause_s * RATE)]
             endings.append(
-                ending(ground, "number", speaker, sound, number, said=said, pause_s=pause_s)
+                ending(setup, "number", speaker, sound, number, said=said, pause_s=pause_s)
             )
         if endings:
             rows.append(_pause_row(f"numbers of seven digits, gaps of {pause_s} s", endings, goal))
     return rows
 
 
-def orders_with_pauses(ground: Ground) -> list[Row]:
+def orders_with_pauses(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure orders with a pause inserted at the deepest gap of their middle."""
     rows = []
-    split_at = [(each, x, middle_gap(x)) for each in ground.folder.some("orders", most=60)
+    split_at = [(each, x, middle_gap(x)) for each in setup.folder.some("orders", most=60)
                 for x in [trim(each.samples)]]  # fmt: skip
     usable = [(each, x, gap) for each, x, gap in split_at if gap is not None]
-    usable = usable[: ground.folder.most]
+    usable = usable[: setup.folder.most]
     everything: dict[bool, list[tuple[Ending, Ending]]] = {True: [], False: []}
     for pause_s in (0.3, 0.4, 0.5, 0.8, 1.2):
         endings = []
         for number, (each, sound, gap) in enumerate(usable):
-            is_open = _is_open(ground, sound[:gap])
-            found = ending(ground, "order", each.name, with_pause(sound, gap, pause_s), number,
+            is_open = _is_open(setup, sound[:gap])
+            found = ending(setup, "order", each.name, with_pause(sound, gap, pause_s), number,
                            pause_s=pause_s, open=is_open)  # fmt: skip
             endings.append(found)
             if pause_s <= 0.5:
@@ -116,10 +118,10 @@ def orders_with_pauses(ground: Ground) -> list[Row]:
     return rows
 
 
-def _is_open(ground: Ground, sound: Samples) -> bool:
+def _is_open(setup: MeasurementSetup, sound: Samples) -> bool:
     import numpy as np
 
-    heard = ground.engines.hear(pcm(np.concatenate([silence(0.35), sound, silence(0.25)])))
+    heard = setup.engines.hear(pcm(np.concatenate([silence(0.35), sound, silence(0.25)])))
     return words_of(heard.text)[-1:] != [] and words_of(heard.text)[-1] in OPEN_ENDS
 
 
@@ -147,13 +149,13 @@ def with_pause(sound: Samples, gap: int, pause_s: float) -> Samples:
     return np.concatenate([before, silence(pause_s), after])
 
 
-def whole_sentences(ground: Ground) -> list[Row]:
+def whole_sentences(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure unchanged orders, and longer speech with the reader's own pauses."""
     rows = []
     for kind, most in (("orders", 5.0), ("readers", 30.0)):
         endings = [
-            ending(ground, f"whole {kind}", each.name, trim(each.samples), number)
-            for number, each in enumerate(ground.folder.some(kind))
+            ending(setup, f"whole {kind}", each.name, trim(each.samples), number)
+            for number, each in enumerate(setup.folder.some(kind))
         ]
         if not endings:
             continue
@@ -163,5 +165,5 @@ def whole_sentences(ground: Ground) -> list[Row]:
             fixed = quantiles(other.delay_s for _, other in endings)
             happened = f"{quantiles(delays)}; fixed {fixed}"
             what = f"{len(endings)} orders: end to decision"
-            rows.append(Row("end of turn", what, happened, at(50, delays), "ms", 500))
+            rows.append(MeasurementRow("end of turn", what, happened, at(50, delays), "ms", 500))
     return rows

@@ -18,8 +18,8 @@ import trio
 from bargein.nodes.speech import SpeechError
 from bargein.nodes.weights import ProgressPrinter, WeightsError, fetch_models
 
-from ._recordings import Folder, RecordingsError
-from ._table import Row, as_json, head, lines
+from ._recordings import RecordingFolder, RecordingsError
+from ._table import MeasurementRow, as_json, row_lines, table_heading
 
 if TYPE_CHECKING:
     from ._measure import Measure
@@ -66,7 +66,7 @@ def command(argv: Sequence[str]) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     try:
-        folder = Folder(arguments.folder, arguments.most, arguments.seed)
+        folder = RecordingFolder(arguments.folder, arguments.most, arguments.seed)
         _try_places(arguments)
         trio.run(fetch_models, MODELS, ProgressPrinter(sys.stderr))
         with ExitStack() as stack:
@@ -141,17 +141,17 @@ def _try_places(arguments: argparse.Namespace) -> None:
         ) from error
 
 
-def _measure_all(arguments: argparse.Namespace, folder: Folder, stack: ExitStack) -> None:
+def _measure_all(arguments: argparse.Namespace, folder: RecordingFolder, stack: ExitStack) -> None:
     # These need numpy, which comes with an extra.
-    from ._measure import Ground
+    from ._measure import MeasurementSetup
     from ._pictures import draw
     from ._replay_engines import open_engines
     from ._sound import Surroundings
 
-    began_s, rows = time.monotonic(), list[Row]()
+    began_s, rows = time.monotonic(), list[MeasurementRow]()
     width = max(130, shutil.get_terminal_size((150, 24)).columns)
     _say(f"{arguments.folder}: at most {arguments.most} of a kind, seed {arguments.seed}")
-    _say(head(width))
+    _say(table_heading(width))
     file = arguments.replays and stack.enter_context(arguments.replays.open("w", encoding="utf-8"))
     drawn: list[dict[str, Any]] = []
 
@@ -163,11 +163,11 @@ def _measure_all(arguments: argparse.Namespace, folder: Folder, stack: ExitStack
             file.flush()
 
     engines = stack.enter_context(open_engines(arguments.answers))
-    ground = Ground(engines, folder, Surroundings(folder), note)
+    setup = MeasurementSetup(engines, folder, Surroundings(folder), note)
     measures = _measures()
     for name in chosen_rows(arguments):
-        for row in measures[name](ground):
-            _say("\n".join(lines(row, width)))
+        for row in measures[name](setup):
+            _say("\n".join(row_lines(row, width)))
             rows.append(row)
     if not rows:
         raise RecordingsError(

@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ._recordings import Folder
+from ._recordings import RecordingFolder
 from ._replay_engines import Engines
 from ._sound import WINDOW, Surroundings
-from ._table import Row
+from ._table import MeasurementRow
 
 
 @dataclass(frozen=True)
-class Ground:
+class MeasurementSetup:
     """The engines, recordings and surroundings that every measurement needs."""
 
     engines: Engines
-    folder: Folder
+    folder: RecordingFolder
     surroundings: Surroundings
     note: Callable[[dict[str, Any]], None]
     """Called with the facts of each replay."""
 
 
-Measure: TypeAlias = Callable[[Ground], list[Row]]
+Measure: TypeAlias = Callable[[MeasurementSetup], list[MeasurementRow]]
 
 
 def place(number: int, of: int = 1, which: int = 0) -> int:

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ._table import Row, number
+from ._table import MeasurementRow, number
 
 WIDTH = 1200
 MOST_LANES = 12
@@ -30,7 +30,9 @@ _STATES = {"plays": "#4c78a8", "held": "#f2b134", "empty": "#cccccc"}
 _GOOD, _BAD = "#3a923a", "#c44e52"
 
 
-def draw(rows: Sequence[Row], replays: Sequence[Mapping[str, Any]], out: Path) -> list[Path]:
+def draw(
+    rows: Sequence[MeasurementRow], replays: Sequence[Mapping[str, Any]], out: Path
+) -> list[Path]:
     """Write the pictures into a folder, and return their files.
 
     Args:
@@ -61,7 +63,7 @@ def _is_miss(facts: Mapping[str, Any]) -> bool:
     return facts["cut_s"] is None or facts["talked_on_s"] > facts["talks_on_above_s"]
 
 
-def _summary(rows: Sequence[Row]) -> str:
+def _summary(rows: Sequence[MeasurementRow]) -> str:
     """Draw a bar for each goal; the line is the goal."""
     parts = []
     room = WIDTH - _NAMES - 130

@@ -54,7 +54,7 @@ class RecordingsError(BargeinError):
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordingFile:
     """A WAV file with a sound, and a text file beside it if words are said."""
 
     path: Path
@@ -91,7 +91,7 @@ class Recording:
         return mono
 
 
-class Folder:
+class RecordingFolder:
     """A folder of recordings, from which samples are drawn."""
 
     def __init__(self, path: Path, most: int, seed: int) -> None:
@@ -128,12 +128,12 @@ class Folder:
         files = (path for kind in KINDS for path in sorted((self.path / kind).glob("*")))
         return [path for path in files if path.suffix != ".txt" and path.name[:1] != "."]
 
-    def all(self, kind: str) -> list[Recording]:
+    def all(self, kind: str) -> list[RecordingFile]:
         """Return every recording of a kind, sorted by name."""
         files = sorted((self.path / kind).glob("*"))
-        return [Recording(path) for path in files if _is_wav(path)]
+        return [RecordingFile(path) for path in files if _is_wav(path)]
 
-    def some(self, kind: str, *, most: int = 0) -> list[Recording]:
+    def some(self, kind: str, *, most: int = 0) -> list[RecordingFile]:
         """Draw a sample of a kind, taking speakers in turn so that each counts about the same.
 
         Args:
@@ -143,7 +143,7 @@ class Folder:
         import numpy as np
 
         order = np.random.default_rng(self.seed)
-        by_speaker: dict[str, list[Recording]] = {}
+        by_speaker: dict[str, list[RecordingFile]] = {}
         for recording in self.all(kind):
             by_speaker.setdefault(recording.speaker, []).append(recording)
         speakers = [by_speaker[name] for name in sorted(by_speaker)]

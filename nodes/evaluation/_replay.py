@@ -45,7 +45,7 @@ STORY = (
 )
 
 
-class _Loudspeaker:
+class _ReplayLoudspeaker:
     """A transport that plays in steps of 20 ms and can hold."""
 
     audio, sample_rate_hz = True, PLAYED_HZ
@@ -88,7 +88,7 @@ class _Loudspeaker:
 
 
 @dataclass(frozen=True)
-class Decided:
+class ReplayDecision:
     """A decision of turn taking."""
 
     at_s: float
@@ -99,11 +99,11 @@ class Decided:
 
 
 @dataclass
-class Replay:
+class ReplayResult:
     """What the agent did in a call; times are seconds of the microphone's audio."""
 
     length_s: float
-    decisions: list[Decided] = field(default_factory=list)
+    decisions: list[ReplayDecision] = field(default_factory=list)
     cuts: list[float] = field(default_factory=list)
     starts: list[float] = field(default_factory=list)
     stops: list[float] = field(default_factory=list)
@@ -191,7 +191,7 @@ class _Room:
         return np.asarray(heard, np.float64)
 
 
-class _Storyteller(ReasoningNode):
+class _FixedTextNode(ReasoningNode):
     """Says the same text in each turn, and counts the turns."""
 
     def __init__(self, text: str) -> None:
@@ -214,7 +214,7 @@ def replay(
     echo: Echo | None = None,
     turns: TurnTaking | None = None,
     voice: int = 0,
-) -> Replay:
+) -> ReplayResult:
     """Make one call in virtual time.
 
     Args:
@@ -229,7 +229,7 @@ def replay(
     Raises:
         Exception: That of an engine that failed; the call survives it, so its figures are wrong.
     """
-    loudspeaker, teller = _Loudspeaker(), _Storyteller(says)
+    loudspeaker, teller = _ReplayLoudspeaker(), _FixedTextNode(says)
     room = _Room(echo) if echo is not None else None
 
     async def answer(call: Call) -> None:
@@ -256,18 +256,18 @@ def replay(
 
     began_s = trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))
     engines.check()
-    result = Replay(len(microphone) / RATE, steps=loudspeaker.steps)
+    result = ReplayResult(len(microphone) / RATE, steps=loudspeaker.steps)
     result.asked = teller.asked - from_start
     for message in loudspeaker.messages:
         _note(result, message.event, message.at_s - began_s)
     return result
 
 
-def _note(result: Replay, event: object, at_s: float) -> None:
+def _note(result: ReplayResult, event: object, at_s: float) -> None:
     match event:
         case TurnDecided():
             values = dict(event.values)
-            decided = Decided(at_s, event.about, event.decision, event.rule, values)
+            decided = ReplayDecision(at_s, event.about, event.decision, event.rule, values)
             result.decisions.append(decided)
         case ListeningFailed():
             raise SpeechEngineError(f"the ear failed in a call: {event.error}")

@@ -46,11 +46,11 @@ END_OF_TURN_S = 0.05
 VOICE_S = 0.05
 
 
-class Elsewhere:
+class EngineLoop:
     """A trio loop in another thread, in which engines are open."""
 
     def __init__(self) -> None:
-        """Make the loop without starting it; see `open_elsewhere`."""
+        """Make the loop without starting it; see `open_engine_loop`."""
         self._nursery: trio.Nursery | None = None
         self._token: trio.lowlevel.TrioToken | None = None
 
@@ -94,22 +94,22 @@ class Elsewhere:
 
 
 @contextmanager
-def open_elsewhere(*engines: object) -> Iterator[Elsewhere]:
+def open_engine_loop(*engines: object) -> Iterator[EngineLoop]:
     """Open engines in another thread; leaving the block closes them."""
-    elsewhere, ready = Elsewhere(), Future[None]()
-    thread = threading.Thread(target=trio.run, args=(elsewhere.run, engines, ready))
+    loop, ready = EngineLoop(), Future[None]()
+    thread = threading.Thread(target=trio.run, args=(loop.run, engines, ready))
     thread.start()
     try:
         ready.result()
         try:
-            yield elsewhere
+            yield loop
         finally:
-            elsewhere.stop()
+            loop.stop()
     finally:
         thread.join()
 
 
-class Answers:
+class EngineCache:
     """The answers of the models by their inputs, kept in a file for the next run."""
 
     def __init__(self, path: Path | None) -> None:
@@ -159,19 +159,19 @@ def _answers_in(path: Path) -> dict[str, Any]:
     return found
 
 
-class _Hears:
+class _ReplayRecogniser:
     """The recogniser."""
 
-    def __init__(self, elsewhere: Elsewhere, engine: SpeechToText, answers: Answers) -> None:
-        self._elsewhere, self._engine, self._answers = elsewhere, engine, answers
+    def __init__(self, loop: EngineLoop, engine: SpeechToText, answers: EngineCache) -> None:
+        self._loop, self._engine, self._cache = loop, engine, answers
 
     def now(self, sound: bytes) -> Transcript:
         def ask() -> dict[str, Any]:
-            return asdict(self._elsewhere.ask(self._engine.transcribe, sound))
+            return asdict(self._loop.ask(self._engine.transcribe, sound))
 
         # An answer of an earlier version, which lacks fields, counts for none.
         model = f"{type(self._engine).__name__} {len(fields(Transcript))}"
-        return Transcript(**self._answers.of(model, sound, ask))
+        return Transcript(**self._cache.of(model, sound, ask))
 
     async def transcribe(self, pcm: bytes) -> Transcript:
         found = self.now(pcm)
@@ -179,30 +179,30 @@ class _Hears:
         return found
 
 
-class _Ends:
+class _ReplayEndOfTurn:
     """The end-of-turn model."""
 
-    def __init__(self, elsewhere: Elsewhere, engine: EndOfTurn, answers: Answers) -> None:
-        self._elsewhere, self._engine, self._answers = elsewhere, engine, answers
+    def __init__(self, loop: EngineLoop, engine: EndOfTurn, answers: EngineCache) -> None:
+        self._loop, self._engine, self._cache = loop, engine, answers
 
     async def probability(self, pcm: bytes) -> float:
         def ask() -> float:
-            return self._elsewhere.ask(self._engine.probability, pcm)
+            return self._loop.ask(self._engine.probability, pcm)
 
-        found: float = self._answers.of(type(self._engine).__name__, pcm, ask)
+        found: float = self._cache.of(type(self._engine).__name__, pcm, ask)
         await trio.sleep(END_OF_TURN_S)
         return found
 
 
-class _Says:
+class _ReplayVoice:
     """A voice of the agent, which says a text the same on every machine, however busy it is.
 
     What piper makes of a text varies with its seed and with the texts that the worker said before,
     and in the last bit with the number of threads.  So a new worker of one thread says each text.
     """
 
-    def __init__(self, elsewhere: Elsewhere, seed: int, answers: Answers) -> None:
-        self._elsewhere, self._seed, self._answers = elsewhere, seed, answers
+    def __init__(self, loop: EngineLoop, seed: int, answers: EngineCache) -> None:
+        self._loop, self._seed, self._cache = loop, seed, answers
         self.sample_rate_hz = 0  # until it has said something
 
     async def _say(self, text: str) -> dict[str, Any]:
@@ -218,9 +218,9 @@ class _Says:
 
     async def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
         def ask() -> dict[str, Any]:
-            return self._elsewhere.ask(self._say, text)
+            return self._loop.ask(self._say, text)
 
-        said = self._answers.of(f"PiperVoice {self._seed}", text.encode(), ask)
+        said = self._cache.of(f"PiperVoice {self._seed}", text.encode(), ask)
         self.sample_rate_hz = said["rate_hz"]
         await trio.sleep(VOICE_S)
         for sound, words in said["pieces"]:
@@ -232,14 +232,14 @@ class Engines:
 
     def __init__(
         self,
-        elsewhere: Elsewhere,
+        loop: EngineLoop,
         stt: SpeechToText,
         ends: EndOfTurn,
-        answers: Answers,
+        answers: EngineCache,
     ) -> None:
-        self._elsewhere, self._answers = elsewhere, answers
-        self._hears = _Hears(elsewhere, stt, answers)
-        self._ends = _Ends(elsewhere, ends, answers)
+        self._loop, self._cache = loop, answers
+        self._hears = _ReplayRecogniser(loop, stt, answers)
+        self._ends = _ReplayEndOfTurn(loop, ends, answers)
         self._silero = SileroModel()
 
     def speech(self, turns: TurnTaking | None = None, *, voice: int = 0) -> LocalSpeech:
@@ -250,7 +250,7 @@ class Engines:
             voice: The seed of the voice; with another one it says the same text a bit differently.
         """
         return LocalSpeech(
-            voice=_Says(self._elsewhere, voice, self._answers),
+            voice=_ReplayVoice(self._loop, voice, self._cache),
             stt=self._hears,
             end_of_turn=self._ends,
             vad=self._silero.new_call,
@@ -269,8 +269,8 @@ class Engines:
 
     def check(self) -> None:
         """Raise the first error of an engine: the calls since then were not measured."""
-        if self._answers.failure is not None:
-            raise self._answers.failure
+        if self._cache.failure is not None:
+            raise self._cache.failure
 
 
 @contextmanager
@@ -281,5 +281,5 @@ def open_engines(answers: Path | None = None) -> Iterator[Engines]:
         answers: The file that keeps what the models answered; ``None`` for no file.
     """
     stt, ends = WhisperTiny(), SmartTurn()
-    with open_elsewhere(stt, ends) as elsewhere:
-        yield Engines(elsewhere, stt, ends, Answers(answers))
+    with open_engine_loop(stt, ends) as loop:
+        yield Engines(loop, stt, ends, EngineCache(answers))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ._recordings import RATE, Folder, Samples
+from ._recordings import RATE, RecordingFolder, Samples
 
 SPEECH_DB = -24.0
 """The level at which callers speak."""
@@ -112,7 +112,7 @@ def telephone(samples: Samples) -> Samples:
 class Surroundings:
     """The noise, the babble and the rooms of a folder."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: RecordingFolder) -> None:
         self.rooms = [_response(each.samples) for each in folder.all("rooms")]
         self.noise = [each.samples for each in folder.all("noise")]
         self.babble = _babble(folder)
@@ -198,7 +198,7 @@ def reverberate(sound: Samples, response: Samples) -> Samples:
 BABBLERS = 8
 
 
-def _babble(folder: Folder) -> Samples | None:
+def _babble(folder: RecordingFolder) -> Samples | None:
     """Return 20 s of people who read at the same time; ``None`` for fewer than three."""
     import numpy as np
 

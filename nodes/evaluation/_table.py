@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Row:
+class MeasurementRow:
     """The result of one measurement."""
 
     case: str
@@ -52,7 +52,7 @@ _CASE, _WHAT, _NUMBER = 16, 34, 9
 _INDENT = " " * (_CASE + 2)
 
 
-def head(width: int) -> str:
+def table_heading(width: int) -> str:
     """Return the heading of the table.
 
     Args:
@@ -63,7 +63,7 @@ def head(width: int) -> str:
     return f"{names}{'figure':>{_NUMBER + 3}}{'bound':>{_NUMBER}}"
 
 
-def lines(row: Row, width: int) -> list[str]:
+def row_lines(row: MeasurementRow, width: int) -> list[str]:
     """Return a row as lines of text, with its figures in the first.
 
     Args:
@@ -97,7 +97,7 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
 
 
-def told(row: Row) -> str:
+def row_sentence(row: MeasurementRow) -> str:
     """Return a row as one sentence, for the caption of its picture."""
     figure = "" if row.figure is None else f", {number(row.figure)} {row.unit}".rstrip()
     if row.bound is not None:
@@ -105,6 +105,6 @@ def told(row: Row) -> str:
     return f"{row.what}: {row.happened}{figure}"
 
 
-def as_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def as_json(rows: Sequence[MeasurementRow]) -> list[dict[str, Any]]:
     """Return the rows as plain data: their fields, and the verdict."""
     return [{**asdict(row), "verdict": row.verdict} for row in rows]

@@ -31,7 +31,7 @@ from bargein.nodes.speech._silent_ear import TRUSTED_S, Loudness
 from bargein.routes.error_containment import first_error
 from bargein.routes.service_nursery import open_service_nursery
 
-from ._provider_recovery import Provider, Several, in_order
+from ._provider_recovery import Provider, ProviderGroup, in_order
 
 log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ MOST_KEPT_S = 30.0
 """The most audio kept, in seconds; the same as in sessions with vendors."""
 
 
-class FallbackEar(Several[StreamingSTT]):
+class FallbackEar(ProviderGroup[StreamingSTT]):
     """Several ears used as one; made by ``Fallback()``."""
 
     def __init__(self, ears: Sequence[StreamingSTT], stalls_after_s: float | None = None) -> None:

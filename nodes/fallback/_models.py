@@ -37,7 +37,7 @@ from bargein.nodes.llm._errors import Phase
 from bargein.nodes.llm._protocol import no_piece
 from bargein.routes.error_containment import closing
 
-from ._provider_recovery import Provider, Several, in_order
+from ._provider_recovery import Provider, ProviderGroup, in_order
 
 log = structlog.get_logger()
 
@@ -56,7 +56,7 @@ _QUESTIONS_FAULT = frozenset({400, 413, 422})
 _PROBE = ({"role": "user", "content": "Say OK."},)
 
 
-class FallbackModel(Several[ChatModel]):
+class FallbackModel(ProviderGroup[ChatModel]):
     """Several language models used as one; made by ``Fallback()``."""
 
     def __init__(self, models: Sequence[ChatModel], stalls_after_s: float | None = None) -> None:
@@ -99,7 +99,7 @@ class FallbackModel(Several[ChatModel]):
                 log.warning("model_switched", to=left[0].circuit.name, in_mid_answer=has_begun)
                 if has_begun:
                     name = provider.circuit.name
-                    rest = _Rest(partial(self._answer, left))
+                    rest = _RemainingModels(partial(self._answer, left))
                     raise AnswerBrokenOffError(rest, model=name) from error
 
     async def _answer_of(
@@ -151,7 +151,7 @@ class FallbackModel(Several[ChatModel]):
         provider.fail(error, probe)
 
 
-class _Rest:
+class _RemainingModels:
     """The remaining models after one has failed in mid-answer."""
 
     def __init__(self, answer: Callable[[Chat, Chat], AsyncGenerator[AnswerPiece, None]]) -> None:

@@ -38,7 +38,7 @@ PROBE_S = 10.0
 
 
 @dataclass(slots=True)
-class _Trouble:
+class _FailureAdvice:
     retryable: bool
     retry_after_s: float | None
 
@@ -118,10 +118,10 @@ class Provider(Generic[T]):
 def _rest_s(error: Exception, attempt: int) -> float:
     asked_s = getattr(error, "retry_after_s", None)
     asked_s = min(asked_s, REST.max_wait_s) if isinstance(asked_s, int | float) else None
-    return REST.wait_s(_Trouble(True, asked_s), attempt) or REST.max_wait_s
+    return REST.wait_s(_FailureAdvice(True, asked_s), attempt) or REST.max_wait_s
 
 
-class Several(Generic[T]):
+class ProviderGroup(Generic[T]):
     """Several engines of one kind used as one."""
 
     def __init__(self, kind: ProviderKind, engines: Sequence[T], stalls_after_s: float) -> None:

@@ -10,7 +10,7 @@ import trio
 
 from bargein.nodes.speech import SpeechEngineError, SpeechToText, Transcript
 
-from ._provider_recovery import Provider, Several, in_order
+from ._provider_recovery import Provider, ProviderGroup, in_order
 
 log = structlog.get_logger()
 
@@ -18,7 +18,7 @@ STALLS_AFTER_S = 1.5
 """How long a recogniser may take, in seconds: as long as a streaming ear may report nothing."""
 
 
-class FallbackRecogniser(Several[SpeechToText]):
+class FallbackRecogniser(ProviderGroup[SpeechToText]):
     """Several recognisers of whole utterances used as one; made by ``Fallback()``."""
 
     def __init__(

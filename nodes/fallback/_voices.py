@@ -31,7 +31,7 @@ from bargein.nodes.speech import (
 from bargein.routes.error_containment import closing, first_error
 from bargein.routes.service_nursery import open_service_nursery
 
-from ._provider_recovery import Provider, Several, in_order
+from ._provider_recovery import Provider, ProviderGroup, in_order
 from ._word_boundaries import WholeWords
 
 log = structlog.get_logger()
@@ -48,7 +48,7 @@ PIECES_AHEAD = 256
 PROBE_TEXT = "One."
 
 
-class FallbackVoice(Several[Voice]):
+class FallbackVoice(ProviderGroup[Voice]):
     """Several voices used as one; made by ``Fallback()``."""
 
     def __init__(self, voices: Sequence[Voice], stalls_after_s: float | None = None) -> None:

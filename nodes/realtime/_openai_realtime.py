@@ -25,7 +25,13 @@ from bargein.nodes.ears import (
 )
 from bargein.nodes.llm import ToolCallRequest, Usage
 from bargein.nodes.speech import EarFact, EvenResampler
-from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
+from bargein.nodes.vendors import (
+    Credential,
+    SessionLimits,
+    VendorAddress,
+    VendorError,
+    query_string,
+)
 
 from ._protocol import (
     AskRefused,
@@ -115,7 +121,7 @@ class OpenAIRealtime:
         self.model = model
         self.address = VendorAddress(
             vendor=VENDOR,
-            url=f"{url}/realtime?{query(model=model)}",
+            url=f"{url}/realtime?{query_string(model=model)}",
             headers={"Authorization": f"Bearer {key.reveal()}"},
         )
         self.limits = limits or SessionLimits()

@@ -88,12 +88,16 @@ class Transcript:
     @property
     def confidence(self) -> float | None:
         """The lowest confidence of its parts; None if one of them has none."""
-        return least(part.confidence for part in self.segments.values() if part.content)
+        return lowest_if_all_known(
+            part.confidence for part in self.segments.values() if part.content
+        )
 
     @property
     def unhinted_confidence(self) -> float | None:
         """The lowest one of its parts; None if one of them has words that are not in the hint."""
-        return least(part.unhinted_confidence for part in self.segments.values() if part.content)
+        return lowest_if_all_known(
+            part.unhinted_confidence for part in self.segments.values() if part.content
+        )
 
     @property
     def ending_confidence(self) -> float | None:
@@ -141,7 +145,7 @@ def of_most(parts: Iterable[tuple[str, str]]) -> str:
     return max(counts, key=lambda name: counts[name], default="")
 
 
-def least(numbers: Iterable[float | None]) -> float | None:
+def lowest_if_all_known(numbers: Iterable[float | None]) -> float | None:
     """Return the lowest number; None if one is missing, or there are none."""
     numbers = [*numbers]
     known = [number for number in numbers if number is not None]

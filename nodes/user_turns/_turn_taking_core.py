@@ -40,7 +40,7 @@ from ._barge_in import timeout
 from ._barge_in_decision import blocking_rule, decide_on_sound
 from ._settings import TurnSettings
 from ._sound_verdict import CLOSE_S, Hint
-from ._transcript_merge import least, of_most
+from ._transcript_merge import lowest_if_all_known, of_most
 from ._turn_actions import Act
 from ._turn_end import decide_on_turn
 from ._turn_taking_state import TurnTakingState
@@ -173,7 +173,7 @@ class TurnCore:
         state.publish(
             UserTranscriptionReceived(
                 content=text,
-                confidence=least(heard.confidence for heard in kept),
+                confidence=lowest_if_all_known(heard.confidence for heard in kept),
                 language=of_most((heard.language, heard.text) for heard in kept),
                 speaker=of_most((heard.speaker, heard.text) for heard in kept),
             )

@@ -2,12 +2,12 @@
 
 from ._credentials import Credential as Credential
 from ._errors import VendorError as VendorError
-from ._message_fields import in_order as in_order
-from ._message_fields import least as least
-from ._message_fields import query as query
-from ._message_fields import share as share
+from ._message_fields import in_time_order as in_time_order
+from ._message_fields import lowest_probability as lowest_probability
+from ._message_fields import probability as probability
+from ._message_fields import query_string as query_string
 from ._message_fields import timed_words as timed_words
-from ._reconnecting_session import Reopened as Reopened
+from ._reconnecting_session import SessionReopened as SessionReopened
 from ._reconnecting_session import VendorSession as VendorSession
 from ._reconnecting_session import open_session as open_session
 from ._request_retries import Backoff as Backoff
@@ -18,16 +18,16 @@ from ._session_settings import VendorAddress as VendorAddress
 __all__ = [
     "Backoff",
     "Credential",
-    "Reopened",
     "SessionLimits",
+    "SessionReopened",
     "VendorAddress",
     "VendorError",
     "VendorSession",
-    "in_order",
-    "least",
+    "in_time_order",
+    "lowest_probability",
     "open_session",
-    "query",
+    "probability",
+    "query_string",
     "retry_after_s",
-    "share",
     "timed_words",
 ]

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from bargein.bridge.events import WordTiming
 
 
-def query(**values: object) -> str:
+def query_string(**values: object) -> str:
     """Return the query string of an address.
 
     Args:
@@ -20,16 +20,16 @@ def query(**values: object) -> str:
     return urlencode(given, doseq=True)
 
 
-def share(value: object) -> float | None:
+def probability(value: object) -> float | None:
     """Return a value as a probability, clamped to 0 and 1; ``None`` if it is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return None
     return min(max(float(value), 0.0), 1.0)
 
 
-def least(values: Iterable[object]) -> float | None:
+def lowest_probability(values: Iterable[object]) -> float | None:
     """Return the lowest of several probabilities; ``None`` if none of them is a number."""
-    known = [known for value in values if (known := share(value)) is not None]
+    known = [known for value in values if (known := probability(value)) is not None]
     return min(known, default=None)
 
 
@@ -52,7 +52,7 @@ def timed_words(
     return tuple(found)
 
 
-def in_order(words: Iterable[WordTiming], since_s: float = 0.0) -> tuple[WordTiming, ...]:
+def in_time_order(words: Iterable[WordTiming], since_s: float = 0.0) -> tuple[WordTiming, ...]:
     """Make the times of words run forwards, by moving a time that runs back to the one before.
 
     Args:

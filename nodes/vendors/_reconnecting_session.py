@@ -54,7 +54,7 @@ Judge = Callable[[ConnectionClosedError], VendorError | None]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reopened:
+class SessionReopened:
     """The line was lost and is open again; the vendor has forgotten the session."""
 
     missing_s: float
@@ -88,7 +88,7 @@ class VendorSession:
         self._may_send = False  # a line is open, and all kept messages were sent on it
         self._lost = trio.Event()
         self._changed = trio.Event()
-        self._reopened: Reopened | None = None
+        self._reopened: SessionReopened | None = None
         self._lost_at_s: float | None = None
         self._opened_at_s = self._failed_at_s = math.inf
         self._revived = trio.Event()
@@ -233,8 +233,8 @@ class VendorSession:
         self._revived.set()
         return True
 
-    async def receive(self) -> Data | Reopened:
-        """Return the vendor's next message, or `Reopened` once a lost line is open again.
+    async def receive(self) -> Data | SessionReopened:
+        """Return the vendor's next message, or `SessionReopened` once a lost line is open again.
 
         Cancelling is safe: no message is lost.
 
@@ -350,7 +350,7 @@ class VendorSession:
     def _opened(self, line: WebSocket) -> None:
         if self._lost_at_s is not None:
             missing_s = round(trio.current_time() - self._lost_at_s, 3)
-            self._reopened = Reopened(missing_s, len(self._unconfirmed))
+            self._reopened = SessionReopened(missing_s, len(self._unconfirmed))
             log.info("vendor_line_reopened", vendor=self._address.vendor, missing_s=missing_s)
         self._line, self._lost_at_s, self._lost = line, None, trio.Event()
         self._opened_at_s = trio.current_time()

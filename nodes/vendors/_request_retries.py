@@ -11,7 +11,7 @@ from typing import Protocol
 _LARGEST_POWER = 30
 
 
-class Trouble(Protocol):
+class RetryAdvice(Protocol):
     """The fields of an error that decide whether to try again."""
 
     retryable: bool
@@ -33,7 +33,7 @@ class Backoff:
     random: Callable[[], float] = random.random
     """Returns a number from 0 to 1, for the jitter."""
 
-    def wait_s(self, error: Trouble, attempt: int) -> float | None:
+    def wait_s(self, error: RetryAdvice, attempt: int) -> float | None:
         """Return how long to wait after a failed attempt, in seconds.
 
         Args:

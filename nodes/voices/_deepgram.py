@@ -15,7 +15,13 @@ import structlog
 import trio
 
 from bargein.nodes.speech import TextSaid, VoiceStyle
-from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
+from bargein.nodes.vendors import (
+    Credential,
+    SessionLimits,
+    VendorAddress,
+    VendorError,
+    query_string,
+)
 
 from ._vendor_voice import VendorVoice
 from ._voice_context import Piece
@@ -68,7 +74,7 @@ class DeepgramVoice(VendorVoice):
 
         def address_of(style: VoiceStyle) -> VendorAddress:
             model = style.voice or voice
-            asked = query(
+            asked = query_string(
                 model=model,
                 encoding="linear16",
                 sample_rate=SAMPLE_RATE_HZ,

@@ -12,7 +12,13 @@ import trio
 
 from bargein.bridge.events import WordTiming
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
-from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError, query
+from bargein.nodes.vendors import (
+    Credential,
+    SessionLimits,
+    VendorAddress,
+    VendorError,
+    query_string,
+)
 
 from ._vendor_voice import VendorVoice
 from ._voice_connection import ContextLimit
@@ -67,7 +73,7 @@ class ElevenLabsVoice(VendorVoice):
         key = Credential(VENDOR, api_key, VARIABLE)
 
         def address_of(style: VoiceStyle) -> VendorAddress:
-            asked = query(
+            asked = query_string(
                 model_id=model,
                 language_code=style.language or language,
                 output_format=f"pcm_{SAMPLE_RATE_HZ}",

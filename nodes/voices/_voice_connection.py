@@ -21,7 +21,7 @@ import structlog
 import trio
 
 from bargein.bridge.websocket import Data
-from bargein.nodes.vendors import Reopened, VendorAddress, VendorError, VendorSession
+from bargein.nodes.vendors import SessionReopened, VendorAddress, VendorError, VendorSession
 
 from ._flush_limit import FlushLimit
 from ._voice_context import VendorVoiceContext
@@ -157,7 +157,7 @@ class VoiceLine:
         """
         while True:
             data = await self.session.receive()
-            if isinstance(data, Reopened):
+            if isinstance(data, SessionReopened):
                 self._cut.clear()
                 for context in (*self._contexts.values(),):
                     await context.send_again()

@@ -23,7 +23,7 @@ from typing import Any, Literal, Protocol, final
 import trio
 
 from bargein.nodes.speech import SpeechPiece, TextSaid
-from bargein.nodes.vendors import VendorError, VendorSession, in_order
+from bargein.nodes.vendors import VendorError, VendorSession, in_time_order
 
 from ._flush_limit import FlushLimit
 
@@ -360,7 +360,7 @@ class VendorVoiceContext:
             self._news.set()
 
     def _add_audio(self, piece: SpeechPiece) -> None:
-        words = in_order(piece.words, self._word_s - self._audio_s)
+        words = in_time_order(piece.words, self._word_s - self._audio_s)
         if words:
             self._word_s = self._audio_s + words[-1].start_s
         self._audio_s += len(piece.pcm) / 2 / self._sample_rate_hz

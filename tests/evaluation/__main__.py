@@ -23,7 +23,7 @@ from bargein.rehearsal import draw
 
 from . import _rooms_cases, _talking, _turns_cases
 from ._found import Found
-from ._row import Row, as_json, head, lines, told
+from ._row import MeasurementRow, as_json, row_lines, row_sentence, table_heading
 from ._stage import Stage, Take, open_stage
 
 Case: TypeAlias = Callable[[Stage], Awaitable[Found]]
@@ -61,11 +61,11 @@ async def play(names: Sequence[str], tell: Callable[[str], None]) -> Found:
     began_s = time.monotonic()
     async with open_stage(lambda call: tell(f"  {call} …")) as stage:
         tell(f"ready after {time.monotonic() - began_s:.0f} s\n")
-        tell(head(width))
+        tell(table_heading(width))
         for name in names:
             found = await CASES[name](stage)
             for row in found.rows:
-                tell("\n".join(lines(row, width)))
+                tell("\n".join(row_lines(row, width)))
             whole.rows += found.rows
             whole.takes += found.takes
     return whole
@@ -81,7 +81,7 @@ def write(takes: Sequence[Take], out: Path) -> list[Path]:
             take.result,
             take.notes,
             title=take.title,
-            verdict="; ".join(map(told, take.rows)),
+            verdict="; ".join(map(row_sentence, take.rows)),
             ok=all(row.passed for row in take.rows),
             closeups=3,
         )
@@ -95,7 +95,7 @@ def _width() -> int:
     return max(130, shutil.get_terminal_size((150, 24)).columns)
 
 
-def summary(rows: Sequence[Row], seconds: float) -> str:
+def summary(rows: Sequence[MeasurementRow], seconds: float) -> str:
     """Return the last line: how many bounds were broken."""
     judged = [row for row in rows if row.judged]
     broken = [row for row in judged if not row.passed]

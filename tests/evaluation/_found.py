@@ -20,7 +20,7 @@ from bargein.rehearsal import (
     samples,
 )
 
-from ._row import Row, decided
+from ._row import MeasurementRow, decided
 from ._stage import Take
 
 GAP_MS = 300
@@ -37,10 +37,10 @@ SILENT_MS = 300
 class Found:
     """The calls and rows of a case."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[MeasurementRow] = field(default_factory=list)
     takes: list[Take] = field(default_factory=list)
 
-    def add(self, take: Take, *rows: Row) -> None:
+    def add(self, take: Take, *rows: MeasurementRow) -> None:
         """Add a call and its rows, which hold its verdict."""
         self.takes.append(take)
         self.rows += rows
@@ -63,7 +63,7 @@ def leaves_speaking(ignored: IgnoredSound) -> bool:
 
 def ignored_sound_row(
     case: str, take: Take, ignored: IgnoredSound, *, dead_air: bool = False
-) -> Row:
+) -> MeasurementRow:
     """Return the row of one sound.
 
     Args:
@@ -75,7 +75,7 @@ def ignored_sound_row(
     """
     figure_s = ignored.dead_air_s if dead_air else ignored.gap_s
     is_over = ignored.utterance is None or ignored.is_cut
-    return Row(
+    return MeasurementRow(
         case,
         ignored.said.line.shown,
         _became_of(ignored),
@@ -99,14 +99,14 @@ def _became_of(ignored: IgnoredSound) -> str:
     return f"the agent went on{lost}" + ("" if leaves_speaking(ignored) else f"; {made}")
 
 
-def ignored_sound_rows(case: str, what: str, take: Take) -> list[Row]:
+def ignored_sound_rows(case: str, what: str, take: Take) -> list[MeasurementRow]:
     """Return a row for all sounds of a call, and another one for each that broke a bound."""
     rows = [ignored_sound_row(case, take, ignored) for ignored in take.result.ignored_sounds]
     good = [row for row in rows if row.passed]
     bad = [row for row in rows if not row.passed]
     planned = len(rows) + (1 if problems(take) else 0)
     worst = max(good, key=lambda row: row.figure or 0, default=None)
-    whole = Row(
+    whole = MeasurementRow(
         case,
         what,
         f"{len(good)} of {planned} left the agent speaking, nothing lost, no model call"
@@ -124,7 +124,7 @@ def ignored_sound_rows(case: str, what: str, take: Take) -> list[Row]:
 # --- interruptions --------------------------------------------------------------------------------
 
 
-def cut_row(case: str, take: Take, cut: MeasuredCut, word: str) -> Row:
+def cut_row(case: str, take: Take, cut: MeasuredCut, word: str) -> MeasurementRow:
     """Return the row of an interruption, in whose transcript one of its words must occur.
 
     Its figure is the time from the caller's first sound to the agent's silence: the agent is held
@@ -141,7 +141,7 @@ def cut_row(case: str, take: Take, cut: MeasuredCut, word: str) -> Row:
     if silent_s is not None and cut.latency_s is not None and cut.latency_s > silent_s + 0.05:
         happened += f"; held, and went on until {1000 * cut.latency_s:.0f} ms"
     late = cut.late_s or cut.arrived_late_s
-    return Row(
+    return MeasurementRow(
         case,
         cut.said.line.shown,
         happened + (f"; {problems(take)}" if problems(take) else ""),
@@ -170,7 +170,7 @@ def _silent_after_s(take: Take, cut: MeasuredCut) -> float | None:
 
 def stretch_row(
     case: str, what: str, take: Take, from_s: float, until_s: float, bound_ms: float | None
-) -> Row:
+) -> MeasurementRow:
     """Return the row of a stretch of a call in which only the agent speaks.
 
     Its figure is how long the agent was held in all.
@@ -185,7 +185,7 @@ def stretch_row(
     happened = f"{lost} {cuts or len(gaps)} times" if cuts or gaps else "the agent went on"
     if calls and cuts:
         happened += f", model calls {calls}"
-    return Row(
+    return MeasurementRow(
         case,
         what,
         happened,
@@ -248,18 +248,20 @@ def pauses_of(
 # --- latency --------------------------------------------------------------------------------------
 
 
-def latency_rows(case: str, answers: Iterable[MeasuredAnswer], picture: str) -> list[Row]:
+def latency_rows(
+    case: str, answers: Iterable[MeasuredAnswer], picture: str
+) -> list[MeasurementRow]:
     """Return the median and the 90th percentile of the time to the agent's first sound."""
     measured = [each for each in answers if each.latency_s is not None and each.latency_s > 0]
     latencies = sorted(1000 * (each.latency_s or 0) for each in measured)
     what, count = "end of turn to first sound", f"{len(latencies)} turns"
     if len(latencies) < 2:
-        return [Row(case, what, f"{count} were answered", holds=False, picture=picture)]
+        return [MeasurementRow(case, what, f"{count} were answered", holds=False, picture=picture)]
     split = [each.parts for each in measured if each.parts is not None]
     return [
-        Row(case, f"{what}: median", f"{count}; {_split(split, 0.5)}",
+        MeasurementRow(case, f"{what}: median", f"{count}; {_split(split, 0.5)}",
             figure=quantile(latencies, 0.5), picture=picture),
-        Row(case, f"{what}: 90 %", f"{count}; {_split(split, 0.9)}",
+        MeasurementRow(case, f"{what}: 90 %", f"{count}; {_split(split, 0.9)}",
             figure=quantile(latencies, 0.9), picture=picture),
     ]  # fmt: skip
 

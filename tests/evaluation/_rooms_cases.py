@@ -10,7 +10,7 @@ from bargein.rehearsal import Room, agent_has_spoken
 from ._agents import STORY, repeat, tell
 from ._found import Found, cut_row, ignored_sound_rows, problems, stretch_row
 from ._rooms import Sound, Step, beside, echo, pink_noise, talk, telephone
-from ._row import Row
+from ._row import MeasurementRow
 from ._stage import Stage
 from ._talking import CORRECTION
 
@@ -52,7 +52,9 @@ async def noise(stage: Stage) -> Found:
     )  # fmt: skip
     rows = [cut_row("background", take, cut, "ino") for cut in take.result.cuts]
     if not rows:
-        rows = [Row("background", CORRECTION, problems(take), holds=False, picture=take.name)]
+        rows = [
+            MeasurementRow("background", CORRECTION, problems(take), holds=False, picture=take.name)
+        ]
     found.add(take, *rows)
     return found
 

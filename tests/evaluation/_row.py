@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bargein.evaluation import Row as Row
+from bargein.evaluation import MeasurementRow as MeasurementRow
 from bargein.evaluation import as_json as as_json
-from bargein.evaluation import head as head
-from bargein.evaluation import lines as lines
-from bargein.evaluation import told as told
+from bargein.evaluation import row_lines as row_lines
+from bargein.evaluation import row_sentence as row_sentence
+from bargein.evaluation import table_heading as table_heading
 from bargein.rehearsal import TurnDecision, decision_in_words
 
 

@@ -26,7 +26,7 @@ from bargein.server import open_server
 from bargein.speech import LocalSpeech
 
 from ._agents import STORY
-from ._row import Row
+from ._row import MeasurementRow
 from ._voices import Voices, open_voices
 
 Answer: TypeAlias = Callable[[Call], Awaitable[object]]
@@ -60,7 +60,7 @@ class Take:
     notes: CallNotes
     title: str
     """The title of its picture."""
-    rows: list[Row] = field(default_factory=list)
+    rows: list[MeasurementRow] = field(default_factory=list)
     """Its rows, which the picture shows."""
 
 

@@ -16,7 +16,7 @@ from bargein.rehearsal import (
 
 from ._agents import STORY, Searching, repeat, tell
 from ._found import Found, about, cut_row, ignored_sound_row, ignored_sound_rows, problems
-from ._row import Row, decided
+from ._row import MeasurementRow, decided
 from ._stage import Stage, Take
 
 ASSENTS = ("mm-hmm", "uh-huh", "okay", "yeah", "right")
@@ -68,7 +68,9 @@ async def coughing(stage: Stage) -> Found:
         for ignored in take.result.ignored_sounds
     ]
     if problems(take):
-        rows.append(Row("cough", "all of them", problems(take), holds=False, picture=take.name))
+        rows.append(
+            MeasurementRow("cough", "all of them", problems(take), holds=False, picture=take.name)
+        )
     found.add(take, *rows)
     return found
 
@@ -99,7 +101,7 @@ async def twice(stage: Stage) -> Found:
     rows = [cut_row("twice", take, cut, word) for cut, word in cuts]
     records = sum(bool(entry.get("interruption")) for entry in take.result.history)
     kept = f"{records} of 2 are in the history" + (f"; {problems(take)}" if problems(take) else "")
-    both = Row("twice", "both interruptions", kept, figure=2 - records, unit="", bound=0,
+    both = MeasurementRow("twice", "both interruptions", kept, figure=2 - records, unit="", bound=0,
                holds=len(rows) == 2, picture=take.name)  # fmt: skip
     found = Found()
     found.add(take, *rows, both)
@@ -134,7 +136,7 @@ async def stopped_tool(stage: Stage) -> Found:
     return found
 
 
-def _stop_row(take: Take, model: Searching) -> Row:
+def _stop_row(take: Take, model: Searching) -> MeasurementRow:
     ended = [at_s - take.result.recording.start_s for at_s in model.ended_s]
     said = take.result.said[0] if take.result.said else None
     figure, what, happened = None, "nothing", problems(take) or "nothing was said"
@@ -145,15 +147,15 @@ def _stop_row(take: Take, model: Searching) -> Row:
             figure = 1000 * max(0.0, ended[0] - said.until_s)
             since_s = ended[0] - said.from_s
             happened = f"the tool was cut, {1000 * since_s:.0f} ms after the word began"
-    return Row("stop in a tool", what, happened, figure=figure, bound=STOP_MS,
+    return MeasurementRow("stop in a tool", what, happened, figure=figure, bound=STOP_MS,
                decided=decided(take.result.decisions), picture=take.name)  # fmt: skip
 
 
-def _assent_row(take: Take, model: Searching) -> Row:
+def _assent_row(take: Take, model: Searching) -> MeasurementRow:
     ended = [at_s - take.result.recording.start_s for at_s in model.ended_s]
     goes_on = bool(ended) and ended[0] >= take.result.recording.duration_s - 0.4
     turns = len(take.result.transcripts)
-    return Row("stop in a tool", "“mm-hmm” while a tool runs",
+    return MeasurementRow("stop in a tool", "“mm-hmm” while a tool runs",
                f"the tool {'went on' if goes_on else 'was cut'}; turns {turns}",
                decided=decided(about(take, 0, take.result.recording.duration_s)),
                holds=goes_on and not turns and not problems(take), figure=turns, unit="", bound=0,
@@ -164,7 +166,7 @@ def _never_empty(found: Found, case: str) -> Found:
     """Add a row that fails for each call without any."""
     for take in found.takes:
         if not any(row.picture == take.name for row in found.rows):
-            found.rows.append(Row(case, take.name, problems(take) or "nothing was found",
+            found.rows.append(MeasurementRow(case, take.name, problems(take) or "nothing was found",
                                   holds=False, picture=take.name))  # fmt: skip
     return found
 
@@ -193,7 +195,7 @@ def now_and_then_silent(for_s: float) -> Cue:
     return Cue(f"nobody has spoken for {for_s:g} s", lambda now: now.silent_s >= for_s)
 
 
-def _one_turn(take: Take, what: str) -> Row:
+def _one_turn(take: Take, what: str) -> MeasurementRow:
     texts = [text.strip() for _, text in take.result.transcripts]
     told = ", ".join(f"“{text}”" for text in texts) or "nothing"
     answered = bool(take.result.answers) and take.result.answers[-1].latency_s is not None
@@ -201,7 +203,7 @@ def _one_turn(take: Take, what: str) -> Row:
     if problems(take):
         happened += f"; {problems(take)}"
     holds = len(texts) == 1 and answered and not problems(take)
-    return Row("muted", what, happened, figure=len(texts), unit="", bound=1, holds=holds,
+    return MeasurementRow("muted", what, happened, figure=len(texts), unit="", bound=1, holds=holds,
                decided=decided(take.result.decisions), picture=take.name)  # fmt: skip
 
 

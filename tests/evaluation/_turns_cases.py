@@ -8,7 +8,7 @@ from bargein.rehearsal import ScriptLine, agent_falls_silent
 
 from ._agents import repeat
 from ._found import Found, latency_rows, pauses_of, problems
-from ._row import Row, decided
+from ._row import MeasurementRow, decided
 from ._stage import Stage
 
 FALSE_SHARE = 5.0
@@ -46,9 +46,9 @@ async def hesitation(stage: Stage) -> Found:
         split = len(take.result.transcripts) - len(take.result.said)
         cut_in = sum(pause.cut_in for pause in mine)
         happened = f"the agent cut into {cut_in} of {len(mine)} pauses; {split} turns were split"
-        take.rows.append(Row("hesitation", "stops to think", happened, holds=not cut_in))
+        take.rows.append(MeasurementRow("hesitation", "stops to think", happened, holds=not cut_in))
         if problems(take):
-            row = Row("hesitation", "all", problems(take), holds=False, picture=name)
+            row = MeasurementRow("hesitation", "all", problems(take), holds=False, picture=name)
             found.rows.append(row)
             take.rows.append(row)
         found.takes.append(take)
@@ -57,14 +57,16 @@ async def hesitation(stage: Stage) -> Found:
     return found
 
 
-def _row(pauses: list, pause_s: float | None, bound: float | None = None) -> Row:  # type: ignore[type-arg]
+def _row(pauses: list, pause_s: float | None, bound: float | None = None) -> MeasurementRow:  # type: ignore[type-arg]
     mine = [each for each in pauses if pause_s in (None, each.length_s)]
     cut_in = [each for each in mine if each.cut_in]
     where = "".join(f"; into {each.line!r}" for each in cut_in[:2]) if pause_s else ""
     what = "all pauses" if pause_s is None else f"pauses of {pause_s:g} s in mid-sentence"
-    return Row("hesitation", what, f"the agent cut into {len(cut_in)} of {len(mine)}{where}",
-               figure=100 * len(cut_in) / len(mine) if mine else None, unit="%", bound=bound,
-               picture="hesitation-1")  # fmt: skip
+    happened = f"the agent cut into {len(cut_in)} of {len(mine)}{where}"
+    figure = 100 * len(cut_in) / len(mine) if mine else None
+    return MeasurementRow(
+        "hesitation", what, happened, figure, unit="%", bound=bound, picture="hesitation-1"
+    )
 
 
 QUESTIONS = (
@@ -88,7 +90,7 @@ async def answers(stage: Stage) -> Found:
     unanswered = [each for each in take.result.answers if each.latency_s is None]
     if unanswered or problems(take):
         told = f"{len(unanswered)} lines without an answer; {problems(take)}"
-        rows.append(Row("answers", "all", told, holds=False, picture=take.name,
+        rows.append(MeasurementRow("answers", "all", told, holds=False, picture=take.name,
                         decided=decided(take.result.decisions)))  # fmt: skip
     found.add(take, *rows)
     return found

@@ -12,8 +12,8 @@ import trio.testing
 
 from bargein.vendors import (
     Credential,
-    Reopened,
     SessionLimits,
+    SessionReopened,
     VendorAddress,
     VendorError,
     VendorSession,
@@ -154,7 +154,7 @@ async def test_what_was_not_acknowledged_is_sent_again(autojump_clock, nursery):
         session.forget(first)
         await session.send("cut now")
         reopened = await session.receive()
-        assert isinstance(reopened, Reopened)
+        assert isinstance(reopened, SessionReopened)
         assert reopened.sent_again == 1
         assert 0.2 < reopened.missing_s < 0.3
         await session.send(b"3", keep=True)
@@ -213,7 +213,14 @@ async def test_a_line_that_opens_and_breaks_proves_nothing(autojump_clock, nurse
     vendor = Vendor(nursery, breaks, breaks, speaks, breaks, breaks, breaks, breaks)
     async with session_with(vendor) as session:
         heard = [type(await session.receive()) for _ in range(6)]
-        assert heard == [Reopened, Reopened, str, Reopened, Reopened, Reopened]
+        assert heard == [
+            SessionReopened,
+            SessionReopened,
+            str,
+            SessionReopened,
+            SessionReopened,
+            SessionReopened,
+        ]
         with pytest.raises(VendorError, match="closed the connection"):
             await session.receive()
     assert len(vendor.dialled_s) == 6
@@ -373,7 +380,7 @@ async def test_what_is_for_one_line_goes_over_no_other(autojump_clock, nursery):
         await session.ready()
         first = session.lines
         assert await session.send_on(first, "one")
-        assert isinstance(await session.receive(), Reopened)
+        assert isinstance(await session.receive(), SessionReopened)
         assert not await session.send_on(first, "two")
         assert await session.send_on(session.lines, "three")
         await trio.testing.wait_all_tasks_blocked()
@@ -401,7 +408,7 @@ async def test_what_waits_for_a_lost_line_goes_over_no_other(autojump_clock, nur
         await session.send("of the lost line")
         await session.ready()
         await session.send("written before anyone knew of another line")
-        assert isinstance(await session.receive(), Reopened)
+        assert isinstance(await session.receive(), SessionReopened)
         await session.send("of the new line")
         await trio.testing.wait_all_tasks_blocked()
     assert vendor.lines[1] == ["hello", "of the new line"]
