@@ -36,7 +36,7 @@ YOUR_TURN = (
 """The note for a model that is asked right after an agent's words."""
 
 
-class Answer(Protocol):
+class AnswerOfCall(Protocol):
     """An answer of the call, as ``call.answer_of()`` returns it."""
 
     number: int
@@ -49,8 +49,8 @@ class Answer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
-    answer: Answer
+class _AnsweredRequest:
+    answer: AnswerOfCall
     news: Entry
     at_s: float
 
@@ -75,9 +75,9 @@ class LastAsked:
     """
 
     def __init__(self) -> None:
-        self._last: _Request | None = None
+        self._last: _AnsweredRequest | None = None
 
-    def add(self, answer: Answer, news: Entry | None) -> None:
+    def add(self, answer: AnswerOfCall, news: Entry | None) -> None:
         """Record that an answer asks its model now.
 
         Args:
@@ -85,9 +85,9 @@ class LastAsked:
             news: The newest user words or job result that the model sees; ``None`` if it sees none,
                 or not all.
         """
-        self._last = None if news is None else _Request(answer, news, trio.current_time())
+        self._last = None if news is None else _AnsweredRequest(answer, news, trio.current_time())
 
-    def covers(self, answer: Answer, news: Entry | None) -> bool:
+    def covers(self, answer: AnswerOfCall, news: Entry | None) -> bool:
         """Return whether one that asked since this answer's trigger already covers everything new.
 
         Args:
@@ -160,5 +160,5 @@ def _is_news(entry: Entry) -> bool:
     return isinstance(entry, (UserEntry, JobEntry))
 
 
-def _is_of(entry: Entry, answer: Answer) -> bool:
+def _is_of(entry: Entry, answer: AnswerOfCall) -> bool:
     return isinstance(entry, (AgentEntry, ToolEntry)) and entry.answer == answer.number

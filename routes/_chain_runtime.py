@@ -25,7 +25,7 @@ from ._run_context import CURRENT_RUN
 from ._run_outcome import Decision, RouteStatistics
 from ._run_stages import NOT_YET, carry_out, causes
 from ._run_task import RunTask
-from ._stage_pipeline import Passed, Pending, Pipeline, StageError
+from ._stage_pipeline import Pending, Pipeline, StageError, StageResult
 from ._trigger_queue import TriggerQueue
 from ._user_errors import contain
 
@@ -238,7 +238,7 @@ class RouteRuntime:
         run = self._new_run(message)
         token = CURRENT_RUN.set(run)
         error: Exception | None = None
-        pending: Pending | Passed | None = None
+        pending: Pending | StageResult | None = None
         try:
             pending = self.pipeline.lead.push(message, run)
         except StageError as failure:

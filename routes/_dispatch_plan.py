@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from ._event_match import Matcher, Predicate
 from ._message import Message
 from ._rules import Interrupt
-from ._stage_results import Shape, shape_of
+from ._stage_results import ResultKind, kind_of
 from ._user_errors import as_error
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def is_event(value: object) -> bool:
 
 def hint_at_event(value: object) -> str:
     """Return how to make a value publishable, as text for an error."""
-    if shape_of(value) is Shape.CHANNEL:
+    if kind_of(value) is ResultKind.CHANNEL:
         return "pass the function that returns it to .stream(), which iterates it"
     if isinstance(value, type):
         return f"make an event of it: {value.__name__}(...)"

@@ -11,7 +11,7 @@ import trio
 from ._router_protocol import ChainRouter
 from ._run import Run
 from ._run_context import CURRENT_RUN
-from ._stage_results import Shape, shape_of
+from ._stage_results import ResultKind, kind_of
 from ._user_errors import contain
 
 log = structlog.get_logger()
@@ -56,7 +56,7 @@ async def call_handler(
             if describe is not None:
                 interruption = await describe(run, interruption)
             result = rule.handler(interruption.cause, interruption)
-            if shape_of(result) is Shape.AWAITABLE:
+            if kind_of(result) is ResultKind.AWAITABLE:
                 await result
         except BaseException as error:  # noqa: ASYNC103 - reported; the next turn works
             told, rest = contain(error)

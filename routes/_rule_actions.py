@@ -13,7 +13,7 @@ from ._rules import Gate, Interrupt, Rule
 from ._run import Run
 from ._run_outcome import Verdict
 from ._stage_pipeline import Pending
-from ._stage_results import Shape, shape_of
+from ._stage_results import ResultKind, kind_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error
 
@@ -126,7 +126,7 @@ class InterruptAction(RuleAction[Interrupt]):
         assert rule.condition is not None
         try:
             allowed = rule.condition(message)
-            if shape_of(allowed) is Shape.AWAITABLE:
+            if kind_of(allowed) is ResultKind.AWAITABLE:
                 Pending(allowed, 0, "").discard()
                 raise TypeError(f"a condition returns True or False, not {allowed!r}")
         except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; silence is the safer side to err on

@@ -10,7 +10,7 @@ import trio
 
 from ._generator_cancel_scope import closing, explained
 from ._run import Run
-from ._stage_pipeline import UNMOVED, Passed, Pending, Pipeline, StageError
+from ._stage_pipeline import UNMOVED, Pending, Pipeline, StageError, StageResult
 from ._stage_results import spread
 from ._user_errors import as_error
 
@@ -122,7 +122,7 @@ async def _finish_stage(pipeline: Pipeline, run: Run, steps: Any, pending: Pendi
 
 
 async def _after_lead(
-    pipeline: Pipeline, run: Run, steps: Any, result: Pending | Passed | None
+    pipeline: Pipeline, run: Run, steps: Any, result: Pending | StageResult | None
 ) -> None:
     if type(result) is Pending:
         await _finish_stage(pipeline, run, steps, result)

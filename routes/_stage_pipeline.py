@@ -22,8 +22,8 @@ import trio
 
 from ._errors import BargeinError, StageTimeoutError
 from ._run import Run
-from ._stage_results import Shape, shape_of, spread
-from ._stage_task import Pump
+from ._stage_results import ResultKind, kind_of, spread
+from ._stage_task import StageTask
 from ._stages import Broadcast, Buffer, Filter, Map, Stage, Stream, Through, Timeout
 from ._user_errors import as_error
 
@@ -59,7 +59,7 @@ class Pending:
             close()
 
 
-class Steps:
+class SyncStages:
     """A row of sync stages.
 
     A stage that raised is watched until it returns again; then ``works`` is called with its name.
@@ -80,7 +80,7 @@ class Steps:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def push(self, value: Any, run: Run | None, first: int = 0) -> Pending | Passed | None:
+    def push(self, value: Any, run: Run | None, first: int = 0) -> Pending | StageResult | None:
         """Pass a value through the row.
 
         Args:
@@ -89,8 +89,8 @@ class Steps:
             first: The index of the stage to start with.
 
         Returns:
-            ``None`` if the value went no further, ``Passed`` with the row's result, or ``Pending``
-            with what must be awaited or iterated first.
+            ``None`` if the value went no further, ``StageResult`` with the last stage's
+            result, or ``Pending`` with what must be awaited or iterated first.
 
         Raises:
             StageError: A stage raised.
@@ -103,12 +103,12 @@ class Steps:
                     value = fn(value)
                     if value is None:
                         return None
-                    if shape_of(value) not in _PLAIN:
+                    if kind_of(value) not in _PLAIN:
                         return Pending(value, following, str(stage))
                 elif kind is Filter:
                     verdict = fn(value)
-                    if shape_of(verdict) is Shape.AWAITABLE:
-                        return Pending(_When(verdict, value), following, str(stage))
+                    if kind_of(verdict) is ResultKind.AWAITABLE:
+                        return Pending(_AwaitedFilter(verdict, value), following, str(stage))
                     if not verdict:
                         return None
                 else:
@@ -117,7 +117,7 @@ class Steps:
             error = as_error(caught)
             self._watch(following - 1)
             raise StageError(str(stage), error) from error  # noqa: ASYNC104 - see as_error()
-        return Passed(value)
+        return StageResult(value)
 
     def watches(self, stage: str) -> bool:
         """Whether a stage of this name raised in this row, and has not returned since."""
@@ -134,7 +134,7 @@ class Steps:
         def tried(value: Any) -> Any:
             given = fn(value)  # a Map or a Filter; both have a function
             name = watched.get(index)  # fn may have published, and so been called again
-            waits = shape_of(given) not in _PLAIN  # not over: its run reports whether it fails
+            waits = kind_of(given) not in _PLAIN  # not over: its run reports whether it fails
             if name is not None and (waits or self._works(name)):
                 self._replace(index, before)
                 del watched[index]
@@ -156,11 +156,11 @@ class Steps:
         self._steps = (*self._steps[:index], step, *self._steps[index + 1 :])
 
 
-_PLAIN = (Shape.PLAIN, Shape.LISTED, Shape.CHANNEL)
+_PLAIN = (ResultKind.PLAIN, ResultKind.LISTED, ResultKind.CHANNEL)
 
 
-class Passed:
-    """The result of a row."""
+class StageResult:
+    """The result of a row of stages."""
 
     __slots__ = ("value",)
 
@@ -168,7 +168,7 @@ class Passed:
         self.value = value
 
 
-class _When:
+class _AwaitedFilter:
     """Awaits the verdict of a filter, and returns the value if the verdict is true."""
 
     __slots__ = ("value", "verdict")
@@ -198,9 +198,9 @@ class Pipeline:
         first = waiting[0] if waiting else len(stages)
         last = waiting[-1] + 1 if waiting else len(stages)
         self.route = route
-        self.lead = Steps(stages[:first], publish, works)
+        self.lead = SyncStages(stages[:first], publish, works)
         self.head = stages[first:last]
-        self.tail = Steps(stages[last:], publish, works)
+        self.tail = SyncStages(stages[last:], publish, works)
         self._apart = tuple(_apart(self.head))
         self.needs_nursery = any(self._apart)
 
@@ -211,13 +211,13 @@ class Pipeline:
             # The usual chain, .stream(generate).broadcast(): the run iterates the node's
             # generator directly, without a layer.
             given = first.fn(value)
-            if shape_of(given) is Shape.ASYNC_ITERATOR:
+            if kind_of(given) is ResultKind.ASYNC_ITERATOR:
                 return given
             return spread(given, lists=isinstance(first, Stream))
         items: Any = _once(value)
         for stage, apart in zip(self.head, self._apart, strict=True):
             if apart:
-                items = Pump(items, run, stage.size if isinstance(stage, Buffer) else 0)
+                items = StageTask(items, run, stage.size if isinstance(stage, Buffer) else 0)
             if not isinstance(stage, Buffer):
                 items = _layer(self, run, stage, items)
         return items
@@ -299,7 +299,7 @@ async def _filtered(stage: Filter, upstream: Any, run: Run) -> AsyncGenerator[An
     async with aclosing(upstream):
         async for value in upstream:
             verdict = stage.fn(value)
-            if shape_of(verdict) is Shape.AWAITABLE:
+            if kind_of(verdict) is ResultKind.AWAITABLE:
                 verdict = await verdict
             if verdict:
                 yield value

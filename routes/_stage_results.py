@@ -12,7 +12,7 @@ from typing import Any
 from ._generator_cancel_scope import closing
 
 
-class Shape(IntEnum):
+class ResultKind(IntEnum):
     """How to consume a value."""
 
     PLAIN = 0
@@ -24,38 +24,38 @@ class Shape(IntEnum):
     """An async context manager that yields an iterator, as ``trio.as_safe_channel`` makes."""
 
 
-_shapes: dict[type, Shape] = {}
+_kinds: dict[type, ResultKind] = {}
 
 
-def shape_of(value: object) -> Shape:
+def kind_of(value: object) -> ResultKind:
     """Return how to consume a value; decided once per class."""
     cls = type(value)
-    shape = _shapes.get(cls)
-    if shape is None:
-        shape = _find_shape(value, cls)
+    kind = _kinds.get(cls)
+    if kind is None:
+        kind = _find_kind(value, cls)
         if cls is not GeneratorType:  # a few generators are coroutines, most are not
-            _shapes[cls] = shape
-    return shape
+            _kinds[cls] = kind
+    return kind
 
 
-def _find_shape(value: object, cls: type) -> Shape:
+def _find_kind(value: object, cls: type) -> ResultKind:
     if hasattr(cls, "__aiter__"):
-        return Shape.ASYNC_ITERATOR
+        return ResultKind.ASYNC_ITERATOR
     if isawaitable(value):
-        return Shape.AWAITABLE
+        return ResultKind.AWAITABLE
     if hasattr(cls, "__next__"):
-        return Shape.ITERATOR
+        return ResultKind.ITERATOR
     if cls in (list, tuple, range, set, frozenset):
-        return Shape.LISTED
+        return ResultKind.LISTED
     if issubclass(cls, AbstractAsyncContextManager):  # pyright: ignore[reportGeneralTypeIssues]  # an ABC, no protocol, at run time
-        return Shape.CHANNEL
-    return Shape.PLAIN
+        return ResultKind.CHANNEL
+    return ResultKind.PLAIN
 
 
 def is_iterator(value: object) -> bool:
     """Whether a value is already an iterator, and not a function."""
-    shape = _find_shape(value, type(value))
-    return shape in (Shape.ASYNC_ITERATOR, Shape.ITERATOR, Shape.LISTED)
+    kind = _find_kind(value, type(value))
+    return kind in (ResultKind.ASYNC_ITERATOR, ResultKind.ITERATOR, ResultKind.LISTED)
 
 
 async def spread(value: Any, *, lists: bool) -> AsyncGenerator[Any, None]:
@@ -65,19 +65,19 @@ async def spread(value: Any, *, lists: bool) -> AsyncGenerator[Any, None]:
         value: The result of the stage.
         lists: Whether to iterate lists, tuples and the results of ``trio.as_safe_channel`` too.
     """
-    shape = shape_of(value)
-    while shape is Shape.AWAITABLE:
+    kind = kind_of(value)
+    while kind is ResultKind.AWAITABLE:
         value = await value
-        shape = shape_of(value)
-    if shape is Shape.ASYNC_ITERATOR:
+        kind = kind_of(value)
+    if kind is ResultKind.ASYNC_ITERATOR:
         async with closing(value) as items:
             async for item in items:
                 yield item
-    elif lists and shape is Shape.CHANNEL:
+    elif lists and kind is ResultKind.CHANNEL:
         async with value as channel, closing(channel) as items:
             async for item in items:
                 yield item
-    elif shape is Shape.ITERATOR or (lists and shape is Shape.LISTED):
+    elif kind is ResultKind.ITERATOR or (lists and kind is ResultKind.LISTED):
         for item in _closing_sync(value):
             yield item
     elif value is not None:

@@ -20,7 +20,7 @@ from ._run import Run
 from ._user_errors import as_error
 
 
-class Pump:
+class StageTask:
     """Iterates stages in a task of the run, and passes on their values one by one.
 
     Cancelling ``anext()`` loses no value and does not affect the earlier stages.
@@ -50,7 +50,7 @@ class Pump:
         self._wanted = trio.Event()
         self._is_asked = self._is_left = self._is_stepping = False
 
-    def __aiter__(self) -> Pump:
+    def __aiter__(self) -> StageTask:
         return self
 
     async def __anext__(self) -> Any:

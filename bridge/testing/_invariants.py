@@ -1,6 +1,6 @@
 """The laws of interruption, which hold for a call wherever it is interrupted.
 
-Each law is a function of a ``Trial`` that yields a sentence for each breach.
+Each law is a function of a ``FinishedCall`` that yields a sentence for each breach.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._caller import Caller
 
 
 @dataclass(slots=True)
-class Trial:
+class FinishedCall:
     """A call after its scenario, with the facts about it."""
 
     caller: Caller
@@ -38,44 +38,44 @@ class Trial:
     """Whether an error is allowed, even if only the interrupt causes it."""
 
 
-def is_settled(trial: Trial) -> Iterator[str]:
+def is_settled(finished: FinishedCall) -> Iterator[str]:
     """The call is idle at the end, or over if it may be."""
-    call = trial.caller.call
+    call = finished.caller.call
     if call.ended.is_set():
-        if not trial.may_end:
+        if not finished.may_end:
             yield f"the call has ended: {call.end_reason!r}"
-    elif call.state != ("listening" if _is_spoken_to(trial) else "idle"):
+    elif call.state != ("listening" if _is_spoken_to(finished) else "idle"):
         yield f"the call is {call.state!r} though nothing is to come"
 
 
-def _is_spoken_to(trial: Trial) -> bool:
+def _is_spoken_to(finished: FinishedCall) -> bool:
     """Whether the caller has started to speak and not stopped."""
-    for item in reversed(trial.caller.received):
+    for item in reversed(finished.caller.received):
         if isinstance(item.event, UserStartedSpeaking | UserStoppedSpeaking):
             return isinstance(item.event, UserStartedSpeaking)
     return False
 
 
-def words_are_kept(trial: Trial) -> Iterator[str]:
+def words_are_kept(finished: FinishedCall) -> Iterator[str]:
     """Everything that the user said is in the history, in order."""
-    entries = iter([e.content for e in trial.caller.call.history if isinstance(e, UserEntry)])
-    for text in trial.caller.said:
+    entries = iter([e.content for e in finished.caller.call.history if isinstance(e, UserEntry)])
+    for text in finished.caller.said:
         if text not in entries:  # consumes the iterator until it is found
             yield f"the history has lost the user's {text!r}, or its place"
             return
 
 
-def heard_was_generated(trial: Trial) -> Iterator[str]:
+def heard_was_generated(finished: FinishedCall) -> Iterator[str]:
     """What was heard of an answer is a prefix of what was generated."""
-    for entry in _agents(trial):
+    for entry in _agents(finished):
         if not entry.generated.startswith(entry.heard):
             yield f"answer {entry.answer} has heard {entry.heard!r} of {entry.generated!r}"
 
 
-def heard_stays_heard(trial: Trial) -> Iterator[str]:
+def heard_stays_heard(finished: FinishedCall) -> Iterator[str]:
     """What was heard at the interrupt stays heard, and a cut answer does not grow."""
-    later = {entry.answer: entry for entry in _agents(trial)}
-    for entry in trial.at_cut:
+    later = {entry.answer: entry for entry in _agents(finished)}
+    for entry in finished.at_cut:
         now = later.get(entry.answer)
         if now is None or not now.heard.startswith(entry.heard):
             yield f"answer {entry.answer} had been heard as {entry.heard!r}, and now as {now!r}"
@@ -89,49 +89,51 @@ def _is_cut(entry: AgentEntry) -> bool:
     return record is not None and record.verb not in ("pause", "background")
 
 
-def cut_once(trial: Trial) -> Iterator[str]:
+def cut_once(finished: FinishedCall) -> Iterator[str]:
     """An answer has at most one interruption record, and exactly one end."""
-    records = [record.answer for record in trial.caller.call.history.interruptions]
+    records = [record.answer for record in finished.caller.call.history.interruptions]
     yield from (f"answer {answer} has {n} records" for answer, n in _twice(records))
     kind: type[AgentGenerationComplete | AnswerEnded]
     for kind in (AgentGenerationComplete, AnswerEnded):
-        ends = [event.answer for event in trial.caller.events(kind)]
+        ends = [event.answer for event in finished.caller.events(kind)]
         yield from (f"answer {answer} has {n} {kind.__name__}" for answer, n in _twice(ends))
-    over = {event.answer for event in trial.caller.events(AnswerEnded)}
-    for event in trial.caller.events(AgentGenerationComplete):
+    over = {event.answer for event in finished.caller.events(AnswerEnded)}
+    for event in finished.caller.events(AgentGenerationComplete):
         if event.answer not in over:
             yield f"answer {event.answer} has no AnswerEnded"
 
 
-def cut_is_cut(trial: Trial) -> Iterator[str]:
+def cut_is_cut(finished: FinishedCall) -> Iterator[str]:
     """Nothing of a cut run reaches the caller."""
-    yield from trial.caller.broken
+    yield from finished.caller.broken
 
 
-def tools_have_results(trial: Trial) -> Iterator[str]:
+def tools_have_results(finished: FinishedCall) -> Iterator[str]:
     """Each tool call has exactly one result, as an event and in the history."""
-    called = Counter((event.name, event.id) for event in trial.caller.events(ToolCall))
-    told = Counter((event.name, event.id) for event in trial.caller.events(ToolResult))
+    called = Counter((event.name, event.id) for event in finished.caller.events(ToolCall))
+    told = Counter((event.name, event.id) for event in finished.caller.events(ToolResult))
     for name, id in called | told:
         if called[name, id] != told[name, id]:
             yield f"{name} {id!r} has {told[name, id]} results for {called[name, id]} calls"
-    for entry in trial.caller.call.history:
+    for entry in finished.caller.call.history:
         if isinstance(entry, ToolEntry) and entry.result is None:
             yield f"the history has no result of {entry.call.name} {entry.call.id!r}"
-    yield from (f"{work.name} {work.id!r} still runs" for work in trial.caller.call.running_tools)
+    yield from (
+        f"{work.name} {work.id!r} still runs" for work in finished.caller.call.running_tools
+    )
 
 
-def nothing_failed(trial: Trial) -> Iterator[str]:
+def nothing_failed(finished: FinishedCall) -> Iterator[str]:
     """Only errors that are also logged without an interrupt are logged."""
-    if trial.usual_errors is not None:
-        unexpected = [entry for entry in trial.logs if not _is_expected(entry, trial)]
-        for error in sorted(errors(unexpected) - trial.usual_errors):
+    if finished.usual_errors is not None:
+        unexpected = [entry for entry in finished.logs if not _is_expected(entry, finished)]
+        for error in sorted(errors(unexpected) - finished.usual_errors):
             yield f"an error was logged: {error}"
 
 
-def _is_expected(entry: Mapping[str, Any], trial: Trial) -> bool:
+def _is_expected(entry: Mapping[str, Any], finished: FinishedCall) -> bool:
     cause = entry.get("exc_info")
-    return isinstance(cause, Exception) and trial.is_expected(cause)
+    return isinstance(cause, Exception) and finished.is_expected(cause)
 
 
 def errors(logs: Iterable[Mapping[str, Any]]) -> frozenset[str]:
@@ -146,8 +148,8 @@ def _error(entry: Mapping[str, Any]) -> str:
     return " ".join(map(str, [entry["event"], *what]))
 
 
-def _agents(trial: Trial) -> tuple[AgentEntry, ...]:
-    return agent_entries(trial.caller)
+def _agents(finished: FinishedCall) -> tuple[AgentEntry, ...]:
+    return agent_entries(finished.caller)
 
 
 def agent_entries(caller: Caller) -> tuple[AgentEntry, ...]:
@@ -159,7 +161,7 @@ def _twice(answers: Iterable[int]) -> Iterator[tuple[int, int]]:
     return ((answer, n) for answer, n in Counter(answers).items() if n > 1)
 
 
-LAWS: tuple[Callable[[Trial], Iterator[str]], ...] = (
+LAWS: tuple[Callable[[FinishedCall], Iterator[str]], ...] = (
     is_settled,
     words_are_kept,
     heard_was_generated,

@@ -19,7 +19,7 @@ from ..history._history import AgentEntry
 from ._caller import Caller, open_call_over
 from ._errors import AgentErrors, ExpectErrors
 from ._interruption_points import Recorder
-from ._invariants import LAWS, Trial, agent_entries
+from ._invariants import LAWS, FinishedCall, agent_entries
 from ._recording_transport import RecordingTransport, new_transport
 from ._tracebacks import repeatable, where_raised, where_waits
 
@@ -134,9 +134,11 @@ class ScenarioRun:
 
     def _check_laws(self, caller: Caller) -> None:
         expected = AgentErrors(self.plan.expect_errors).is_expected
-        trial = Trial(caller, self.may_end, self._at_cut, self.logs, self.usual_errors, expected)
+        finished = FinishedCall(
+            caller, self.may_end, self._at_cut, self.logs, self.usual_errors, expected
+        )
         for law in LAWS:
-            self.breaches += law(trial)
+            self.breaches += law(finished)
 
     async def _check(self, caller: Caller) -> None:
         if self.plan.check is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bargein.routes.lazy_imports import lazy_imports
 
-from ._answer_stream import Answer as Answer
+from ._answer_stream import AnswerStream as AnswerStream
 from ._errors import AnswerBrokenOffError as AnswerBrokenOffError
 from ._errors import ChatModelError as ChatModelError
 from ._errors import ChatModelExtraError as ChatModelExtraError
@@ -41,10 +41,10 @@ else:  # a program that has a model of its own never loads an HTTP client or a p
     )
 
 __all__ = [
-    "Answer",
     "AnswerBrokenOffError",
     "AnswerPiece",
     "AnswerProgress",
+    "AnswerStream",
     "AnthropicChat",
     "ChatModel",
     "ChatModelError",

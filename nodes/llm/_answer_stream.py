@@ -23,7 +23,7 @@ _log = structlog.get_logger()
 _CLOSE_S = 2.0
 
 
-class Answer(AsyncIterator[AnswerPiece]):
+class AnswerStream(AsyncIterator[AnswerPiece]):
     """The pieces of one answer.
 
     Leaving the loop, dropping the iterator, ``aclose()`` and leaving ``async with`` all end the

@@ -66,29 +66,29 @@ def check_calls(model: str, characters: int) -> None:
         raise ChatModelError(problem, model=model)
 
 
-class _Wire(BaseModel):
+class _ServerObject(BaseModel):
     """An object from a server; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
-class _Function(_Wire):
+class _Function(_ServerObject):
     name: str | None = None
     arguments: str | dict[str, Any] | None = None
 
 
-class _ToolCall(_Wire):
+class _ToolCall(_ServerObject):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
 
 
-class _Part(_Wire):
+class _Part(_ServerObject):
     type: str | None = None
     text: str | None = None
 
 
-class _Delta(_Wire):
+class _Delta(_ServerObject):
     content: str | list[_Part] | None = None
     refusal: str | None = None
     reasoning: Any = None
@@ -111,24 +111,24 @@ class _Delta(_Wire):
         return bool(self.content or self.refusal or self.tool_calls) or self.is_reasoning()
 
 
-class _Choice(_Wire):
+class _Choice(_ServerObject):
     index: int | None = 0
     delta: _Delta | None = None
     message: _Delta | None = None
     finish_reason: str | None = None
 
 
-class _PromptDetails(_Wire):
+class _PromptDetails(_ServerObject):
     cached_tokens: int | None = None
 
 
-class _Usage(_Wire):
+class _Usage(_ServerObject):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
 
 
-class Chunk(_Wire):
+class Chunk(_ServerObject):
     """One chunk of a stream, or a whole answer."""
 
     choices: list[_Choice] | None = None

@@ -19,7 +19,7 @@ import trio
 from bargein.bridge.validation.numbers import check_numbers
 from bargein.nodes.vendors import Backoff, Credential
 
-from ._answer_stream import Answer
+from ._answer_stream import AnswerStream
 from ._errors import ChatModelError, ChatModelTimeoutError, need
 from ._http_reply import Reading, Reply, translated
 from ._protocol import AnswerPiece
@@ -157,7 +157,7 @@ class HttpChat:
 
     def stream(
         self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> Answer:
+    ) -> AnswerStream:
         """Yield an answer piece by piece; see `ChatModel.stream`.
 
         A request that fails before its first token is retried, up to `attempts`, if the connection
@@ -168,7 +168,7 @@ class HttpChat:
             ChatModelTimeoutError: While iterating: a limit ran out. There is no retry.
             ChatModelError: While iterating: any other failure.
         """
-        return Answer(self._pieces(self._request(messages, tools)))
+        return AnswerStream(self._pieces(self._request(messages, tools)))
 
     def _request(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]

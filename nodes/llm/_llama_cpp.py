@@ -25,7 +25,7 @@ from bargein.nodes.processes import (
     ProcessLostError,
 )
 
-from ._answer_stream import Answer
+from ._answer_stream import AnswerStream
 from ._completion_chunks import Assembler, parse_chunk
 from ._errors import ChatModelError, ChatModelExtraError
 from ._protocol import AnswerPiece
@@ -163,13 +163,13 @@ class LocalChat:
             # Otherwise the engine would continue the assistant's words; the user's words come after
             # them.
             chat.append({"role": "user", "content": ""})
-        async with Answer(self._pieces({**self._body(chat, ()), "max_tokens": 1})) as answer:
+        async with AnswerStream(self._pieces({**self._body(chat, ()), "max_tokens": 1})) as answer:
             async for _ in answer:
                 continue
 
     def stream(
         self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> Answer:
+    ) -> AnswerStream:
         """Yield an answer piece by piece; see ``ChatModel.stream``.
 
         Waits while another answer is generated.  Cancelling stops the model within one token.
@@ -178,7 +178,7 @@ class LocalChat:
             ChatModelError: While iterating: the model refuses the messages (too long, or not what
                 its template takes), or its process died; the next request starts another.
         """
-        return Answer(self._pieces(self._body(messages, tools)))
+        return AnswerStream(self._pieces(self._body(messages, tools)))
 
     def _body(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]

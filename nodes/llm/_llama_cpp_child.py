@@ -21,7 +21,7 @@ BATCH = 128
 cancel. Batches of 512 take a tenth less processor time, but 2 s without a report."""
 
 
-def load(settings: dict[str, Any]) -> Model:
+def load(settings: dict[str, Any]) -> LlamaCpp:
     """Load the model.
 
     Args:
@@ -54,10 +54,10 @@ def load(settings: dict[str, Any]) -> Model:
     server = xllamacpp.Server(params)  # pyright: ignore[reportAttributeAccessIssue]  # in C++
     if settings["warm"] is not None:
         server.handle_chat_completions(settings["warm"], lambda chunk: False)
-    return Model(server)
+    return LlamaCpp(server)
 
 
-class Model:
+class LlamaCpp:
     """Answers one chat after the other."""
 
     about: dict[str, Any] = {}  # noqa: RUF012 (nobody writes to it)

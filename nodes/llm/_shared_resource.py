@@ -19,7 +19,7 @@ T = TypeVar("T")
 _CLOSE_S = 5.0
 
 
-class _Tenancy(Generic[T]):
+class _Opening(Generic[T]):
     """One opening of the resource."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Shared(Generic[T]):
         """Keep the opener; nothing is opened yet."""
         self._opener = opener
         self._token: trio.lowlevel.TrioToken | None = None
-        self._tenancy: _Tenancy[T] | None = None
+        self._opening: _Opening[T] | None = None
         self._borrowers = 0
         self._kept = False
 
@@ -81,16 +81,16 @@ class Shared(Generic[T]):
         """
         self._enter_run()
         self._kept = self._kept or not self._borrowers
-        tenancy = self._tenancy
-        if tenancy is None or tenancy.closed.is_set():
-            tenancy = self._tenancy = _Tenancy[T]()
-            trio.lowlevel.spawn_system_task(tenancy.run, self._opener)
-        await tenancy.opened.wait()
-        if tenancy.error is not None:
-            raise tenancy.error
-        if tenancy.value is None:
+        opening = self._opening
+        if opening is None or opening.closed.is_set():
+            opening = self._opening = _Opening[T]()
+            trio.lowlevel.spawn_system_task(opening.run, self._opener)
+        await opening.opened.wait()
+        if opening.error is not None:
+            raise opening.error
+        if opening.value is None:
             raise RuntimeError("the run ended while a shared resource was being opened")
-        return tenancy.value
+        return opening.value
 
     def drop(self, value: T) -> None:
         """Close a broken resource; the next `get` opens another.
@@ -98,18 +98,18 @@ class Shared(Generic[T]):
         Args:
             value: What `get` returned; ignored if it has been replaced since.
         """
-        if self._tenancy is not None and self._tenancy.value is value:
-            self._tenancy.unwanted.set()
-            self._tenancy = None
+        if self._opening is not None and self._opening.value is value:
+            self._opening.unwanted.set()
+            self._opening = None
 
     def _enter_run(self) -> None:
         """Forget the state of an earlier run of trio."""
         token = trio.lowlevel.current_trio_token()
         if token is not self._token:
-            self._token, self._tenancy, self._borrowers, self._kept = token, None, 0, False
+            self._token, self._opening, self._borrowers, self._kept = token, None, 0, False
 
     async def _close(self) -> None:
-        tenancy, self._tenancy = self._tenancy, None
-        if tenancy is not None:
-            tenancy.unwanted.set()
-            await tenancy.closed.wait()
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.unwanted.set()
+            await opening.closed.wait()

@@ -13,7 +13,7 @@ from ._pool import Pool as Pool
 from ._process_output import OnOutput as OnOutput
 from ._process_output import Stream as Stream
 from ._settings import PoolSettings as PoolSettings
-from ._termination import Ladder as Ladder
+from ._termination import SignalLadder as SignalLadder
 from ._termination import StopReport as StopReport
 from ._termination import stop_process as stop_process
 
@@ -21,12 +21,12 @@ __all__ = [
     "ChildError",
     "EngineLoadError",
     "JobError",
-    "Ladder",
     "OnOutput",
     "Pool",
     "PoolClosedError",
     "PoolSettings",
     "ProcessLostError",
+    "SignalLadder",
     "StopReport",
     "Stream",
     "stop_process",

@@ -14,8 +14,8 @@ import structlog
 import trio
 
 from ._errors import ProcessLostError
-from ._process_output import Captured, Lines
-from ._termination import Ladder, StopReport, never, stop_process
+from ._process_output import Captured, LineDecoder
+from ._termination import SignalLadder, StopReport, never, stop_process
 
 _log = structlog.get_logger()
 _STDERR_LINES = 20
@@ -121,7 +121,7 @@ class Process:
 
     async def end(
         self,
-        ladder: Ladder,
+        ladder: SignalLadder,
         *,
         polite_s: float = 0,
         is_forced: Callable[[], bool] = never,
@@ -165,7 +165,7 @@ class Process:
                 self._stderr.append(line)
                 log.debug("process_stderr", pii_line=line)
 
-        lines = Lines(keep)
+        lines = LineDecoder(keep)
         with suppress(trio.ClosedResourceError):
             async for data in self.process.stderr:
                 lines.feed(bytes(data))

@@ -65,7 +65,7 @@ class Excerpt:
         return f"{head}{'' if not head or head.endswith(chr(10)) else chr(10)}{gap}{self._tail}"
 
 
-class Lines:
+class LineDecoder:
     """Decodes bytes and passes on whole lines, several at once if they come together."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
@@ -92,13 +92,13 @@ class Lines:
             self._on_text(text)
 
 
-class Tap:
+class OutputReader:
     """Reads a descriptor, a pipe or our side of a terminal, as text."""
 
     def __init__(self, descriptor: int, on_text: Callable[[str], None]) -> None:
         """Take over a descriptor; `close` closes it."""
         self._descriptor = descriptor
-        self._lines = Lines(on_text)
+        self._lines = LineDecoder(on_text)
         # Shielded, because a process that is being stopped may still write, and must not block on a
         # full pipe.
         self._scope = trio.CancelScope(shield=True)
@@ -157,11 +157,11 @@ class Captured:
         """
         self.theirs: dict[Stream, int] = {}
         """The descriptors for the process; our copies are closed once it has inherited them."""
-        self._taps: list[Tap] = []
+        self._readers: list[OutputReader] = []
         try:
             for stream in streams:
                 ours, self.theirs[stream] = open_terminal() if stream == "tty" else os.pipe()
-                self._taps.append(Tap(ours, partial(on_output, stream)))
+                self._readers.append(OutputReader(ours, partial(on_output, stream)))
         except OSError:
             self.close()
             raise
@@ -178,19 +178,19 @@ class Captured:
 
     def read(self, nursery: trio.Nursery) -> None:
         """Start reading, in tasks that end with `close`."""
-        for tap in self._taps:
-            nursery.start_soon(tap.run)
+        for reader in self._readers:
+            nursery.start_soon(reader.run)
 
     def drain(self) -> None:
         """Pass on what has been written so far without waiting, including unfinished lines."""
-        for tap in self._taps:
-            tap.drain()
+        for reader in self._readers:
+            reader.drain()
 
     def close(self) -> None:
         """Close every descriptor; closing again does nothing."""
         self._close_theirs()
-        for tap in self._taps:
-            tap.close()
+        for reader in self._readers:
+            reader.close()
 
     def _close_theirs(self) -> None:
         while self.theirs:

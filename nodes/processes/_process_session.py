@@ -20,7 +20,7 @@ _TICKS_HZ = os.sysconf("SC_CLK_TCK") if sys.platform == "linux" else 0
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SessionProcess:
     """A snapshot of a process in a session."""
 
     pid: int
@@ -38,8 +38,8 @@ def strike(
     number: int,
     *,
     leader_is_reaped: bool,
-    is_meant: Callable[[Member], bool] | None = None,
-) -> list[Member]:
+    is_meant: Callable[[SessionProcess], bool] | None = None,
+) -> list[SessionProcess]:
     """Send a signal to each live process of a session, and reap our ended orphans.
 
     Args:
@@ -69,34 +69,34 @@ def strike(
     return struck
 
 
-def members(session: int) -> list[Member]:
+def members(session: int) -> list[SessionProcess]:
     """Return the processes of a session, including zombies; Linux only."""
     return [member for number, member in _scan() if number == session]
 
 
 def boot_clock_s() -> float:
-    """Return the earliest `Member.started_s` of a process that starts now."""
+    """Return the earliest `SessionProcess.started_s` of a process that starts now."""
     if sys.platform != "linux":
         return 0.0
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_HZ) / _TICKS_HZ
 
 
-def _strike_group(group: int, number: int) -> list[Member]:
+def _strike_group(group: int, number: int) -> list[SessionProcess]:
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         return []
-    return [Member(group, b"", 0, is_zombie=False, started_s=0.0)]
+    return [SessionProcess(group, b"", 0, is_zombie=False, started_s=0.0)]
 
 
-def _reap(member: Member, session: int) -> None:
+def _reap(member: SessionProcess, session: int) -> None:
     """Reap an orphan that became our child, because we are process 1 or a subreaper."""
     if member.parent == os.getpid() and member.pid != session:
         with suppress(ChildProcessError):
             os.waitpid(member.pid, os.WNOHANG)
 
 
-def _scan() -> Iterator[tuple[int, Member]]:
+def _scan() -> Iterator[tuple[int, SessionProcess]]:
     """Yield the session id and a snapshot of each process."""
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -112,12 +112,12 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _parse(pid: int, stat: bytes) -> tuple[int, Member]:
+def _parse(pid: int, stat: bytes) -> tuple[int, SessionProcess]:
     # proc_pid_stat(5): the name is in brackets and may itself hold brackets and spaces.
     begin, end = stat.index(b"(") + 1, stat.rindex(b")")
     state, parent, _, session, *rest = stat[end + 2 :].split()
     threads, started_s = int(rest[13]), int(rest[15]) / _TICKS_HZ
     # Its first thread may be dead while others run; then it cannot be waited for yet.
     is_zombie = state in (b"Z", b"X") and threads <= 1
-    member = Member(pid, stat[begin:end], int(parent), is_zombie, started_s)
+    member = SessionProcess(pid, stat[begin:end], int(parent), is_zombie, started_s)
     return int(session), member

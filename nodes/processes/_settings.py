@@ -10,9 +10,9 @@ from typing import Any
 
 from bargein.bridge.validation.numbers import check_count, check_seconds
 
-from ._termination import Ladder
+from ._termination import SignalLadder
 
-_LADDER = Ladder(int_s=0, term_s=0, kill_s=1.0)
+_LADDER = SignalLadder(int_s=0, term_s=0, kill_s=1.0)
 """SIGKILL at once: most workers have nothing to save."""
 
 LEAST_URGENT = 19
@@ -47,7 +47,7 @@ class PoolSettings:
     split the same job into the same pieces each time."""
     niceness: int = 0
     """The niceness of the workers, 0 to 19."""
-    ladder: Ladder = _LADDER
+    ladder: SignalLadder = _LADDER
     """The signals for a worker that is lost, or does not end with its input."""
     has_effects: bool = False
     """Whether jobs have effects, as a tool's function has; POSIX only. The process then starts with

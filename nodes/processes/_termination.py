@@ -18,7 +18,7 @@ from typing import Literal
 
 import trio
 
-from ._process_session import Member, boot_clock_s, strike
+from ._process_session import SessionProcess, boot_clock_s, strike
 
 LOOK_S = 0.02
 """How often to check whether the others of a session are gone, in seconds; a check takes a few
@@ -32,7 +32,7 @@ Rung = Literal["itself", "SIGINT", "SIGTERM", "SIGKILL"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class SignalLadder:
     """How long each signal may take, in seconds; 0 skips the signal."""
 
     int_s: float = 2.0
@@ -50,12 +50,12 @@ class Ladder:
     def __post_init__(self) -> None:
         for name in ("int_s", "term_s", "kill_s"):
             if not 0 <= (value := getattr(self, name)) <= 3600:
-                raise ValueError(f"Ladder({name}={value!r}): give seconds from 0 to 3600")
+                raise ValueError(f"SignalLadder({name}={value!r}): give seconds from 0 to 3600")
         if self.kill_s == 0:
-            raise ValueError("Ladder(kill_s=0): a sweep needs some time, give it 1 s")
+            raise ValueError("SignalLadder(kill_s=0): a sweep needs some time, give it 1 s")
 
 
-DEFAULT_LADDER = Ladder()
+DEFAULT_LADDER = SignalLadder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,10 @@ def never() -> bool:
 
 
 async def stop_process(
-    process: trio.Process, ladder: Ladder = DEFAULT_LADDER, *, is_forced: Callable[[], bool] = never
+    process: trio.Process,
+    ladder: SignalLadder = DEFAULT_LADDER,
+    *,
+    is_forced: Callable[[], bool] = never,
 ) -> StopReport:
     """End a process and everything in its session, and reap it.
 
@@ -95,13 +98,13 @@ async def stop_process(
     """
     if process.poll() is None and not _leads_session(process.pid):
         raise ValueError(f"process {process.pid} must be started with start_new_session=True")
-    climb = _Climb(process, is_forced)
+    termination = _Termination(process, is_forced)
     with trio.move_on_after(ladder.bound_s, shield=True):
-        await climb.up(ladder)
-    return climb.report()
+        await termination.up(ladder)
+    return termination.report()
 
 
-class Offspring:
+class Descendants:
     """The processes that a process starts from now on, which can be stopped without it.
 
     Linux only: elsewhere start times are unknown, and nothing happens.
@@ -114,33 +117,33 @@ class Offspring:
 
     async def interrupt(self) -> None:
         """Send SIGINT once to each program; to many programs a second one means to exit at once."""
-        climb = _Climb(
+        termination = _Termination(
             self._process,
             is_meant=lambda m: self._is_ours(m) and (m.pid, m.name) not in self._interrupted,
         )
-        found = await climb.strike(signal.SIGINT)
+        found = await termination.strike(signal.SIGINT)
         self._interrupted.update((member.pid, member.name) for member in found)
 
-    async def stop(self, ladder: Ladder) -> None:
+    async def stop(self, ladder: SignalLadder) -> None:
         """Stop them all with SIGTERM and SIGKILL; shielded and bounded, like `stop_process`."""
-        climb = _Climb(self._process, is_meant=self._is_ours)
+        termination = _Termination(self._process, is_meant=self._is_ours)
         with trio.move_on_after(ladder.bound_s, shield=True):
-            if await climb.strike(0):
-                await climb.rung("SIGTERM", ladder.term_s)
-                await climb.kill(ladder.kill_s)
+            if await termination.strike(0):
+                await termination.rung("SIGTERM", ladder.term_s)
+                await termination.kill(ladder.kill_s)
 
-    def _is_ours(self, member: Member) -> bool:
+    def _is_ours(self, member: SessionProcess) -> bool:
         return member.pid != self._process.pid and member.started_s >= self._since_s
 
 
-class _Climb:
-    """One climb up the ladder of signals."""
+class _Termination:
+    """One termination of a process: the signals in turn, each with its time."""
 
     def __init__(
         self,
         process: trio.Process,
         is_forced: Callable[[], bool] = never,
-        is_meant: Callable[[Member], bool] | None = None,
+        is_meant: Callable[[SessionProcess], bool] | None = None,
     ) -> None:
         self._process = process
         self._is_forced = is_forced
@@ -150,7 +153,7 @@ class _Climb:
         self._killed: set[int] = set()
         self._left = 1
 
-    async def up(self, ladder: Ladder) -> None:
+    async def up(self, ladder: SignalLadder) -> None:
         """Send the signals as needed, waiting after each."""
         self._note("itself")
         if self._ended_by is None:
@@ -173,7 +176,7 @@ class _Climb:
                 await self._until_gone(signal.SIGKILL)
         self._note("SIGKILL")
 
-    async def strike(self, number: int) -> list[Member]:
+    async def strike(self, number: int) -> list[SessionProcess]:
         """Signal and return all live processes, in a thread, because it reads many files."""
         is_reaped = self._process.poll() is not None
         look = partial(strike, leader_is_reaped=is_reaped, is_meant=self._is_meant)

@@ -19,7 +19,7 @@ from ._errors import EngineLoadError, JobError, ProcessLostError
 from ._process import Process, start_process
 from ._process_output import Captured, OnOutput, Stream
 from ._settings import PoolSettings
-from ._termination import SPARE_S, Offspring, never
+from ._termination import SPARE_S, Descendants, never
 from ._worker_child import AFTER_LENGTH, HEADER, frame
 
 _log = structlog.get_logger()
@@ -45,7 +45,7 @@ class Worker:
         self._settings = settings
         self._process: Process
         self._job = 0
-        self._offspring: Offspring
+        self._descendants: Descendants
         self._heard_s = math.inf
         self._on_output: OnOutput | None = None
         self._is_forced: Callable[[], bool] = never
@@ -153,7 +153,7 @@ class Worker:
             ProcessLostError: The process no longer reads its input.
         """
         self._job += 1
-        self._offspring = Offspring(self._process.process)
+        self._descendants = Descendants(self._process.process)
         self._heard_s = trio.current_time()
         self._on_output, self._is_forced = on_output, is_forced
         self.is_busy = True
@@ -195,14 +195,14 @@ class Worker:
             while self.is_busy and not self._is_forced():
                 await self._send(b"C")
                 if settings.has_effects:
-                    await self._offspring.interrupt()
+                    await self._descendants.interrupt()
                 with trio.move_on_after(every_s), suppress(JobError):
                     while await self.next_piece(settings.cancel_s) is not None:
                         pass
         if self.is_busy:
             raise self._lost(f"still busy {settings.cancel_s:g} s after a cancel", "cancel_s")
         if settings.has_effects:
-            await self._offspring.stop(settings.ladder)
+            await self._descendants.stop(settings.ladder)
             self._process.captured.drain()
 
     def rest(self) -> None:

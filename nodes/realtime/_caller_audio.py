@@ -43,7 +43,7 @@ class AudioCodec(Protocol):
         ...
 
 
-class CallerAudio:
+class CallerAudioStream:
     """The caller's audio on its way to the vendor; an `EarStream`."""
 
     def __init__(self, post: Callable[[str], None], codec: AudioCodec) -> None:

@@ -26,7 +26,7 @@ from bargein.nodes.speech import EarFact, EvenResampler, VoiceBegan, WentOn
 from bargein.nodes.vendors import VendorError, VendorSession, open_session
 from bargein.routes.service_nursery import open_service_nursery
 
-from ._caller_audio import CallerAudio
+from ._caller_audio import CallerAudioStream
 from ._protocol import AudioCommitted, RealtimeModel
 from ._response import LineLostError, Response
 from ._response_dispatch import ResponseFact, Responses
@@ -70,7 +70,7 @@ class SessionSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _ResponseRequest:
     """A request for a response; see ``RealtimeLine.ask_about``."""
 
     messages: Chat
@@ -130,12 +130,12 @@ class RealtimeLine:
         kept_bytes = round(wire_bytes * model.limits.max_kept_bytes)  # for the same duration
         self._limits = replace(model.limits, max_kept_bytes=kept_bytes)
         self.memory = VendorMemory()
-        self.caller_audio = CallerAudio(self._post, self._codec)
+        self.caller_audio = CallerAudioStream(self._post, self._codec)
 
     # --- the ear --------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def open_stream(self) -> AsyncIterator[CallerAudio]:
+    async def open_stream(self) -> AsyncIterator[CallerAudioStream]:
         """Keep the line open while the block runs; see `StreamingSTT.open_stream`."""
         if self._error is not None:  # it was given up
             self._error, self._opened = None, trio.Event()
@@ -246,9 +246,9 @@ class RealtimeLine:
         Raises:
             VendorError: While iterating: the line or the response failed.
         """
-        return self._pieces(_Question(messages, tools, *self._about))
+        return self._pieces(_ResponseRequest(messages, tools, *self._about))
 
-    async def _pieces(self, question: _Question) -> AsyncGenerator[AnswerPiece, None]:
+    async def _pieces(self, question: _ResponseRequest) -> AsyncGenerator[AnswerPiece, None]:
         response = await self._response_to(question)
         has_given = False
         try:
@@ -260,7 +260,7 @@ class RealtimeLine:
                         raise
                     steps = question.messages[question.told :]
                     messages = [*self._everything(), *steps]
-                    question = _Question(messages, question.tools, *self._about)
+                    question = _ResponseRequest(messages, question.tools, *self._about)
                     response = await self._response_to(question)
                     continue
                 if given is None:
@@ -295,7 +295,7 @@ class RealtimeLine:
         if session.lines == line and session.heard_at_s <= cancelled_at_s:
             session.reopen(error)
 
-    async def _response_to(self, question: _Question) -> Response:
+    async def _response_to(self, question: _ResponseRequest) -> Response:
         """Return the response started early for this request, or request one."""
         self._is_asking = True  # so that nothing else is requested meanwhile
         try:
@@ -325,7 +325,7 @@ class RealtimeLine:
         """
         is_idle = self._responses.is_empty and not self._is_asking and self._opened.is_set()
         if is_idle and self._error is None:
-            self._ask(_Question(messages, tools, *self._about), early=True)
+            self._ask(_ResponseRequest(messages, tools, *self._about), early=True)
 
     def throw_away(self) -> None:
         """End the response that was started early, if it was not claimed."""
@@ -338,9 +338,9 @@ class RealtimeLine:
             messages: As for ``stream``, after ``ask_about``.
         """
         if self._opened.is_set() and self._error is None:
-            self._inform(_Question(messages, (), *self._about))
+            self._inform(_ResponseRequest(messages, (), *self._about))
 
-    def _inform(self, question: _Question) -> None:
+    def _inform(self, question: _ResponseRequest) -> None:
         messages = question.messages
         first = 1 if messages and messages[0]["role"] == "system" else 0
         chat = self.memory.untold(messages[first : question.told])
@@ -350,7 +350,7 @@ class RealtimeLine:
             self._post(text)
         self.memory.told(question.news)
 
-    def _ask(self, question: _Question, *, early: bool) -> Response:
+    def _ask(self, question: _ResponseRequest, *, early: bool) -> Response:
         """Send what the vendor does not know, and request a response."""
         messages = question.messages
         has_prompt = bool(messages) and messages[0]["role"] == "system"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class _Part:
+class _ItemAudio:
     """The audio of one item in an utterance."""
 
     item: str
@@ -18,7 +18,7 @@ class SpokenUtterances:
     """The utterances of a call that may still be interrupted, and the items that they say."""
 
     def __init__(self) -> None:
-        self._parts: dict[int, list[_Part]] = {}
+        self._parts: dict[int, list[_ItemAudio]] = {}
 
     @property
     def utterances(self) -> tuple[int, ...]:
@@ -31,7 +31,7 @@ class SpokenUtterances:
         if parts and parts[-1].item == item:
             parts[-1].lasts_ms += lasts_ms
         else:
-            parts.append(_Part(item, lasts_ms))
+            parts.append(_ItemAudio(item, lasts_ms))
 
     def forget(self, utterance: int) -> None:
         """Forget an utterance: it was heard to its end, or the vendor knows nothing of it."""

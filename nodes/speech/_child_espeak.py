@@ -31,7 +31,7 @@ em")."""
 _HUM = re.compile(r"(?<!\S)(" + "|".join(_HUMS) + r")(?=[.,!?;:…]*(?!\S))", re.IGNORECASE)
 
 
-class _Event(ctypes.Structure):
+class _EspeakEvent(ctypes.Structure):
     _fields_ = (
         ("type", ctypes.c_int),
         ("unique_identifier", ctypes.c_uint),
@@ -45,7 +45,7 @@ class _Event(ctypes.Structure):
 
 
 _Callback = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event)
+    ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_EspeakEvent)
 )
 
 

@@ -31,7 +31,7 @@ class Engine(Protocol):
         ...
 
 
-class Voice:
+class VoiceJobs:
     """Runs jobs that synthesise a text piece by piece."""
 
     def __init__(self, engine: Engine) -> None:
@@ -49,6 +49,6 @@ class Voice:
             give(struct.pack("<I", len(meta)) + meta + pcm)
 
 
-def load(settings: dict[str, Any]) -> Voice:
+def load(settings: dict[str, Any]) -> VoiceJobs:
     """Run the file ``engine`` and load its engine with ``settings``."""
-    return Voice(runpy.run_path(settings["engine"])["load"](settings["settings"]))
+    return VoiceJobs(runpy.run_path(settings["engine"])["load"](settings["settings"]))

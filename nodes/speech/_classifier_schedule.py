@@ -61,8 +61,8 @@ class ClassifierSchedule:
         self._report_error = report_error
         self._reported: set[tuple[str, type]] = set()
         self._age = self._last  # windows since the onset; at this value nothing is pending
-        self._speechlike = _Run(self._longest_break)  # the caller's or the agent's
-        self._soft, self._sudden = _Run(self._longest_break), _Run(self._longest_break)
+        self._speechlike = _Duration(self._longest_break)  # the caller's or the agent's
+        self._soft, self._sudden = _Duration(self._longest_break), _Duration(self._longest_break)
         self._beginning: dict[int, bytes] = {}  # the audio for each detector
         self._last_of = {sound.kind: sound for _, sound in self._schedule}
         kinds = [sound.kind for _, sound in self._schedule]
@@ -186,7 +186,7 @@ class ClassifierSchedule:
         return sound.kind == "acknowledgement" and probability < SURELY_NOT
 
 
-class _Run:
+class _Duration:
     """How long something has lasted, including breaks no longer than a closure."""
 
     def __init__(self, longest_break: int) -> None:

@@ -49,7 +49,7 @@ from bargein.routes.error_containment import CONTAINED, as_error
 
 from ._caller_voice import CallerVoice
 from ._classifier_schedule import ClassifierSchedule
-from ._early_recognition import Recording, words_of
+from ._early_recognition import VoiceRecording, words_of
 from ._engine_results import transcript_by
 from ._errors import is_probability, no_probability
 from ._listening_settings import ListeningSettings
@@ -167,7 +167,7 @@ class Ear:
         self._shown: deque[bytes] = deque(maxlen=self._windows(SHOWN_S))
         recent = lambda: b"".join(self._shown)  # noqa: E731
         self._classifiers = ClassifierSchedule(sounds, self._window_s, recent, bridge.report_error)
-        self._recording: Recording | None = None
+        self._recording: VoiceRecording | None = None
         self._on = False  # between VoiceStarted and VoiceStopped
         self._over_agent = False  # the voice began over the agent and has not interrupted yet
         self._paused = False  # the models were asked, and the caller has not gone on since
@@ -287,7 +287,7 @@ class Ear:
         self._last_voice_s = trio.current_time()
         if self._recording is None:
             before = bytearray(b"".join(self._recent))
-            self._recording = Recording(before, self._window_s, self._voiced_windows)
+            self._recording = VoiceRecording(before, self._window_s, self._voiced_windows)
             self._over_agent = self._stt is not None and self._bridge.agent_status.is_audible
         if self._paused:
             self._paused = self._owes_words = self._settles = False
@@ -374,7 +374,7 @@ class Ear:
     def _drop(self) -> None:
         self._paused = self._settles = False
         if self._on:
-            self._recording = Recording(bytearray(), self._window_s)
+            self._recording = VoiceRecording(bytearray(), self._window_s)
             return
         self._recording = None
         while len(self._recent) > self._silent_windows + self._voiced_windows:

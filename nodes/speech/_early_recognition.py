@@ -34,7 +34,7 @@ misses is what tells a throat that is cleared from a word."""
 
 
 @dataclass(slots=True)
-class Recording:
+class VoiceRecording:
     """The audio since shortly before a voice began, and when the recogniser has heard it."""
 
     part: bytearray

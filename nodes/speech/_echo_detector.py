@@ -109,7 +109,7 @@ _STEEPNESS = 25.0
 """Of the curve from correlation to probability: 0.05 more or less are odds of 3.5 to 1."""
 
 
-class Played(Protocol):
+class PlaybackReference(Protocol):
     """What a loudspeaker plays."""
 
     def next(self, seconds: float) -> NDArray[np.float32]:
@@ -124,7 +124,7 @@ class Played(Protocol):
 class EchoDetector:
     """An ``EchoProbability`` for one call."""
 
-    def __init__(self, played: Played) -> None:
+    def __init__(self, played: PlaybackReference) -> None:
         """Start from silence.
 
         Args:

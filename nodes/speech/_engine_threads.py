@@ -26,7 +26,7 @@ GIVE_UP_S = 20.0
 _MOST_LATE = 4
 
 
-class _Work:
+class _ThreadWork:
     """The work of one thread."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class EngineThreads:
         """
         self._name = name
         self._limiter = limiter or trio.CapacityLimiter(1)
-        self._running: set[_Work] = set()
+        self._running: set[_ThreadWork] = set()
 
     async def run(self, function: Callable[[], T]) -> T:
         """Run a function in a thread once there is room, and return its value.
@@ -59,7 +59,7 @@ class EngineThreads:
             SpeechEngineError: The function took longer than 20 s.
             Exception: Whatever the function raises.
         """
-        work = _Work()
+        work = _ThreadWork()
         with trio.move_on_after(GIVE_UP_S):
             await self._wait_for_room(work)
             self._start(work, function)
@@ -69,7 +69,7 @@ class EngineThreads:
         value: T = work.result.unwrap()
         return value
 
-    async def _wait_for_room(self, work: _Work) -> None:
+    async def _wait_for_room(self, work: _ThreadWork) -> None:
         """Wait for room; a late thread gives up its place."""
         while True:
             with trio.move_on_at(self._next_late_s()):
@@ -86,7 +86,7 @@ class EngineThreads:
         late_s = [work.began_s + LATE_S for work in self._running if not work.is_late]
         return min(late_s, default=math.inf)
 
-    def _start(self, work: _Work, function: Callable[[], Any]) -> None:
+    def _start(self, work: _ThreadWork, function: Callable[[], Any]) -> None:
         token = trio.lowlevel.current_trio_token()
 
         def deliver(result: Outcome[Any]) -> None:
@@ -97,7 +97,7 @@ class EngineThreads:
         self._running.add(work)
         trio.lowlevel.start_thread_soon(function, deliver)
 
-    def _end(self, work: _Work, result: Outcome[Any]) -> None:
+    def _end(self, work: _ThreadWork, result: Outcome[Any]) -> None:
         self._running.discard(work)
         if work.is_late:
             self._limiter.total_tokens -= 1

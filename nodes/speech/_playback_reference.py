@@ -51,7 +51,7 @@ class _Audio:
 
 
 class HeardAgent:
-    """A ``Played``: the agents' audio as the caller of one call hears it."""
+    """A ``PlaybackReference``: the agents' audio as the caller of one call hears it."""
 
     def __init__(self, bridge: Bridge) -> None:
         """Follow the audio of a call.

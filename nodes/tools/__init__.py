@@ -26,7 +26,7 @@ from ._tool_decorator import tool as tool
 from ._tool_runner import ToolRunner as ToolRunner
 
 if TYPE_CHECKING:
-    from bargein.nodes.processes import Ladder as Ladder
+    from bargein.nodes.processes import SignalLadder as SignalLadder
 
     from ._mcp import McpServer as McpServer
     from ._mcp import McpTool as McpTool
@@ -41,7 +41,7 @@ else:  # tools that are functions need neither servers nor processes
         {
             "CommandError": ".processes",
             "CommandTool": ".processes",
-            "Ladder": "bargein.nodes.processes",
+            "SignalLadder": "bargein.nodes.processes",
             "McpServer": "._mcp",
             "McpTool": "._mcp",
             "OutputLimits": ".processes",
@@ -57,7 +57,6 @@ __all__ = [
     "CommandTool",
     "CommitOverrunError",
     "FunctionTool",
-    "Ladder",
     "McpError",
     "McpExtraError",
     "McpServer",
@@ -68,6 +67,7 @@ __all__ = [
     "Policy",
     "QuestionAnswer",
     "RunningTool",
+    "SignalLadder",
     "Tool",
     "ToolContext",
     "ToolDefinitionError",

@@ -14,12 +14,12 @@ from bargein.bridge.events import ToolCall
 from ._tool import Tool
 from ._tool_call import RunningTool
 from ._tool_context import ToolContext
-from ._tool_outcome import Settled
+from ._tool_outcome import FinalOutcome
 
 
 def without_duplicate(
     tool: Tool, request: ToolCall, running: Iterable[RunningTool]
-) -> tuple[Tool, Settled | None]:
+) -> tuple[Tool, FinalOutcome | None]:
     """Return the tool that carries out a call, and the outcome if the call is refused.
 
     Args:
@@ -33,7 +33,7 @@ def without_duplicate(
             if tool.on_duplicate == "join":
                 return _Joined(other), None
             text = f"an identical call of {tool.name!r} is running already; wait for its result"
-            return tool, Settled("not_started", text, error=True)
+            return tool, FinalOutcome("not_started", text, error=True)
     return tool, None
 
 

@@ -30,7 +30,7 @@ from ._mcp_content import (
     result_text,
 )
 from ._mcp_errors import McpExtraError, McpToolError
-from ._mcp_session import Link, McpSession
+from ._mcp_session import McpConnection, McpSession
 from ._mcp_stdio import open_server
 from ._policy import PlainPolicy, Policy
 from ._tool import Permission, Tool
@@ -232,7 +232,9 @@ class McpServer:
             what: self._for_one[what].get(tool, default) for what, default in self._for_all.items()
         }
 
-    def _connect(self, session: McpSession, link: Link) -> AbstractAsyncContextManager[Client]:
+    def _connect(
+        self, session: McpSession, link: McpConnection
+    ) -> AbstractAsyncContextManager[Client]:
         from mcp import Client
 
         return Client(
@@ -244,7 +246,7 @@ class McpServer:
         )
 
     def _process(
-        self, command: Sequence[str], link: Link
+        self, command: Sequence[str], link: McpConnection
     ) -> AbstractAsyncContextManager[TransportStreams]:
         from mcp.client.stdio import get_default_environment
 

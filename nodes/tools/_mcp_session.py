@@ -56,11 +56,11 @@ CONNECTION_CLOSED = -32000
 _MOST_PAGES = 100
 """A list of tools with more pages is treated as endless."""
 
-Connect = Callable[["McpSession", "Link"], "AbstractAsyncContextManager[Client]"]
+Connect = Callable[["McpSession", "McpConnection"], "AbstractAsyncContextManager[Client]"]
 """Opens a connection, whose client logs to the session and reports its loss to the link."""
 
 
-class Link:
+class McpConnection:
     """One connection to the server, from its start to its end."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Link:
         return not self.unwanted.is_set() and not self.closed.is_set()
 
 
-class _Request:
+class _ToolRequest:
     """One tool call in progress."""
 
     def __init__(self, context: ToolContext) -> None:
@@ -129,8 +129,8 @@ class McpSession:
         self._connect = connect
         self._nursery = nursery
         self._start_s = start_s
-        self._link: Link | None = None
-        self._requests: set[_Request] = set()
+        self._link: McpConnection | None = None
+        self._requests: set[_ToolRequest] = set()
         self._closing = False
         # A connection that one call's tool reopens belongs to no call, in the log either.
         self._context = copy_context()
@@ -180,7 +180,7 @@ class McpSession:
         """
         if self._closing:
             raise McpToolError(f"The tool server {self._name!r} is closed; do not call it again.")
-        request = _Request(context)
+        request = _ToolRequest(context)
         self._requests.add(request)
         self._nursery.start_soon(self._send, request, tool, arguments)
         try:
@@ -213,8 +213,8 @@ class McpSession:
             await link.closed.wait()
         link.scope.shield = False
 
-    async def _send(self, request: _Request, tool: str, arguments: dict[str, Any]) -> None:
-        link: Link | None = None
+    async def _send(self, request: _ToolRequest, tool: str, arguments: dict[str, Any]) -> None:
+        link: McpConnection | None = None
         try:
             with request.scope:
                 link, client = await self._connected()
@@ -234,7 +234,7 @@ class McpSession:
         if request.scope.cancelled_caught and link is not None and not self._closing:
             await self._ask(link)
 
-    async def _ask(self, link: Link) -> None:
+    async def _ask(self, link: McpConnection) -> None:
         """Mark the server as lost unless it answers a request; an error is an answer too.
 
         The newest protocol has no ping.
@@ -250,18 +250,18 @@ class McpSession:
         if asking.cancelled_caught:
             link.lost(f"was cut, and did not answer within {_DEAF_S:g} s")
 
-    async def _connected(self) -> tuple[Link, Client]:
+    async def _connected(self) -> tuple[McpConnection, Client]:
         """Return the connection, opening one if there is none."""
         link = self._link
         if link is None or not link.usable:
-            link = self._link = Link()
+            link = self._link = McpConnection()
             self._context.run(self._nursery.start_soon, self._serve, link)
         await link.ready.wait()
         if link.client is None:
             raise McpServerError(self._name, link.problem, link.detail)
         return link, link.client
 
-    async def _serve(self, link: Link) -> None:
+    async def _serve(self, link: McpConnection) -> None:
         """Run a connection until it is unwanted or lost."""
         try:
             with link.scope, trio.move_on_after(self._start_s) as starting:
@@ -313,7 +313,7 @@ class McpSession:
             _log.debug("mcp_server_logged", server=self._name, level=params.level, pii_text=text)
 
 
-def _failure(tool: str, error: Exception, link: Link | None) -> McpToolError:
+def _failure(tool: str, error: Exception, link: McpConnection | None) -> McpToolError:
     """Return the error that tells the model what went wrong in a call."""
     from mcp import MCPError
 
@@ -322,7 +322,7 @@ def _failure(tool: str, error: Exception, link: Link | None) -> McpToolError:
     return McpToolError(f"The call of {tool!r} failed: {why}.", is_effect_unknown=not told)
 
 
-def _why(error: Exception, link: Link | None) -> str:
+def _why(error: Exception, link: McpConnection | None) -> str:
     if link is not None and link.problem:
         return f"the server was lost while it worked ({link.problem})"
     return str(error).rstrip(".") or type(error).__name__

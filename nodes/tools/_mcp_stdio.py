@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bargein.nodes.processes import Ladder, ProcessLostError
+from bargein.nodes.processes import ProcessLostError, SignalLadder
 from bargein.nodes.processes._process import Process, start_process
 from bargein.nodes.processes._termination import SPARE_S
 
@@ -28,7 +28,7 @@ _POLITE_S = 1.0
 """How long a server may take to end after its input is closed, in seconds. The MCP specification
 asks the client to close the input first and wait "a reasonable time":
 https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown"""
-_LADDER = Ladder(int_s=0, term_s=1.0, kill_s=1.0)
+_LADDER = SignalLadder(int_s=0, term_s=1.0, kill_s=1.0)
 """Closing its input has already asked the server to end, so SIGINT would add nothing."""
 _LAST_OUTPUT_S = 0.2
 """How long a dead server's output is still read, in seconds: a child of it may hold the pipe

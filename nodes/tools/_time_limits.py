@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import trio
 
 
-class Limits:
+class TimeLimits:
     """The deadlines under which a guard waits for its tool.
 
     Attributes:

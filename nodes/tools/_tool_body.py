@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Conclusion:
+class DeclaredOutcome:
     """The outcome that a tool declares itself."""
 
     content: str
@@ -71,7 +71,7 @@ class Body:
         self.ended = trio.Event()
         self.value: str | None = None
         self.error: Exception | None = None
-        self.conclusion: Conclusion | None = None
+        self.conclusion: DeclaredOutcome | None = None
         self.is_stopping = False
         self.is_closed = False
         """Whether its result was delivered, after which its events are dropped."""
@@ -112,7 +112,7 @@ class Body:
         self.is_stopping = False
         self.token.notify_background()
 
-    def conclude(self, conclusion: Conclusion) -> None:
+    def conclude(self, conclusion: DeclaredOutcome) -> None:
         """Fix what the result will say, however the tool ends from here on."""
         self.conclusion = conclusion
 

@@ -21,11 +21,11 @@ from bargein.bridge.monitoring.error_text import detail
 from bargein.routes import Interrupted, Run
 from bargein.routes.error_containment import CONTAINED, text_of
 
-from ._time_limits import Limits
+from ._time_limits import TimeLimits
 from ._tool_body import Body
 from ._tool_context import ToolContext
 from ._tool_interrupts import Effect, Interrupts
-from ._tool_outcome import Settled, plain, settle
+from ._tool_outcome import FinalOutcome, plain, settle
 
 if TYPE_CHECKING:
     from ._call_for_tools import CallOfTools
@@ -86,7 +86,7 @@ class RunningTool:
         self._context_of = context_of
         self._source = source
         self._body: Body | None = None
-        self._limits = Limits(tool.timeout_s)
+        self._limits = TimeLimits(tool.timeout_s)
         self._interrupts = Interrupts(tool.policy, math.inf)
         self._timed_out = False
         self._is_asking = False
@@ -236,7 +236,7 @@ class RunningTool:
 
     # --- carrying it out ------------------------------------------------------------------------
 
-    def refuse(self, settled: Settled) -> None:
+    def refuse(self, settled: FinalOutcome) -> None:
         """Set the result of a refused call."""
         self._finish(settled)
 
@@ -351,7 +351,7 @@ class RunningTool:
         self._finish(plain("withdrawn" if withdrawn else "not_started"))
         self._cut("it is not to begin")
 
-    def _finish(self, settled: Settled) -> None:
+    def _finish(self, settled: FinalOutcome) -> None:
         if self.outcome is not None:
             return
         self.outcome = settled.outcome
@@ -383,7 +383,7 @@ class RunningTool:
         self._call.router.publish_detached(result, self._source)
         self._answered.set()
 
-    def _as_result(self, settled: Settled) -> ToolResult:
+    def _as_result(self, settled: FinalOutcome) -> ToolResult:
         ran_s = 0.0
         if self._body is not None and self.started_at_s is not None:
             ended_s = self._body.ended_at_s

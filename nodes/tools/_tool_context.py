@@ -22,7 +22,7 @@ from bargein.bridge.events import (
 )
 
 from ._commit_section import COMMIT_S, CommitSection
-from ._tool_body import Body, Conclusion
+from ._tool_body import Body, DeclaredOutcome
 from ._tool_clock import virtual_time
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ class ToolContext:
             outcome: The outcome; ``None`` leaves it to the rules.
             error: Whether it failed.
         """
-        self._body.conclude(Conclusion(content, outcome, error))
+        self._body.conclude(DeclaredOutcome(content, outcome, error))
 
     def share(self, result: ToolResult) -> None:
         """Use the result of another call.
@@ -303,7 +303,7 @@ class ToolContext:
         Args:
             result: The final result of the other call.
         """
-        self._body.conclude(Conclusion(result.content, result.outcome, result.error, True))
+        self._body.conclude(DeclaredOutcome(result.content, result.outcome, result.error, True))
 
     def become_current(self) -> None:
         """Make this the tool that ``current_tool()`` returns, for the rest of this task."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class FinalOutcome:
     """The outcome of a tool, and the text for the model."""
 
     outcome: ToolOutcome
@@ -34,12 +34,12 @@ class Settled:
     error: bool = False
 
 
-def plain(outcome: ToolOutcome) -> Settled:
+def plain(outcome: ToolOutcome) -> FinalOutcome:
     """Return an outcome with its standard text."""
-    return Settled(outcome, words_for(outcome))
+    return FinalOutcome(outcome, words_for(outcome))
 
 
-def settle(body: Body, *, is_cut: bool, interrupted: bool, timed_out: bool) -> Settled:
+def settle(body: Body, *, is_cut: bool, interrupted: bool, timed_out: bool) -> FinalOutcome:
     """Return the outcome of a tool whose body has ended or was abandoned.
 
     Args:
@@ -52,27 +52,27 @@ def settle(body: Body, *, is_cut: bool, interrupted: bool, timed_out: bool) -> S
     if said is not None and (said.outcome is not None or body.value is not None):
         outcome = _completed(said.outcome or "completed", interrupted)
         content = said.content if said.is_worded else words_for(outcome, said.content)
-        return Settled(outcome, content, said.error)
+        return FinalOutcome(outcome, content, said.error)
     if body.value is not None:
         outcome = _completed("completed", interrupted)
-        return Settled(outcome, words_for(outcome, body.value))
+        return FinalOutcome(outcome, words_for(outcome, body.value))
     if body.error is not None and not is_cut:
         return _failed(body, body.error, interrupted)
     outcome = _when_cut(body, timed_out)
     content = "" if said is None else said.content
     error = timed_out if said is None else said.error
-    return Settled(outcome, words_for(outcome, content), error)
+    return FinalOutcome(outcome, words_for(outcome, content), error)
 
 
 def _completed(outcome: ToolOutcome, interrupted: bool) -> ToolOutcome:
     return "completed_after_interrupt" if interrupted and outcome == "completed" else outcome
 
 
-def _failed(body: Body, error: Exception, interrupted: bool) -> Settled:
+def _failed(body: Body, error: Exception, interrupted: bool) -> FinalOutcome:
     text = f"{type(error).__name__}: {text_of(error)}"
     if body.commit.stage in ("open", "broken"):
-        return Settled("effect_unknown", f"{text}\n{FAILED_INSIDE}", error=True)
-    return Settled(_completed("completed", interrupted), text, error=True)
+        return FinalOutcome("effect_unknown", f"{text}\n{FAILED_INSIDE}", error=True)
+    return FinalOutcome(_completed("completed", interrupted), text, error=True)
 
 
 FAILED_INSIDE = "It failed amid its effect and may have partially executed; verify before retrying."

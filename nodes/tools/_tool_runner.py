@@ -21,7 +21,7 @@ from ._prompt_texts import NEVER
 from ._tool import Tool
 from ._tool_call import OnSettled, RunningTool
 from ._tool_context import ToolContext
-from ._tool_outcome import Settled, plain
+from ._tool_outcome import FinalOutcome, plain
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
@@ -108,20 +108,20 @@ class ToolRunner:
 
     def _check(
         self, tool: Tool, request: ToolCall, raw: str, run: Run | None
-    ) -> tuple[dict[str, Any], Settled | None]:
+    ) -> tuple[dict[str, Any], FinalOutcome | None]:
         if (run is not None and run.is_stale) or self._call.ended.is_set():
             return {}, plain("not_started")
         if tool.permission == "never":
-            return {}, Settled("denied", NEVER)
+            return {}, FinalOutcome("denied", NEVER)
         try:
             with CONTAINED:
                 return tool.parse(None if raw else request.arguments, raw), None
         except BadArgumentsError as error:
-            return {}, Settled("not_started", str(error), error=True)
+            return {}, FinalOutcome("not_started", str(error), error=True)
         except Exception as error:
             self._call.router.caught(error)
             log.exception("tool_cannot_parse", tool=tool.name)
-            return {}, Settled("not_started", f"{type(error).__name__}: {error}", error=True)
+            return {}, FinalOutcome("not_started", f"{type(error).__name__}: {error}", error=True)
 
 
 class _Unknown(Tool):

@@ -19,7 +19,7 @@ from ._phrases import words_of
 
 
 @dataclass(slots=True)
-class Transcript:
+class MergedTranscript:
     """The words of one sound or one turn, as far as they are known."""
 
     segments: dict[int, VoiceWords] = field(default_factory=dict)

@@ -11,17 +11,17 @@ Values = Mapping[str, str | int | float | bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HoldSpeech:
     """Hold the agent's speech."""
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseSpeech:
     """Release the agent's speech."""
 
 
 @dataclass(frozen=True, slots=True)
-class Publish:
+class PublishEvent:
     """Publish an event."""
 
     event: Event
@@ -30,10 +30,10 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class ReportFailure:
     """Report that a strategy raised, and the default one was used instead."""
 
     error: Exception
 
 
-Act = Hold | Release | Publish | Failed
+Act = HoldSpeech | ReleaseSpeech | PublishEvent | ReportFailure

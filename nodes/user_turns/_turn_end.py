@@ -14,7 +14,7 @@ from ._turn_actions import Values
 from ._turn_taking_state import TurnTakingState
 from ._undecided_sound import OVERRUN
 from ._user_turn import UserTurn
-from ._voice_timing import Voice
+from ._voice_timing import VoiceTiming
 
 FORCED_WORDS_S = 1.5
 """How long to wait for the last words of a turn whose end was forced, in seconds: recognisers
@@ -66,7 +66,7 @@ def _is_too_long(state: TurnTakingState, turn: UserTurn) -> bool:
     _end(state, turn, "forced", "longest_turn_s", {"longest_turn_s": limit_s})
     if turn.voice.is_on:
         # The continuing voice must not interrupt the answer that the turn was ended for.
-        voice = Voice(state.now_s, True, state.now_s, state.now_s, True, True)
+        voice = VoiceTiming(state.now_s, True, state.now_s, state.now_s, True, True)
         state.overrun(voice, OVERRUN)
     return True
 

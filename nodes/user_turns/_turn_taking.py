@@ -32,7 +32,7 @@ from ._agent_state_view import AgentView, LiveView
 from ._nudges import Nudges
 from ._settings import TurnSettings
 from ._settings_overlays import ChangeTurns, Overlay, SettingsInForce
-from ._turn_actions import Act, Failed, Hold, Publish, Release
+from ._turn_actions import Act, HoldSpeech, PublishEvent, ReleaseSpeech, ReportFailure
 from ._turn_taking_core import Input, MicrophoneLost, TalkKey, TimePassed, TurnCore
 
 if TYPE_CHECKING:
@@ -163,22 +163,22 @@ class _CallTurnTaking:
         # Nudges and log lines come last, so that no barge-in waits for them.
         user_speaks = not self._core.is_quiet
         due = self._nudges.due(now_s, view, settings, user_speaks=user_speaks)
-        nudges = [Publish(event) for event in due]
+        nudges = [PublishEvent(event) for event in due]
         for act in nudges:
             self._do(act)
         for act in (*acts, *nudges):
-            if isinstance(act, Publish) and isinstance(act.event, TurnDecided):
+            if isinstance(act, PublishEvent) and isinstance(act.event, TurnDecided):
                 _log_decision(act.event, act.words)
 
     def _do(self, act: Act) -> None:
         match act:
-            case Hold():
+            case HoldSpeech():
                 self._bridge.hold_speech(HOLD_REASON)
-            case Release():
+            case ReleaseSpeech():
                 self._bridge.release_speech(HOLD_REASON)
-            case Failed(error=error):
+            case ReportFailure(error=error):
                 self._bridge.report_error(error)
-            case Publish(event=event):
+            case PublishEvent(event=event):
                 # The caller's actions are not the output of a run, so no interruption may drop
                 # them.
                 self._bridge.publish_detached(event)

@@ -46,7 +46,7 @@ from ._turn_end import decide_on_turn
 from ._turn_taking_state import TurnTakingState
 from ._undecided_sound import UndecidedSound
 from ._user_turn import UserTurn
-from ._voice_timing import Voice
+from ._voice_timing import VoiceTiming
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class TurnCore:
         return self._state.turn or self._state.undecided
 
     @property
-    def _voice(self) -> Voice | None:
+    def _voice(self) -> VoiceTiming | None:
         return None if self._part is None else self._part.voice
 
     @property
@@ -203,7 +203,9 @@ class TurnCore:
         if part is None:
             if is_late and state.ended_at_s >= stray_s:
                 return  # its sound is already decided
-            state.open_sound(Voice(state.now_s, not is_late, state.now_s, state.now_s, True, True))
+            state.open_sound(
+                VoiceTiming(state.now_s, not is_late, state.now_s, state.now_s, True, True)
+            )
         elif part.voice.is_on and part.voice.was_started:
             part.voice.notice(state.now_s)  # its start was reported before
         elif is_late:
@@ -255,7 +257,7 @@ class TurnCore:
             if not content:
                 return
             # Words without a voice: the voice was not detected, or has already stopped.
-            part = state.open_sound(Voice(state.now_s, False, state.now_s, state.now_s))
+            part = state.open_sound(VoiceTiming(state.now_s, False, state.now_s, state.now_s))
         if words.error:
             part.transcript.fail(words.segment, words.error)
         else:

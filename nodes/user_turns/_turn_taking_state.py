@@ -17,11 +17,11 @@ from bargein.routes.error_containment import as_error
 
 from ._agent_state_view import AgentView
 from ._settings import TurnSettings
-from ._transcript_merge import Transcript, is_old_news, rest_of
-from ._turn_actions import Act, Failed, Hold, Publish, Release, Values
+from ._transcript_merge import MergedTranscript, is_old_news, rest_of
+from ._turn_actions import Act, HoldSpeech, PublishEvent, ReleaseSpeech, ReportFailure, Values
 from ._undecided_sound import UndecidedSound
 from ._user_turn import UserTurn
-from ._voice_timing import Voice
+from ._voice_timing import VoiceTiming
 
 log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ class TurnTakingState:
     now_s: float = 0.0
     undecided: UndecidedSound | None = None
     turn: UserTurn | None = None
-    kept: list[Transcript] = field(default_factory=list)
+    kept: list[MergedTranscript] = field(default_factory=list)
     """What was said when it must not interrupt."""
     kept_rule: str = ""
     """Why it must not."""
@@ -108,7 +108,7 @@ class TurnTakingState:
 
     def publish(self, event: Event) -> None:
         """Have an event published."""
-        self.acts.append(Publish(event))
+        self.acts.append(PublishEvent(event))
 
     def decide(
         self,
@@ -120,7 +120,7 @@ class TurnTakingState:
     ) -> None:
         """Have a decision published."""
         event = TurnDecided(about=about, decision=decision, rule=rule, values=dict(values))
-        self.acts.append(Publish(event, words))
+        self.acts.append(PublishEvent(event, words))
 
     def note_noise(self) -> None:
         """Record that the sound was a noise."""
@@ -131,14 +131,14 @@ class TurnTakingState:
         if undecided.hold_agent(self.now_s):
             if self.now_s - self.series_until_s > SERIES_GAP_S:
                 self.series_held_s = 0.0
-            self.acts.append(Hold())
+            self.acts.append(HoldSpeech())
 
     def release(self, undecided: UndecidedSound) -> None:
         """Release the agent's speech, if it is held."""
         self.series_held_s += undecided.held_s(self.now_s)
         if undecided.release_agent():
             self.series_until_s = self.now_s
-            self.acts.append(Release())
+            self.acts.append(ReleaseSpeech())
 
     def held_before_s(self, undecided: UndecidedSound) -> float:
         """Return how long sounds right before this stretch of voice held the agent, in seconds."""
@@ -153,17 +153,17 @@ class TurnTakingState:
 
     # --- the sound ------------------------------------------------------------------------------
 
-    def open_sound(self, voice: Voice) -> UndecidedSound:
+    def open_sound(self, voice: VoiceTiming) -> UndecidedSound:
         """Start following an undecided sound."""
         self.undecided = UndecidedSound(voice)
         return self.undecided
 
-    def overrun(self, voice: Voice, rule: str) -> None:
+    def overrun(self, voice: VoiceTiming, rule: str) -> None:
         """Follow a voice that continues after its turn was ended by force; the rule blocks it."""
         self.undecided = UndecidedSound(voice, blocked=rule)
         self.last_silence_s = -math.inf
 
-    def since_turn_s(self, voice: Voice) -> float:
+    def since_turn_s(self, voice: VoiceTiming) -> float:
         """Return how long after the last turn and its answer a voice began, in seconds."""
         if math.isinf(self.turn_ended_s):
             return math.inf
@@ -258,7 +258,7 @@ class TurnTakingState:
         self._note_unfinal(turn.transcript)
         self.settle(turn.voice, text)
 
-    def _note_unfinal(self, heard: Transcript) -> None:
+    def _note_unfinal(self, heard: MergedTranscript) -> None:
         """Record the words that are told before they are final."""
         self.unfinal = {n: part.content for n, part in heard.segments.items() if not part.final}
 
@@ -270,7 +270,7 @@ class TurnTakingState:
         self._note_unfinal(undecided.transcript)
         self.drop(undecided)
 
-    def pop_kept(self) -> list[Transcript]:
+    def pop_kept(self) -> list[MergedTranscript]:
         """Remove the kept words and return them."""
         kept, self.kept = self.kept, []
         self.kept_until_idle = False
@@ -282,7 +282,7 @@ class TurnTakingState:
         self.settle(undecided.voice, undecided.transcript.text)
         self.undecided = None
 
-    def settle(self, voice: Voice, text: str) -> None:
+    def settle(self, voice: VoiceTiming, text: str) -> None:
         """Record that what was heard is decided."""
         self.owes_stop = voice.is_on or voice.owes_stop
         self.ended_at_s = self.now_s
@@ -301,6 +301,6 @@ class TurnTakingState:
             return question()
         except BaseException as caught:  # noqa: ASYNC103 - see as_error()
             error = as_error(caught)
-            self.acts.append(Failed(error))
+            self.acts.append(ReportFailure(error))
             log.exception("turn_strategy_failed", strategy=what, exc_info=error)
             return instead()

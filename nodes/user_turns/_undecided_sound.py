@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from ._hallucinations import CERTAINLY_NOISE
 from ._sound_verdict import CLOSE_S, Hint
-from ._transcript_merge import Transcript
-from ._voice_timing import Voice, await_words
+from ._transcript_merge import MergedTranscript
+from ._voice_timing import VoiceTiming, await_words
 
 OVERRUN = "longest_turn_s"
 """Blocks a voice that continues after its turn was ended by force: the agent has to answer, and the
@@ -22,8 +22,8 @@ not certain, because people also apologise for them; few words then have to be s
 class UndecidedSound:
     """A sound that is no turn yet."""
 
-    voice: Voice
-    transcript: Transcript = field(default_factory=Transcript)
+    voice: VoiceTiming
+    transcript: MergedTranscript = field(default_factory=MergedTranscript)
     hint: Hint | None = None
     hinted_s: float = 0.0
     """When the hint came."""

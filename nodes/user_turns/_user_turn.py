@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ._transcript_merge import Transcript
-from ._voice_timing import Voice, await_words
+from ._transcript_merge import MergedTranscript
+from ._voice_timing import VoiceTiming, await_words
 
 
 @dataclass(slots=True)
@@ -13,8 +13,8 @@ class UserTurn:
     """The caller's current turn."""
 
     began_s: float
-    voice: Voice
-    transcript: Transcript
+    voice: VoiceTiming
+    transcript: MergedTranscript
     before: str = ""
     """Kept words from before the turn."""
     score: float | None = None

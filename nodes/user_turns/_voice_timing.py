@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ._transcript_merge import Transcript
+from ._transcript_merge import MergedTranscript
 
 
 @dataclass(slots=True)
-class Voice:
+class VoiceTiming:
     """Whether a voice continues, and since when."""
 
     began_s: float
@@ -77,7 +77,7 @@ class Voice:
         return 0.0 if self.is_on else now_s - self.since_s
 
 
-def await_words(voice: Voice, transcript: Transcript) -> None:
+def await_words(voice: VoiceTiming, transcript: MergedTranscript) -> None:
     """Expect further words if a voice continues although its end was forced."""
     if voice.is_on:
         transcript.sound_began()

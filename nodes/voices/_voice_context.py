@@ -36,7 +36,7 @@ Piece = SpeechPiece | TextSaid | None
 
 @final
 @dataclass(eq=False, slots=True)
-class _Request:
+class _ContextRequest:
     what: Literal["text", "flush", "end"]
     text: str = ""
     flushes: int = 0  # how many of the caller's flushes it stands for
@@ -113,7 +113,7 @@ class VendorVoiceContext:
         self._answer_s = answer_s
         self._flush_limit = flush_limit
         self._is_named = is_named
-        self._requests: list[_Request] = []
+        self._requests: list[_ContextRequest] = []
         self._sent = 0  # how many of them were sent on the line
         self._line = 0  # the number of that line
         self._sending = trio.Lock()
@@ -126,7 +126,7 @@ class VendorVoiceContext:
         self._error: VendorError | None = None
         self._has_begun = self._is_over = False
         self._has_sent = self._is_final = False  # on this line
-        self._flushes: deque[_Request] = deque()  # those without an answer
+        self._flushes: deque[_ContextRequest] = deque()  # those without an answer
         self._delayed = 0  # how many of the caller's flushes wait for the limit
         self._flush_at_s = math.inf  # when it allows one for all of them
         self._is_ended = False
@@ -139,7 +139,7 @@ class VendorVoiceContext:
         """Add text; see `VoiceContext.send`."""
         text = self._blank + text
         if text.strip():
-            await self._ask(_Request("text", text))
+            await self._ask(_ContextRequest("text", text))
             self._blank, self._has_words = "", True
         else:
             await self._check()
@@ -162,7 +162,7 @@ class VendorVoiceContext:
     async def end(self) -> None:
         """Say that no more text will come; see `VoiceContext.end`."""
         if self._requests and self._is_named:
-            await self._ask(_Request("end"))
+            await self._ask(_ContextRequest("end"))
             return
         if self._has_words:
             await self.flush()  # nothing else would have the rest said
@@ -226,9 +226,9 @@ class VendorVoiceContext:
         """Flush once for some of the caller's flushes and all delayed ones."""
         delayed, self._delayed = self._delayed, 0
         self._flush_limit.spend()
-        await self._ask(_Request("flush", flushes=flushes + delayed, delayed=delayed))
+        await self._ask(_ContextRequest("flush", flushes=flushes + delayed, delayed=delayed))
 
-    async def _ask(self, request: _Request) -> None:
+    async def _ask(self, request: _ContextRequest) -> None:
         """Queue a request and send it; if cancelled before it is sent, it is withdrawn."""
         if self._error is not None:
             raise self._error
@@ -247,7 +247,7 @@ class VendorVoiceContext:
                 self._withdraw(request)
             raise
 
-    def _withdraw(self, request: _Request) -> None:
+    def _withdraw(self, request: _ContextRequest) -> None:
         self._requests.remove(request)
         if request.what == "flush":
             self._flushes.remove(request)
@@ -276,7 +276,7 @@ class VendorVoiceContext:
         self._heard_at_s = trio.current_time()
         return True
 
-    async def _send(self, request: _Request) -> bool:
+    async def _send(self, request: _ContextRequest) -> bool:
         codec = self._codec
         what = request.what
         messages = codec.text(request.text) if what == "text" else getattr(codec, what)()

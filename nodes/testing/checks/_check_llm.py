@@ -17,7 +17,7 @@ from bargein.nodes.llm import (
     Usage,
 )
 
-from ._check_options import CheckOptions, Terms
+from ._check_options import CheckOptions, CompleteCheckOptions
 from ._check_report import BreachError, CheckReport
 from ._provider_checks import ProviderChecks
 from ._provider_use import Make, ProviderUse
@@ -26,7 +26,7 @@ ASK = ({"role": "user", "content": "A latte, please."},)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ModelResult:
     """The answer of a model."""
 
     text: str
@@ -53,13 +53,13 @@ def check_llm(make: Make[ChatModel], **options: Unpack[CheckOptions]) -> CheckRe
         RuntimeError: It was called inside a run of trio.
         ValueError: `only` names an unknown check.
     """
-    return ProviderChecks("model", make, _ModelUse(), Terms(**options)).run()
+    return ProviderChecks("model", make, _ModelUse(), CompleteCheckOptions(**options)).run()
 
 
-class _ModelUse(ProviderUse[ChatModel, Answered]):
+class _ModelUse(ProviderUse[ChatModel, ModelResult]):
     """Asks a question."""
 
-    async def use(self, provider: ChatModel) -> Answered:
+    async def use(self, provider: ChatModel) -> ModelResult:
         """Ask, and check that the answer makes sense."""
         pieces: list[AnswerPiece] = [piece async for piece in provider.stream(ASK)]
         answer = [piece for piece in pieces if not isinstance(piece, AnswerProgress)]
@@ -77,7 +77,7 @@ class _ModelUse(ProviderUse[ChatModel, Answered]):
                 raise BreachError("texts that are not empty, ahead of all calls", repr(piece))
             else:
                 text += piece.text
-        return Answered(text, tuple(calls), usage)
+        return ModelResult(text, tuple(calls), usage)
 
     async def use_briefly(self, provider: ChatModel) -> None:
         """Ask, and read the whole answer: a model has no shorter use."""
@@ -107,7 +107,7 @@ class _ModelUse(ProviderUse[ChatModel, Answered]):
         with trio.move_on_after(seconds):
             await self.use(provider)
 
-    def difference(self, expected: Answered, came: Answered) -> str:
+    def difference(self, expected: ModelResult, came: ModelResult) -> str:
         """Compare everything but the usage, which follows the answer."""
         if (came.text, came.calls) != (expected.text, expected.calls):
             return "another answer"

@@ -32,7 +32,7 @@ class CheckOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class CompleteCheckOptions:
     """The options of a check, each with its default."""
 
     can: Collection[FaultKind] = ()

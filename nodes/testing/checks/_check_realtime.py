@@ -15,7 +15,7 @@ from bargein.nodes.realtime import RealtimeModel
 
 from ..fakes import Fault, Stage
 from ._check_ear import BYTES_PER_S, FEED_BYTES, SOUND
-from ._check_options import CheckOptions, Terms
+from ._check_options import CheckOptions, CompleteCheckOptions
 from ._check_report import BreachError, CheckReport
 from ._check_voice import SLACK, SLACK_S
 from ._provider_checks import ProviderChecks
@@ -27,7 +27,7 @@ LINGER_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Conversed:
+class ConversationResult:
     """What a model heard, and what it answered."""
 
     heard: str
@@ -66,7 +66,7 @@ def check_speech_to_speech(
         RuntimeError: It was called inside a run of trio.
         ValueError: `only` names an unknown check.
     """
-    terms = Terms(**options)
+    terms = CompleteCheckOptions(**options)
     use = _ConversationUse(pcm, LINGER_S if terms.virtual else 0.2, hears=hears)
 
     @asynccontextmanager
@@ -77,7 +77,7 @@ def check_speech_to_speech(
     return ProviderChecks("speech to speech model", call, use, terms).run()
 
 
-class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
+class _ConversationUse(ProviderUse[RealtimeCaller, ConversationResult]):
     """Says something, and reads the answer."""
 
     may_be_silent: ClassVar[Collection[Stage]] = frozenset[Stage](("voice",))
@@ -89,7 +89,7 @@ class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
         if hears:
             self.stages = ("connect", "voice", "words", "first", "middle", "last")
 
-    async def use(self, provider: RealtimeCaller) -> Conversed:
+    async def use(self, provider: RealtimeCaller) -> ConversationResult:
         """Converse, and check that the answer makes sense."""
         came = await _converse(provider, self._pcm)
         await provider.expect_nothing(self._linger_s)
@@ -136,7 +136,7 @@ class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
         with trio.move_on_after(seconds):
             await provider.pour(self._pcm[:BYTES_PER_S], FEED_BYTES // BYTES_PER_S)
 
-    def difference(self, expected: Conversed, came: Conversed) -> str:
+    def difference(self, expected: ConversationResult, came: ConversationResult) -> str:
         """Compare the transcript, the answer and its length."""
         if came.heard != expected.heard:
             return "it heard other words"
@@ -147,13 +147,13 @@ class _ConversationUse(ProviderUse[RealtimeCaller, Conversed]):
         return "" if came.ended_by == expected.ended_by else "it ended otherwise"
 
 
-async def _converse(caller: RealtimeCaller, pcm: bytes) -> Conversed:
+async def _converse(caller: RealtimeCaller, pcm: bytes) -> ConversationResult:
     heard = await caller.say(pcm)
     async with aclosing(caller.ask()) as answer:
         return _judged(heard, [piece async for piece in answer])
 
 
-def _judged(heard: str, answer: Sequence[AnswerPiece]) -> Conversed:
+def _judged(heard: str, answer: Sequence[AnswerPiece]) -> ConversationResult:
     """Return the answer if it makes sense."""
     usage = answer[-1] if answer else None
     if not isinstance(usage, Usage):
@@ -175,4 +175,4 @@ def _judged(heard: str, answer: Sequence[AnswerPiece]) -> Conversed:
                 audio_s += len(piece.pcm) / 2 / piece.sample_rate_hz
             case ToolCallRequest():
                 calls.append(piece.raw)
-    return Conversed(heard, text, audio_s, tuple(calls), usage.finish_reason)
+    return ConversationResult(heard, text, audio_s, tuple(calls), usage.finish_reason)

@@ -19,7 +19,7 @@ from bargein.nodes.speech import (
     VoiceStyle,
 )
 
-from ._check_options import CheckOptions, Terms
+from ._check_options import CheckOptions, CompleteCheckOptions
 from ._check_report import BreachError, CheckReport
 from ._provider_checks import ProviderChecks
 from ._provider_use import Make, ProviderUse
@@ -39,7 +39,7 @@ CLOSE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class VoiceResult:
     """What a voice said."""
 
     audio_s: float
@@ -73,16 +73,16 @@ def check_voice(
         RuntimeError: It was called inside a run of trio.
         ValueError: `only` names an unknown check.
     """
-    return ProviderChecks("voice", make, _VoiceUse(text), Terms(**options)).run()
+    return ProviderChecks("voice", make, _VoiceUse(text), CompleteCheckOptions(**options)).run()
 
 
-class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
+class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, VoiceResult]):
     """Says a text."""
 
     def __init__(self, text: Sequence[str]) -> None:
         self._text = text
 
-    async def use(self, provider: StreamingTTS | TextToSpeech) -> Said:
+    async def use(self, provider: StreamingTTS | TextToSpeech) -> VoiceResult:
         """Say the text, and check that the audio makes sense."""
         return await _say(provider, self._text)
 
@@ -118,7 +118,7 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
         with trio.move_on_after(seconds):
             await _say(provider, self._text)
 
-    def difference(self, expected: Said, came: Said) -> str:
+    def difference(self, expected: VoiceResult, came: VoiceResult) -> str:
         """Compare the length, the words and the flushes."""
         words = [word for word, _, _ in came.words]
         if not math.isclose(came.audio_s, expected.audio_s, rel_tol=SLACK, abs_tol=SLACK_S):
@@ -130,7 +130,7 @@ class _VoiceUse(ProviderUse[StreamingTTS | TextToSpeech, Said]):
         return ""
 
 
-async def _say(voice: StreamingTTS | TextToSpeech, texts: Sequence[str]) -> Said:
+async def _say(voice: StreamingTTS | TextToSpeech, texts: Sequence[str]) -> VoiceResult:
     async with _open(voice) as context, trio.open_nursery() as nursery:
         nursery.start_soon(_send, context, texts)
         audio_s, flushes = 0.0, 0
@@ -146,7 +146,7 @@ async def _say(voice: StreamingTTS | TextToSpeech, texts: Sequence[str]) -> Said
         if await context.receive() is not None:
             raise BreachError("nothing behind the end", "more")
     _see_sense(words, audio_s)
-    return Said(audio_s, tuple(words), flushes)
+    return VoiceResult(audio_s, tuple(words), flushes)
 
 
 async def _send(context: VoiceContext, texts: Sequence[str]) -> None:

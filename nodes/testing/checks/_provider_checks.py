@@ -13,7 +13,7 @@ from bargein.routes import BargeinError
 from bargein.routes.error_containment import first_error
 
 from ..fakes import Fault, FaultKind
-from ._check_options import Terms
+from ._check_options import CompleteCheckOptions
 from ._check_report import BreachError, CheckReport, CheckResult, ProviderCheckError
 from ._provider_trials import ProviderTrials
 from ._provider_use import Make, P, ProviderUse, R
@@ -42,7 +42,9 @@ Check = Callable[[], None]
 class ProviderChecks(Generic[P, R]):
     """Runs the checks of one provider."""
 
-    def __init__(self, subject: str, make: Make[P], use: ProviderUse[P, R], terms: Terms) -> None:
+    def __init__(
+        self, subject: str, make: Make[P], use: ProviderUse[P, R], terms: CompleteCheckOptions
+    ) -> None:
         self._subject = subject
         self._use = use
         self._terms = terms

@@ -15,7 +15,7 @@ from bargein.routes import BargeinError
 from bargein.routes.error_containment import first_error
 
 from ..fakes import Fault
-from ._check_options import Terms
+from ._check_options import CompleteCheckOptions
 from ._check_report import BreachError
 from ._provider_use import Make, P, ProviderUse, R
 from ._trial_run import LEAVE_S, Trial, run_trial, shown
@@ -38,7 +38,7 @@ class ProviderTrials(Generic[P, R]):
         tasks: How many tasks exist between two uses.
     """
 
-    def __init__(self, make: Make[P], use: ProviderUse[P, R], terms: Terms) -> None:
+    def __init__(self, make: Make[P], use: ProviderUse[P, R], terms: CompleteCheckOptions) -> None:
         self._make = make
         self._use = use
         self._terms = terms

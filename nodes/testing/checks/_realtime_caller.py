@@ -19,7 +19,7 @@ import trio
 from bargein.bridge import UserEntry
 from bargein.nodes.llm import SpeechDelta
 from bargein.nodes.realtime import RealtimeModel
-from bargein.nodes.realtime._caller_audio import CallerAudio
+from bargein.nodes.realtime._caller_audio import CallerAudioStream
 from bargein.nodes.realtime._realtime_connection import RealtimeLine, SessionSettings
 from bargein.nodes.speech import EarFact, TurnOver
 from bargein.routes.error_containment import first_error
@@ -53,7 +53,7 @@ class RealtimeCaller:
         self._is_awaited = self._in_turn = self._is_known = False
         self._error: BaseException | None = None
         self._changed = trio.Event()
-        self._audio: CallerAudio | None = None
+        self._audio: CallerAudioStream | None = None
         self._line = self._new_line()
 
     def _new_line(self) -> RealtimeLine:
@@ -84,7 +84,7 @@ class RealtimeCaller:
             while self._error is not None:
                 await self._change()
 
-    async def _speak(self, audio: CallerAudio) -> None:
+    async def _speak(self, audio: CallerAudioStream) -> None:
         while True:
             await audio.send(self._speech.popleft() if self._speech else bytes(PIECE_BYTES))
             self._has_changed()
@@ -105,7 +105,7 @@ class RealtimeCaller:
     def _has_changed(self) -> None:
         self._changed.set()
 
-    async def _opened(self) -> CallerAudio:
+    async def _opened(self) -> CallerAudioStream:
         """Return the line's audio input; of a new line if the last one was lost for good."""
         if self._error is not None:
             self._error, self._in_turn = None, False

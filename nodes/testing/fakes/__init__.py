@@ -20,8 +20,8 @@ from ._fake_ear import FakeEar as FakeEar
 from ._fake_ear import FakeTurn as FakeTurn
 from ._fake_vendor import FakeLine as FakeLine
 from ._fake_vendor import FakeVendor as FakeVendor
-from ._fake_voice import Asked as Asked
 from ._fake_voice import FakeVoice as FakeVoice
+from ._fake_voice import VoiceRequest as VoiceRequest
 from ._fault import Fault as Fault
 from ._fault import FaultKind as FaultKind
 from ._fault import Stage as Stage
@@ -35,7 +35,6 @@ from ._openai_realtime import RealtimeItem as RealtimeItem
 from ._openai_voice import FakeOpenAIVoice as FakeOpenAIVoice
 
 __all__ = [
-    "Asked",
     "FakeAnthropic",
     "FakeAssemblyAIEar",
     "FakeCartesiaEar",
@@ -63,5 +62,6 @@ __all__ = [
     "RealtimeConversation",
     "RealtimeItem",
     "Stage",
+    "VoiceRequest",
     "memory_stream_pair",
 ]

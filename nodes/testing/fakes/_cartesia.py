@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from bargein.bridge.websocket import Data, HttpRequest
 
 from ._fake_ear import LATE, FakeEar, FakeTurn
-from ._fake_voice import CHAR_S, Asked, FakeVoice, Message, base64_of
+from ._fake_voice import CHAR_S, FakeVoice, Message, VoiceRequest, base64_of
 from ._fault import FaultKind
 
 REQUEST = "11111111-2222-3333-4444-555555555555"
@@ -98,17 +98,17 @@ class FakeCartesiaVoice(FakeVoice):
         """Refuse a request without a key or a version."""
         return _refusal(request)
 
-    def read(self, data: Data) -> Asked | None:
+    def read(self, data: Data) -> VoiceRequest | None:
         """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         context = message["context_id"]
         if message.get("cancel"):
-            return Asked(context=context, cancel=True)
+            return VoiceRequest(context=context, cancel=True)
         for field in ("model_id", "voice", "output_format", "transcript"):
             if field not in message:
                 raise ValueError(f"{field} is missing")
-        return Asked(
+        return VoiceRequest(
             context=context,
             text=message["transcript"],
             flush=bool(message.get("flush")),

@@ -17,7 +17,7 @@ from bargein.bridge.websocket import Data, HttpRequest
 
 from ._deepgram import REQUEST, refusal
 from ._fake_vendor import FakeLine
-from ._fake_voice import CHAR_S, Asked, FakeVoice, Message, pcm_of
+from ._fake_voice import CHAR_S, FakeVoice, Message, VoiceRequest, pcm_of
 from ._fault import Fault, FaultKind
 
 SPEECH = "dg_sp_0123456789ab"
@@ -40,19 +40,19 @@ class _FakeDeepgramVoice(FakeVoice):
         """Refuse a request without a key."""
         return refusal(request)
 
-    def read(self, data: Data) -> Asked | None:
+    def read(self, data: Data) -> VoiceRequest | None:
         """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         match message["type"]:
             case "Speak":
-                return Asked(context="", text=message["text"])
+                return VoiceRequest(context="", text=message["text"])
             case "Flush":
-                return Asked(context="", flush=True)
+                return VoiceRequest(context="", flush=True)
             case "Close":
-                return Asked(context="", close=True)
+                return VoiceRequest(context="", close=True)
             case self.stop:
-                return Asked(context="", cancel=True)
+                return VoiceRequest(context="", cancel=True)
         raise ValueError(f"unknown message {message['type']}")
 
     def audio(self, context: str, word: str, at_s: float) -> Sequence[bytes]:
@@ -75,7 +75,7 @@ class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
         """Return ``Connected``."""
         return ({"type": "Connected", **MODEL, "model_uuids": [REQUEST]},)
 
-    def taken(self, asked: Asked) -> Sequence[Message]:
+    def taken(self, asked: VoiceRequest) -> Sequence[Message]:
         """Return the echo of a flush."""
         return ({"type": "Flushed", "speech_id": SPEECH},) if asked.flush else ()
 
@@ -119,7 +119,7 @@ class FakeDeepgramAura(_FakeDeepgramVoice):
         super().__init__(fault)
         self._flushed_s: WeakKeyDictionary[FakeLine, deque[float]] = WeakKeyDictionary()
 
-    def refused(self, asked: Asked, line: FakeLine) -> Sequence[Message]:
+    def refused(self, asked: VoiceRequest, line: FakeLine) -> Sequence[Message]:
         """Return a warning for a flush too many."""
         if not asked.flush:
             return ()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from bargein.bridge.websocket import Data, HttpRequest
 
 from ._fake_ear import FakeEar, FakeTurn
-from ._fake_voice import CHAR_S, Asked, FakeVoice, Message, base64_of
+from ._fake_voice import CHAR_S, FakeVoice, Message, VoiceRequest, base64_of
 
 
 def _refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
@@ -71,13 +71,13 @@ class FakeElevenLabsVoice(FakeVoice):
         """Refuse a request without a key."""
         return _refusal(request)
 
-    def read(self, data: Data) -> Asked | None:
+    def read(self, data: Data) -> VoiceRequest | None:
         """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         if message.get("close_socket"):
             return None
-        return Asked(
+        return VoiceRequest(
             context=message["context_id"],
             text=message.get("text") or "",
             flush=bool(message.get("flush")),

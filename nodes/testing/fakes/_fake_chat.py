@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import trio
 
-from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, Strikes
+from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, FaultCountdown
 from ._fault import Fault, FaultKind, Stage
 from ._memory_transport import memory_transport
 
@@ -90,9 +90,9 @@ class FakeChat(FakeService):
         Raises:
             RuntimeError: The fake is not open.
         """
-        fault = self._strikes.fault
+        fault = self._countdown.fault
         if fault is not None and fault.at == "connect" and fault.kind == "stall":
-            self._strikes.count()
+            self._countdown.count()
             await trio.sleep_forever()
         return await super().dial()
 
@@ -117,16 +117,16 @@ class FakeChat(FakeService):
 
     async def _answer(self, stream: trio.abc.Stream, head: str, body: bytes) -> bool:
         """Answer one request; return whether the connection stays open."""
-        fault = self._strikes.fault
+        fault = self._countdown.fault
         if fault is not None and fault.at == "connect":
             if fault.kind == "slow":
                 await trio.sleep(SLOW_S)
             elif fault.kind == "refuse":
-                self._strikes.count()
+                self._countdown.count()
                 await _refuse(stream, fault.status, self.error)
                 return True
             elif fault.kind in ("drop", "close"):
-                self._strikes.count()
+                self._countdown.count()
                 return False
         refused = self.refusal(head)
         if refused is not None:
@@ -139,9 +139,9 @@ class FakeChat(FakeService):
             await _refuse(stream, *refused)
             return True
         await stream.send_all(HEAD.format(self.content_type).encode())
-        fault = self._strikes.fault
+        fault = self._countdown.fault
         is_empty = fault is not None and fault.kind == "empty"
-        answer = _Answer(stream, self._strikes, self.error, closes_whole=self.closes_whole)
+        answer = _FakeAnswer(stream, self._countdown, self.error, closes_whole=self.closes_whole)
         for event, at in self.events([] if is_empty else self.words_of(asked)):
             await trio.sleep(self.made_s(event))
             if not await answer.give(event, at):
@@ -150,50 +150,50 @@ class FakeChat(FakeService):
         return True
 
 
-class _Answer:
+class _FakeAnswer:
     """One answer in progress, with its fault."""
 
     def __init__(
         self,
         stream: trio.abc.Stream,
-        strikes: Strikes,
+        countdown: FaultCountdown,
         error: Mapping[str, Any],
         *,
         closes_whole: bool,
     ) -> None:
         self._closes_whole = closes_whole
         self._stream = stream
-        self._strikes = strikes
+        self._countdown = countdown
         self._error = error
         self._reordered: bytes | None = None
         self._has_held = self._has_flooded = False
 
     async def give(self, event: Event, at: Stage) -> bool:
         """Send an event; return whether the connection stays open."""
-        fault = self._strikes.fault
+        fault = self._countdown.fault
         data = _encoded(event)
         if fault is None or fault.at != at:
             await self._send(data)
             if fault is not None and (fault.at, at) == ("after", "last"):
-                self._strikes.count()
+                self._countdown.count()
                 await self._stream.send_all(b"0\r\n\r\n")
                 return False
             return True
         match fault.kind:
             case "stall":
-                self._strikes.count()
+                self._countdown.count()
                 await _until_left(self._stream)
                 return False
             case "drop":
-                self._strikes.count()
+                self._countdown.count()
                 return False
             case "close":
-                self._strikes.count()
+                self._countdown.count()
                 if self._closes_whole:
                     await self._stream.send_all(b"0\r\n\r\n")
                 return False
             case "error":
-                self._strikes.count()
+                self._countdown.count()
                 await self._send(_encoded(self._error))
                 return False
             case "garbage":

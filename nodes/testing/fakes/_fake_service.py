@@ -26,8 +26,8 @@ LEAVE_S = 5.0
 """How long connections may take to end after their last use, in seconds."""
 
 
-class Strikes:
-    """The fault of a fake, and how often it still strikes."""
+class FaultCountdown:
+    """The fault of a fake, and how often it will still strike."""
 
     def __init__(self, fault: Fault | None) -> None:
         self._fault = fault
@@ -64,7 +64,7 @@ class FakeService:
         if fault is not None and fault.kind not in self.faults:
             can = ", ".join(sorted(self.faults))
             raise ValueError(f"{type(self).__name__} cannot {fault.kind!r}; it can {can}")
-        self._strikes = Strikes(fault)
+        self._countdown = FaultCountdown(fault)
         self._nursery: trio.Nursery | None = None
         self.open_lines = 0
         """How many connections are open."""

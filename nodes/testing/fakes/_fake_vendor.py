@@ -26,7 +26,7 @@ from bargein.bridge.websocket import (
     using,
 )
 
-from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, Strikes
+from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, FaultCountdown
 from ._fault import Fault, FaultKind, Stage
 
 GARBAGE: tuple[Data, ...] = (
@@ -56,11 +56,11 @@ class FakeLine:
         is_silent: Whether the fake has stopped sending.
     """
 
-    def __init__(self, strikes: Strikes) -> None:
+    def __init__(self, countdown: FaultCountdown) -> None:
         """Keep the fault."""
         self.path = ""
         self.headers: Mapping[str, str] = {}
-        self._strikes = strikes
+        self._countdown = countdown
         self._socket: WebSocket | None = None
         self._reordered: Data | None = None
         self._has_held = self._has_flooded = False
@@ -68,7 +68,7 @@ class FakeLine:
 
     def has(self, kind: FaultKind) -> bool:
         """Return whether this connection has a fault of this kind."""
-        fault = self._strikes.fault
+        fault = self._countdown.fault
         return fault is not None and fault.kind == kind
 
     def open(self, request: HttpRequest, socket: WebSocket) -> None:
@@ -116,7 +116,7 @@ class FakeLine:
         """
         if self.is_silent:
             return
-        fault = self._strikes.fault
+        fault = self._countdown.fault
         data = encoded(message)
         if fault is not None and fault.at == at:
             await self._send_wrongly(fault, data, message, error, time_keys)
@@ -138,7 +138,7 @@ class FakeLine:
             case "stall" | "drop" | "close":
                 self._end(fault)
             case "error" if error is not None:
-                self._strikes.count()
+                self._countdown.count()
                 await self._send(encoded(error))
             case "garbage":
                 for rubbish in GARBAGE:
@@ -163,7 +163,7 @@ class FakeLine:
 
     def _end(self, fault: Fault) -> None:
         """Stop sending, or end the connection."""
-        self._strikes.count()
+        self._countdown.count()
         if fault.kind == "drop":
             self.cut()
         elif fault.kind == "close":
@@ -229,7 +229,7 @@ class FakeVendor(FakeService):
         Args:
             stream: A new stream, from which nothing has been read.
         """
-        line = FakeLine(self._strikes)
+        line = FakeLine(self._countdown)
         is_known = not line.has("deaf")  # a deaf fake does not notice the end either
         self.open_lines += is_known
         self.lines += 1
@@ -283,9 +283,9 @@ class FakeVendor(FakeService):
     # --------------------------------------------------------------------------------------------
 
     async def _answer(self, request: HttpRequest, stream: trio.abc.Stream) -> Response | None:
-        fault = self._strikes.fault
+        fault = self._countdown.fault
         if fault is not None and fault.at == "connect":
-            self._strikes.count()
+            self._countdown.count()
             if fault.kind == "stall":
                 await _until_left(stream)
             elif fault.kind in ("drop", "close"):

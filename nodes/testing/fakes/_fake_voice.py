@@ -27,7 +27,7 @@ Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class VoiceRequest:
     """A parsed request for a context."""
 
     context: str
@@ -70,7 +70,7 @@ class FakeVoice(FakeVendor):
 
     # --- for subclasses -------------------------------------------------------------------------
 
-    def read(self, data: Data) -> Asked | None:
+    def read(self, data: Data) -> VoiceRequest | None:
         """Parse a message; return None if it requests nothing.
 
         Raises:
@@ -82,11 +82,11 @@ class FakeVoice(FakeVendor):
         """Return the first messages of a line."""
         return ()
 
-    def refused(self, asked: Asked, line: FakeLine) -> Sequence[Message]:
+    def refused(self, asked: VoiceRequest, line: FakeLine) -> Sequence[Message]:
         """Return the messages that refuse a request; none if it is accepted."""
         return ()
 
-    def taken(self, asked: Asked) -> Sequence[Message]:
+    def taken(self, asked: VoiceRequest) -> Sequence[Message]:
         """Return the messages that acknowledge a request at once."""
         return ()
 
@@ -140,7 +140,7 @@ class FakeVoice(FakeVendor):
             finally:
                 nursery.cancel_scope.cancel(reason="the line is over")
 
-    def _read(self, data: Data, line: FakeLine) -> Asked | None:
+    def _read(self, data: Data, line: FakeLine) -> VoiceRequest | None:
         try:
             return self.read(data)
         except (ValueError, KeyError, TypeError) as error:
@@ -149,7 +149,7 @@ class FakeVoice(FakeVendor):
 
     def _ask(
         self,
-        asked: Asked,
+        asked: VoiceRequest,
         line: FakeLine,
         contexts: dict[str, _Context],
         nursery: trio.Nursery,
@@ -187,13 +187,13 @@ class _Context:
         self.name = name
         self._voice = voice
         self._line = line
-        self._send, self._jobs = trio.open_memory_channel[Asked](10_000)
+        self._send, self._jobs = trio.open_memory_channel[VoiceRequest](10_000)
         self._text = ""
         self._scope = trio.CancelScope()
         self._at_s = 0.0
         self._flushes = 0
 
-    def ask(self, asked: Asked) -> None:
+    def ask(self, asked: VoiceRequest) -> None:
         if asked.cancel:
             self._voice.count_cancelled()
             if not self._line.has("late"):
@@ -213,7 +213,7 @@ class _Context:
             for message in self._voice.stopped(self.name, self._at_s):
                 await self._line.say(message)
 
-    async def _say(self, asked: Asked) -> None:
+    async def _say(self, asked: VoiceRequest) -> None:
         text, self._text = self._text, ""
         await self._send_all(self._voice.began(self.name), "middle" if self._at_s else "first")
         for word in [] if self._line.has("empty") else text.split():

@@ -26,7 +26,7 @@ def memory_transport(
     http = need("a fake endpoint", "httpx2", "llm")
     core = need("a fake endpoint", "httpcore2", "llm")
 
-    class Connection(core.AsyncNetworkStream):  # type: ignore[misc,name-defined]  # an extra
+    class MemoryConnection(core.AsyncNetworkStream):  # type: ignore[misc,name-defined]  # an extra
         def __init__(self, stream: trio.abc.Stream) -> None:
             self._stream = stream
 
@@ -48,7 +48,7 @@ def memory_transport(
         def get_extra_info(self, info: str) -> Any:
             return None
 
-    class Backend(core.AsyncNetworkBackend):  # type: ignore[misc,name-defined]  # an extra
+    class MemoryBackend(core.AsyncNetworkBackend):  # type: ignore[misc,name-defined]  # an extra
         async def connect_tcp(
             self,
             host: str,
@@ -58,16 +58,16 @@ def memory_transport(
         ) -> Any:
             try:
                 with trio.fail_after(float("inf") if timeout is None else timeout):
-                    return Connection(await dial())
+                    return MemoryConnection(await dial())
             except trio.TooSlowError as error:
                 raise core.ConnectTimeout from error
 
         async def sleep(self, seconds: float) -> None:
             await trio.sleep(seconds)
 
-    class Transport(http.AsyncHTTPTransport):  # type: ignore[misc,name-defined]  # an extra
+    class MemoryTransport(http.AsyncHTTPTransport):  # type: ignore[misc,name-defined]  # an extra
         def __init__(self) -> None:
             super().__init__()
-            self._pool = core.AsyncConnectionPool(network_backend=Backend())
+            self._pool = core.AsyncConnectionPool(network_backend=MemoryBackend())
 
-    return cast("httpx2.AsyncBaseTransport", Transport())
+    return cast("httpx2.AsyncBaseTransport", MemoryTransport())

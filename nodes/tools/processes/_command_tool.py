@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
 from bargein.bridge.validation.arguments import check_strings
-from bargein.nodes.processes import Ladder
+from bargein.nodes.processes import SignalLadder
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S
 
 from .._errors import BadArgumentsError, ToolDefinitionError
@@ -51,7 +51,7 @@ class CommandTool(Tool):
         inherit: Sequence[str] = (),
         tty: bool = False,
         shell: bool = False,
-        ladder: Ladder = DEFAULT_LADDER,
+        ladder: SignalLadder = DEFAULT_LADDER,
         limits: OutputLimits = DEFAULT_LIMITS,
         **options: Any,
     ) -> None:

@@ -23,11 +23,11 @@ import trio
 
 from bargein.nodes.processes import (
     ChildError,
-    Ladder,
     OnOutput,
     Pool,
     PoolClosedError,
     PoolSettings,
+    SignalLadder,
 )
 from bargein.nodes.processes._terminal import TERM
 from bargein.nodes.processes._termination import DEFAULT_LADDER, never
@@ -58,7 +58,11 @@ class PythonWorker:
     """One worker process; open it, then call functions.  The first call starts the process."""
 
     def __init__(
-        self, name: str = "worker", *, ladder: Ladder = DEFAULT_LADDER, start_s: float = START_S
+        self,
+        name: str = "worker",
+        *,
+        ladder: SignalLadder = DEFAULT_LADDER,
+        start_s: float = START_S,
     ) -> None:
         """Keep the settings.
 
@@ -80,7 +84,7 @@ class PythonWorker:
                 settings={"path": list(sys.path), "main": main_script(), "term": TERM},
                 start_s=start_s,
                 cancel_s=ladder.int_s,
-                ladder=Ladder(0, ladder.term_s, ladder.kill_s),
+                ladder=SignalLadder(0, ladder.term_s, ladder.kill_s),
                 has_effects=True,
             )
         )

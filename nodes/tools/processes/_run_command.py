@@ -16,7 +16,7 @@ import structlog
 import trio
 
 from bargein.bridge.validation.numbers import check_numbers
-from bargein.nodes.processes import Ladder, OnOutput, StopReport, Stream, stop_process
+from bargein.nodes.processes import OnOutput, SignalLadder, StopReport, Stream, stop_process
 from bargein.nodes.processes._process_output import Captured, Excerpt
 from bargein.nodes.processes._terminal import TERM
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S, never
@@ -89,7 +89,7 @@ async def run_command(
     stdin: str | None = None,
     tty: bool = False,
     shell: bool = False,
-    ladder: Ladder = DEFAULT_LADDER,
+    ladder: SignalLadder = DEFAULT_LADDER,
     limits: OutputLimits = DEFAULT_LIMITS,
     is_forced: Callable[[], bool] = never,
     on_end: Callable[[CommandResult], None] | None = None,
@@ -129,7 +129,7 @@ async def run_command(
     arguments = _arguments(command, shell)
     if sys.platform == "win32":
         raise CommandError("commands as tools need the sessions of a POSIX system, not Windows")
-    recorder = _Recorder(("tty",) if tty else ("stdout", "stderr"), output, limits)
+    recorder = _OutputRecorder(("tty",) if tty else ("stdout", "stderr"), output, limits)
     began_s = trio.current_time()
     captured = Captured(recorder.streams, recorder.record)
     environment = {**_inherited(inherit), **({"TERM": TERM} if tty else {}), **(env or {})}
@@ -155,7 +155,7 @@ async def run_command(
     return result
 
 
-class _Recorder:
+class _OutputRecorder:
     """Keeps a command's output within limits, and passes it on while it runs."""
 
     def __init__(

@@ -9,7 +9,7 @@ import pytest
 import structlog
 import trio
 
-from bargein.llm import Answer, TextDelta
+from bargein.llm import AnswerStream, TextDelta
 
 
 class Source:
@@ -34,7 +34,7 @@ class Source:
 async def test_break(autojump_clock) -> None:
     """A loop that is left closes the generator without any further help."""
     source = Source()
-    async for piece in Answer(source.pieces()):
+    async for piece in AnswerStream(source.pieces()):
         assert piece == TextDelta("a")
         break
     with trio.fail_after(1):
@@ -44,21 +44,21 @@ async def test_break(autojump_clock) -> None:
 async def test_dropped_while_it_is_read(autojump_clock) -> None:
     """A dropped answer with a pending read continues until that read is over."""
     source = Source()
-    assert await anext(Answer(source.pieces())) == TextDelta("a")
+    assert await anext(AnswerStream(source.pieces())) == TextDelta("a")
     with trio.fail_after(1):
         await source.closed.wait()
 
 
 def test_dropped_unread() -> None:
     """An answer that nobody began costs nothing."""
-    Answer(Source().pieces())
+    AnswerStream(Source().pieces())
     gc.collect()
 
 
 async def test_dropped_in_another_thread() -> None:
     """The garbage collector may run in any thread."""
     source = Source()
-    box = [Answer(source.pieces())]
+    box = [AnswerStream(source.pieces())]
     await anext(box[0])
     thread = threading.Thread(target=box.clear)
     thread.start()
@@ -71,7 +71,7 @@ async def test_error_while_a_dropped_one_closes(autojump_clock) -> None:
     """An error in closing what was dropped is logged, and hurts nobody."""
     source = Source(error=KeyError("secret"))
     with structlog.testing.capture_logs() as logs:
-        async for _ in Answer(source.pieces()):
+        async for _ in AnswerStream(source.pieces()):
             break
         await source.closed.wait()
         await trio.testing.wait_all_tasks_blocked()
@@ -83,7 +83,7 @@ async def test_error_while_a_dropped_one_closes(autojump_clock) -> None:
 async def test_block_closes(autojump_clock) -> None:
     """Leaving its block closes it, in the middle or at the end, and more than once does no harm."""
     source = Source()
-    async with Answer(source.pieces()) as answer:
+    async with AnswerStream(source.pieces()) as answer:
         await anext(answer)
     assert source.closed.is_set()
     await answer.aclose()
@@ -97,7 +97,7 @@ def test_dropped_after_the_run() -> None:
     box = []
 
     async def main() -> None:
-        box.append(Answer(source.pieces()))
+        box.append(AnswerStream(source.pieces()))
         await anext(box[0])
 
     trio.run(main)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import trio
 
-from bargein.processes import Ladder, StopReport, stop_process
+from bargein.processes import SignalLadder, StopReport, stop_process
 
 pytestmark = pytest.mark.proof
 
-LADDER = Ladder(int_s=1.0, term_s=0.2, kill_s=5.0)
+LADDER = SignalLadder(int_s=1.0, term_s=0.2, kill_s=5.0)
 START = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
@@ -54,9 +54,11 @@ def start(python, wait_until):
 @pytest.mark.parametrize(
     ("code", "ladder", "ended_by", "exit_code", "least_s"),
     [
-        pytest.param(POLITE, Ladder(20, 20, 20), "SIGINT", 7, 0, id="polite"),
-        pytest.param(DEAF_TO_INT, Ladder(0.3, 20, 20), "SIGTERM", -15, 0.3, id="deaf to INT"),
-        pytest.param(DEAF_TO_BOTH, Ladder(0.3, 0.3, 20), "SIGKILL", -9, 0.6, id="deaf to both"),
+        pytest.param(POLITE, SignalLadder(20, 20, 20), "SIGINT", 7, 0, id="polite"),
+        pytest.param(DEAF_TO_INT, SignalLadder(0.3, 20, 20), "SIGTERM", -15, 0.3, id="deaf to INT"),
+        pytest.param(
+            DEAF_TO_BOTH, SignalLadder(0.3, 0.3, 20), "SIGKILL", -9, 0.6, id="deaf to both"
+        ),
     ],
 )
 async def test_each_rung_is_climbed_only_when_it_is_needed(
@@ -86,7 +88,7 @@ async def test_a_process_whose_first_thread_has_ended_is_stopped(start, is_there
         "ctypes.CDLL(None).pthread_exit(None)\n"
     )
     assert state_of(pid) == "Z"
-    report = await stop_process(process, Ladder(int_s=0.2, term_s=0.2, kill_s=5.0))
+    report = await stop_process(process, SignalLadder(int_s=0.2, term_s=0.2, kill_s=5.0))
     assert (report.ended_by, report.left) == ("SIGTERM", 0)
     assert not is_there(pid)
 
@@ -154,7 +156,7 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 up(pid); time.sleep(60)
 """
     process, (_, pid) = await start(code)
-    report = await stop_process(process, Ladder(int_s=20, term_s=0.4, kill_s=2))
+    report = await stop_process(process, SignalLadder(int_s=20, term_s=0.4, kill_s=2))
     assert (report.ended_by, report.swept) == ("SIGINT", 0)
     assert process.returncode == -signal.SIGINT
     assert done.exists()
@@ -168,7 +170,7 @@ async def test_what_a_process_leaves_behind_is_stopped_from_sigterm_on(
     code = "pid = subprocess.Popen(['sleep', '60'], process_group=0).pid\nup(pid)\n"
     process, pids = await start(code)
     await process.wait()
-    report = await stop_process(process, Ladder(int_s=30, term_s=5, kill_s=2))
+    report = await stop_process(process, SignalLadder(int_s=30, term_s=5, kill_s=2))
     assert (report.ended_by, report.swept, report.left) == ("itself", 0, 0)
     assert report.took_s < 5
     assert not any(map(is_there, pids))
@@ -177,7 +179,7 @@ async def test_what_a_process_leaves_behind_is_stopped_from_sigterm_on(
 async def test_an_orphan_of_another_process_is_dead_when_it_returns(start, is_there, state_of):
     """Without us as their new parent, the ones that were swept are at most zombies of process 1."""
     process, pids = await start(DEAF_CHILD + "pids = deaf(), deaf()\nup(*pids); time.sleep(60)\n")
-    report = await stop_process(process, Ladder(0.1, 0.1, 2))
+    report = await stop_process(process, SignalLadder(0.1, 0.1, 2))
     assert (report.swept, report.left) == (2, 0)
     assert not is_there(process.pid)
     assert {state_of(pid) for pid in pids} <= {"Z", "-"}
@@ -187,7 +189,7 @@ async def test_force_skips_the_grace(start, is_there):
     """Once force is asked for, also in the middle of a rung, SIGKILL is next."""
     process, (pid,) = await start(DEAF_TO_BOTH)
     force_at_s = trio.current_time() + 0.2
-    ladder = Ladder(int_s=30, term_s=30, kill_s=2)
+    ladder = SignalLadder(int_s=30, term_s=30, kill_s=2)
     report = await stop_process(
         process, ladder, is_forced=lambda: trio.current_time() >= force_at_s
     )
@@ -199,7 +201,7 @@ async def test_force_skips_the_grace(start, is_there):
 async def test_a_time_of_zero_leaves_out_the_signal(start):
     """A ladder without SIGINT begins with SIGTERM."""
     process, _ = await start(POLITE)
-    report = await stop_process(process, Ladder(int_s=0, term_s=5, kill_s=2))
+    report = await stop_process(process, SignalLadder(int_s=0, term_s=5, kill_s=2))
     assert (report.ended_by, process.returncode) == ("SIGTERM", -signal.SIGTERM)
 
 
@@ -212,7 +214,7 @@ async def test_it_works_while_cancelled(start, is_there):
         try:
             await trio.sleep_forever()
         finally:
-            reports.append(await stop_process(process, Ladder(0.1, 0.1, 2)))
+            reports.append(await stop_process(process, SignalLadder(0.1, 0.1, 2)))
     assert [report.ended_by for report in reports] == ["SIGKILL"]
     assert scope.cancelled_caught
     assert not is_there(pid)
@@ -235,4 +237,4 @@ async def test_impossible_times_are_refused(times):
     """The error names the time."""
     (name,) = times
     with pytest.raises(ValueError, match=name):
-        Ladder(**times)
+        SignalLadder(**times)

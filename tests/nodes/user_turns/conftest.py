@@ -16,7 +16,7 @@ from bargein.events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
-from bargein.nodes.user_turns._turn_actions import Hold, Publish, Release
+from bargein.nodes.user_turns._turn_actions import HoldSpeech, PublishEvent, ReleaseSpeech
 from bargein.nodes.user_turns._turn_taking_core import TimePassed, TurnCore
 from bargein.user_turns import AgentView, ModelEndpointing, TurnSettings
 
@@ -108,8 +108,8 @@ class Bench:
     @property
     def is_held(self) -> bool:
         """Whether the agent's speech stands still."""
-        holds = [act for _, act in self.acts if isinstance(act, (Hold, Release))]
-        return bool(holds) and isinstance(holds[-1], Hold)
+        holds = [act for _, act in self.acts if isinstance(act, (HoldSpeech, ReleaseSpeech))]
+        return bool(holds) and isinstance(holds[-1], HoldSpeech)
 
     def events(self, kind: type = object) -> list[Any]:
         """Return what was published, by class."""
@@ -138,14 +138,14 @@ class Bench:
     def at(self, kind: type) -> float:
         """Return when something was done, or an event of a class published, for the first time."""
         for at_s, act in self.acts:
-            thing = act.event if isinstance(act, Publish) else act
+            thing = act.event if isinstance(act, PublishEvent) else act
             if isinstance(thing, kind):
                 return at_s
         return math.inf
 
 
 def _events(acts: Any) -> list[Any]:
-    return [act.event for act in acts if isinstance(act, Publish)]
+    return [act.event for act in acts if isinstance(act, PublishEvent)]
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from bargein.events import (
 from bargein.nodes.user_turns._nudges import Nudges
 from bargein.nodes.user_turns._settings import SETTINGS, check_changes
 from bargein.nodes.user_turns._settings_overlays import SettingsInForce
-from bargein.nodes.user_turns._transcript_merge import Transcript, is_old_news, rest_of
+from bargein.nodes.user_turns._transcript_merge import MergedTranscript, is_old_news, rest_of
 from bargein.routes import open_router
 from bargein.user_turns import AgentView, ChangeTurns, FixedEndpointing, TurnSettings, when
 
@@ -305,14 +305,14 @@ def test_each_nudge_is_a_decision():
 # --- words so far ---------------------------------------------------------------------------------
 
 
-def hear(words: Transcript, content: str, **more: Any) -> None:
+def hear(words: MergedTranscript, content: str, **more: Any) -> None:
     """Add words to a transcript, all of them new."""
     words.add(VoiceWords(content=content, **more), content)
 
 
 def test_words_of_a_segment_replace_each_other():
     """The newest words of a segment count, and segments are joined in order."""
-    words = Transcript()
+    words = MergedTranscript()
     hear(words, "latte", segment=1, final=True)
     hear(words, "a", segment=0, final=False)
     hear(words, " a large ", segment=0, final=True)
@@ -322,7 +322,7 @@ def test_words_of_a_segment_replace_each_other():
 
 def test_a_late_interim_takes_nothing_away():
     """What is final is replaced by more words only."""
-    words = Transcript()
+    words = MergedTranscript()
     hear(words, "a large latte", segment=0, final=True)
     hear(words, "a large", segment=0, final=False)
     assert (words.text, words.is_known) == ("a large latte", True)
@@ -332,7 +332,7 @@ def test_a_late_interim_takes_nothing_away():
 
 def test_words_are_known_when_all_is_final_and_new():
     """A further sound makes them unknown again."""
-    words = Transcript()
+    words = MergedTranscript()
     assert not words.is_known
     hear(words, "a", segment=0, final=True)
     hear(words, "latte", segment=1, final=False)
@@ -345,7 +345,7 @@ def test_words_are_known_when_all_is_final_and_new():
 
 def test_confidence_is_that_of_the_weakest_part():
     """Empty parts do not count; a part without one leaves none."""
-    words = Transcript()
+    words = MergedTranscript()
     assert words.confidence is None
     hear(words, "a", segment=0, final=True, confidence=0.9)
     hear(words, "", segment=1, final=True)

@@ -16,7 +16,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.nodes.user_turns._turn_actions import Hold, Release
+from bargein.nodes.user_turns._turn_actions import HoldSpeech, ReleaseSpeech
 from bargein.user_turns import TurnSettings
 
 from .conftest import says
@@ -38,9 +38,9 @@ def test_a_voice_that_lasts_interrupts(bench, speaking):
     assert b.turns == []
     b.wait(0.01)
     assert b.turns == ["start"]
-    assert b.at(UserStartedSpeaking) == b.at(Release) == 0.5
+    assert b.at(UserStartedSpeaking) == b.at(ReleaseSpeech) == 0.5
     kinds = [type(getattr(act, "event", act)) for _, act in b.acts]
-    assert kinds.index(UserStartedSpeaking) < kinds.index(Release)
+    assert kinds.index(UserStartedSpeaking) < kinds.index(ReleaseSpeech)
     [decided] = [e for e in b.events(TurnDecided) if e.decision == "interruption"]
     assert (decided.about, decided.rule) == ("barge_in", "min_duration_s")
     assert decided.values == {"voiced_s": 0.5, "min_duration_s": 0.5}
@@ -73,7 +73,7 @@ def test_an_acknowledgement_may_be_an_answer_for_longer_than_words_are_awaited(b
 def test_an_acknowledgement_changes_nothing(bench, speaking):
     """A short sound lets go after the time-out; its words then say that it was nothing."""
     b = bench(speaking).take(VoiceStarted()).wait(0.1).take(VoiceStopped()).wait(0.15)
-    assert b.at(Release) == 0.25
+    assert b.at(ReleaseSpeech) == 0.25
     b.wait(0.25).take(says("Mm-hmm.")).rest()
     assert b.turns == []
     assert b.decisions == [
@@ -91,7 +91,7 @@ def test_a_gap_behind_the_first_syllable_is_no_end(bench, speaking):
     b.take(VoiceStarted()).wait(0.5)
     assert b.at(UserStartedSpeaking) == 0.5
     b = bench(speaking).take(VoiceStarted()).wait(0.27).take(VoiceStopped()).wait(0.15)
-    assert b.at(Release) == 0.42
+    assert b.at(ReleaseSpeech) == 0.42
     assert b.decisions == ["held: voice", "silence: false_interruption_timeout_s"]
 
 
@@ -109,7 +109,7 @@ def test_a_noise_in_a_gap_lets_go_at_once_and_what_follows_holds_again(bench, sp
     """Words from before a gap say nothing about the sound after it."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.1)
     b.take(VoiceWords(content="Ha ha", confidence=0.9, final=False, tentative=True))
-    assert b.at(Release) == 0.3
+    assert b.at(ReleaseSpeech) == 0.3
     b.take(VoiceStarted()).wait(0.2)
     assert b.is_held
     assert b.decisions == ["held: voice", "silence: noises", "held: voice"]
@@ -122,7 +122,7 @@ def test_a_word_that_breaks_off_in_a_gap_is_no_sneeze_yet(bench, speaking):
     assert b.is_held
     b.take(VoiceWords(content="But", confidence=0.8))
     assert b.turns == ["start"]
-    assert b.at(Release) == 0.5
+    assert b.at(ReleaseSpeech) == 0.5
 
 
 @pytest.mark.parametrize(("confidence", "resumes_s"), [(0.45, 1.05), (0.3, 0.4)])
@@ -132,7 +132,7 @@ def test_unsure_words_before_a_gap_do_not_end_the_hold(bench, speaking, confiden
     b = bench(speaking).take(VoiceStarted()).wait(0.4)
     b.take(VoiceWords(content="But she", confidence=confidence, final=False)).wait(0.05)
     b.take(VoiceStopped()).wait(0.7)
-    assert b.at(Release) == pytest.approx(resumes_s)
+    assert b.at(ReleaseSpeech) == pytest.approx(resumes_s)
 
 
 def test_words_in_a_gap_count_if_no_others_come(bench, speaking):
@@ -157,7 +157,7 @@ def test_a_word_that_breaks_off_holds_the_agent_for_a_breath(bench, speaking):
     b.take(VoiceWords(content="Well...", confidence=0.9)).wait(0.4)
     assert b.is_held
     b.wait(0.1)
-    assert b.at(Release) == 0.8
+    assert b.at(ReleaseSpeech) == 0.8
     assert b.decisions == ["held: voice", "noise: noises"]
 
 
@@ -167,9 +167,9 @@ def test_a_breath_in_a_sentence_does_not_let_go(bench, speaking):
     assert b.is_held
     b.take(VoiceStarted()).wait(0.1)
     assert b.turns == ["start"]
-    assert b.at(Release) >= 0.5
+    assert b.at(ReleaseSpeech) >= 0.5
     b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.7)
-    assert b.at(Release) == pytest.approx(1.05)
+    assert b.at(ReleaseSpeech) == pytest.approx(1.05)
     assert b.decisions == ["held: voice", "silence: speech_timeout_s"]
 
 
@@ -190,7 +190,7 @@ def test_a_longer_sound_that_seems_no_speech_is_not_waited_for(bench, speaking, 
     """A long "mm-hmm", a noise and an echo let the agent go on as soon as shorter ones."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2)
     b.take(VoiceHint(kind=kind, probability=0.6)).wait(0.24).take(VoiceStopped()).wait(1)
-    assert b.at(Release) <= 0.6
+    assert b.at(ReleaseSpeech) <= 0.6
 
 
 BABBLE = VoiceStarted(distant=0.9)
@@ -199,7 +199,7 @@ BABBLE = VoiceStarted(distant=0.9)
 def test_a_voice_that_may_be_babble_does_not_interrupt_by_lasting(bench, speaking):
     """Babble lasts, so the agent is not held for it, not even for a moment."""
     b = bench(speaking).take(BABBLE).wait(6).take(VoiceStopped()).wait(0.3).take(BABBLE).wait(6)
-    assert b.at(Hold) == math.inf
+    assert b.at(HoldSpeech) == math.inf
     assert b.turns == []
     assert {*b.decisions} == {"noise: distant"}
 
@@ -213,7 +213,7 @@ def test_a_voice_that_may_be_babble_does_not_hold_when_it_goes_on(
     words = VoiceWords(content="my parcel", final=False, tentative=True, confidence=confidence)
     b = bench(speaking).take(BABBLE).wait(0.4).take(VoiceStopped())
     b.take(words).wait(gap_s).take(BABBLE).wait(2.0)
-    assert b.at(Hold) == math.inf
+    assert b.at(HoldSpeech) == math.inf
     assert b.turns == []
 
 
@@ -263,7 +263,7 @@ def test_words_end_the_wait(bench, speaking):
     """Once a cough of some length turns out to be one, the agent goes on."""
     b = bench(speaking).take(VoiceStarted()).wait(0.45).take(VoiceStopped()).wait(0.35)
     b.take(says(""))
-    assert b.at(Release) == pytest.approx(0.8)
+    assert b.at(ReleaseSpeech) == pytest.approx(0.8)
 
 
 def test_words_after_the_release_interrupt_after_all(bench, speaking):
@@ -319,7 +319,7 @@ def test_an_unsure_hint_does_not_end_the_hold(bench, speaking, probability, resu
     b = bench(speaking).take(VoiceStarted()).wait(0.26)
     b.take(VoiceHint(kind="acknowledgement", probability=probability)).wait(0.09)
     b.take(VoiceStopped()).wait(0.2)
-    assert b.at(Release) == pytest.approx(resumes_s)
+    assert b.at(ReleaseSpeech) == pytest.approx(resumes_s)
     assert b.turns == []
 
 
@@ -330,7 +330,7 @@ def test_a_scrap_of_assent_in_a_gap_does_not_end_the_hold(bench, speaking):
     b.take(VoiceWords(content="I", confidence=0.7, final=False, tentative=True)).wait(0.06)
     assert b.is_held
     b.wait(0.2).take(VoiceWords(content="I", confidence=0.7))
-    assert b.at(Release) == pytest.approx(0.5)
+    assert b.at(ReleaseSpeech) == pytest.approx(0.5)
     assert b.decisions[-1] == "acknowledgement: misheard_words"
 
 
@@ -426,7 +426,7 @@ def test_too_few_words_are_answered_later(bench, speaking, idle):
 def test_words_alone_interrupt_where_sound_does_not(bench, speaking):
     """min_duration_s=None: a voice that lasts holds for a moment, and only words interrupt."""
     b = bench(speaking, TurnSettings(min_duration_s=None)).take(VoiceStarted()).wait(3.0)
-    assert b.at(Release) == 0.25
+    assert b.at(ReleaseSpeech) == 0.25
     assert b.turns == []
     b.take(says("excuse me"))
     assert b.turns == ["start"]
@@ -463,7 +463,7 @@ def test_a_word_of_the_agents_is_no_echo(bench, speaking):
 def test_sound_alone_does_not_interrupt_at_first(bench, speaking):
     """Within the warm-up of the echo canceller only words interrupt."""
     b = bench(replace(speaking, first_sound_s=-0.2)).take(VoiceStarted()).wait(0.79)
-    assert b.at(Release) == 0.25
+    assert b.at(ReleaseSpeech) == 0.25
     assert b.turns == []
     b.wait(0.01)
     assert b.at(UserStartedSpeaking) == 0.8
@@ -503,7 +503,7 @@ def test_speech_is_waited_for_longer(bench, speaking):
     b.take(VoiceStarted())
     assert b.at(UserStartedSpeaking) == 0.89, "both together last longer than 0.5 s"
     b = bench(speaking).take(VoiceStarted()).wait(0.3).take(surely).take(VoiceStopped()).wait(1)
-    assert b.at(Release) == 0.9
+    assert b.at(ReleaseSpeech) == 0.9
     assert b.decisions == ["held: voice", "silence: speech_timeout_s"]
 
 
@@ -547,7 +547,7 @@ def test_stop_while_the_agent_works(bench, working):
     """There is nothing to hold; the word interrupts in the step in which it is known."""
     b = bench(replace(working, state="tool")).take(VoiceStarted()).wait(0.35).take(VoiceStopped())
     b.wait(0.4).take(says("stop"))
-    assert b.at(Hold) == float("inf")
+    assert b.at(HoldSpeech) == float("inf")
     assert b.at(UserStartedSpeaking) == 0.75
 
 

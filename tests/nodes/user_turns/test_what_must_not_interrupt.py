@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bargein.events import UserTranscriptionReceived, VoiceStarted, VoiceStopped, VoiceWords
-from bargein.nodes.user_turns._turn_actions import Hold
+from bargein.nodes.user_turns._turn_actions import HoldSpeech
 from bargein.user_turns import TurnSettings
 
 from .conftest import says
@@ -15,7 +15,7 @@ def test_speech_that_may_not_be_cut_is_heard_to_its_end(bench, speaking, idle):
     """Nothing is held, and the caller's words are a turn after it."""
     b = bench(replace(speaking, may_be_cut=False)).take(VoiceStarted()).wait(1.0)
     b.take(VoiceStopped()).take(says("no, not that one")).wait(3.0)
-    assert b.at(Hold) == float("inf")
+    assert b.at(HoldSpeech) == float("inf")
     assert b.turns == []
     assert b.decisions == ["muted: interruptible", "kept: interruptible"]
     b.agent(idle)

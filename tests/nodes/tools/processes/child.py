@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bargein.tools import Ladder
+from bargein.tools import SignalLadder
 
-FAST = Ladder(int_s=0.4, term_s=0.3, kill_s=2.0)
-PATIENT = Ladder(int_s=20, term_s=5, kill_s=2)
+FAST = SignalLadder(int_s=0.4, term_s=0.3, kill_s=2.0)
+PATIENT = SignalLadder(int_s=20, term_s=5, kill_s=2)
 
 
 def f(name: str) -> str:

@@ -13,14 +13,14 @@ from bargein.tools import (
     BadArgumentsError,
     CommandError,
     CommandTool,
-    Ladder,
+    SignalLadder,
     ToolContext,
     ToolDefinitionError,
     command_tool,
 )
 
-FAST = Ladder(int_s=0.3, term_s=0.3, kill_s=5.0)
-SLOW = Ladder(int_s=20)
+FAST = SignalLadder(int_s=0.3, term_s=0.3, kill_s=5.0)
+SLOW = SignalLadder(int_s=20)
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ class TestFunctions:
 
     def test_the_time_to_unwind_is_more_than_that_of_the_ladder(self):
         """A tool is not given up while its process is being stopped."""
-        assert CommandTool(["true"], "t", ladder=Ladder(5, 4, 3)).unwind_s == 5 + 4 + 3 + 2
+        assert CommandTool(["true"], "t", ladder=SignalLadder(5, 4, 3)).unwind_s == 5 + 4 + 3 + 2
         assert CommandTool(["true"], "t", unwind_s=1).unwind_s == 1
 
 
@@ -235,7 +235,7 @@ class TestRuns:
     async def test_an_emergency_stop_leaves_no_time(self, open_bench, wait_until):
         """A command that is deaf to all is killed at once, also in the middle of its ladder."""
         line = "trap '' INT TERM; echo up; while :; do sleep 0.1; done"
-        tool = CommandTool(line, "t", shell=True, ladder=Ladder(int_s=600, term_s=600))
+        tool = CommandTool(line, "t", shell=True, ladder=SignalLadder(int_s=600, term_s=600))
         async with open_bench(tool) as bench:
             running = bench.start("t")
             await wait_until(lambda: bench.caller.events(ToolOutput))

@@ -16,11 +16,11 @@ import trio
 from bargein import ChatNode, open_agent
 from bargein.events import ToolOutput
 from bargein.llm import ToolCallRequest, Usage
-from bargein.tools import CommandTool, Ladder, finish, shield
+from bargein.tools import CommandTool, SignalLadder, finish, shield
 
 pytestmark = pytest.mark.proof
 
-LADDER = Ladder(int_s=0.3, term_s=0.3, kill_s=5)
+LADDER = SignalLadder(int_s=0.3, term_s=0.3, kill_s=5)
 RUNS_S = 6.0
 GRACE_S = 0.7
 CAP_S = 1.5

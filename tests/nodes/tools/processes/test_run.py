@@ -14,12 +14,12 @@ import trio
 from structlog.testing import capture_logs
 
 from bargein.processes import CommandResult, run_command
-from bargein.tools import CommandError, Ladder, OutputLimits
+from bargein.tools import CommandError, OutputLimits, SignalLadder
 
 pytestmark = pytest.mark.proof
 
-FAST = Ladder(int_s=0.3, term_s=0.3, kill_s=5.0)
-SLOW = Ladder(int_s=20)
+FAST = SignalLadder(int_s=0.3, term_s=0.3, kill_s=5.0)
+SLOW = SignalLadder(int_s=20)
 
 
 async def test_output_is_captured_by_stream_and_told_to_the_model():
@@ -191,7 +191,7 @@ except KeyboardInterrupt:
 async def test_a_cancelled_command_is_heard_to_its_end(cut, python, tmp_path, is_there):
     """One that says goodbye at length is not held up by a full pipe, and what it says is kept."""
     up = tmp_path / "up"
-    result = await cut([*python(POLITE), str(up)], up, ladder=Ladder(int_s=20))
+    result = await cut([*python(POLITE), str(up)], up, ladder=SignalLadder(int_s=20))
     assert (result.exit_code, result.stopped.ended_by) == (5, "SIGINT")
     assert result.output["stdout"].endswith("goodbye\n")
     assert result.stopped.took_s < 10

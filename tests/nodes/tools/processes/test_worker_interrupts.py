@@ -18,7 +18,7 @@ from bargein.processes import (
     WorkerCall,
     WorkerDiedError,
 )
-from bargein.tools import Ladder
+from bargein.tools import SignalLadder
 
 from .child import FAST, PATIENT, f
 
@@ -127,7 +127,9 @@ class TestInterrupts:
         self, cut, tmp_path, is_there, orphans_are_ours, state_of
     ):
         """Its processes are gone, deaf ones too; those of an earlier call live with the worker."""
-        async with PythonWorker(ladder=Ladder(int_s=20, term_s=0.3, kill_s=2)).open() as worker:
+        async with PythonWorker(
+            ladder=SignalLadder(int_s=20, term_s=0.3, kill_s=2)
+        ).open() as worker:
             helper = await worker.call(f("helper"))
             await trio.sleep(0.03)  # the kernel's clock of starts has steps of 10 ms
             up = tmp_path / "up"
