@@ -56,7 +56,7 @@ def _publish_trouble(call: Call, text: str) -> None:
     call.router.publish_detached(AgentError(message=text), "call")
 
 
-Answer = Callable[[Call], Awaitable[Any]]
+AnswerFunction = Callable[[Call], Awaitable[Any]]
 
 DEFAULT_BUDGETS = Budgets()
 
@@ -66,9 +66,9 @@ MayName = Callable[[CallRequest], bool | Awaitable[bool]]
 Operate = Callable[[Call, PermissionQuestion], bool | Awaitable[bool]]
 """Says whether a tool with ``permission="operator"`` may run; plain or async."""
 
-Verdict = bool | Refusal | Identity
+AdmitVerdict = bool | Refusal | Identity
 
-Admit = Callable[[CallRequest], Verdict | Awaitable[Verdict]]
+Admit = Callable[[CallRequest], AdmitVerdict | Awaitable[AdmitVerdict]]
 """Says whether a caller may call, and as whom; plain or async."""
 
 
@@ -96,7 +96,7 @@ class App:
 
     def __init__(
         self,
-        answer: Answer,
+        answer: AnswerFunction,
         *,
         speech: Speech | None = None,
         conversations: Conversations | None = None,
@@ -382,7 +382,7 @@ def _check_answer(answer: object) -> None:
         raise TypeError(f"{name}() must take one argument, the call: {error}") from None
 
 
-async def run_answer(answer: Answer, call: Call) -> None:
+async def run_answer(answer: AnswerFunction, call: Call) -> None:
     """Let a function answer a call.
 
     Raises:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-Usage = dict[str, tuple[float, float]]
+UsageByCap = dict[str, tuple[float, float]]
 """How much of each cap is used, and its limit."""
 
 JobStatus = Literal["running", "finished", "cancelled"]
@@ -39,7 +39,7 @@ class Job:
     """
 
     def __init__(
-        self, work: RunningTool | BackgroundAnswer, caps: Caps, usage: Callable[[], Usage]
+        self, work: RunningTool | BackgroundAnswer, caps: Caps, usage: Callable[[], UsageByCap]
     ) -> None:
         """Make a handle; a node's ``jobs`` lists them.
 
@@ -69,7 +69,7 @@ class Job:
         return self._work.final
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> UsageByCap:
         """How much of each cap is used, and its limit."""
         return self._usage()
 

@@ -38,7 +38,7 @@ from ._run_outcome import Outcome as Outcome
 from ._run_outcome import Phase as Phase
 from ._run_outcome import RouterStatistics as RouterStatistics
 from ._run_outcome import RouteStatistics as RouteStatistics
-from ._run_outcome import Verdict as Verdict
+from ._run_outcome import RouteVerdict as RouteVerdict
 from ._timer_task import start_timer_task as start_timer_task
 
 __all__ = [
@@ -64,13 +64,13 @@ __all__ = [
     "RouteError",
     "RouteRuntime",
     "RouteStatistics",
+    "RouteVerdict",
     "Router",
     "RouterStatistics",
     "Run",
     "SafeText",
     "ScopeLeakError",
     "StageTimeoutError",
-    "Verdict",
     "alias_of",
     "class_of",
     "current_run",

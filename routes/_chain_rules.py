@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from ._event_match import matcher, written_options
-from ._rules import Gate, Rule, an_interrupt
+from ._rules import PauseRule, Rule, an_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -199,7 +199,7 @@ class ChainRules:
             event: As in ``interrupt_on()``.
             **filters: As in ``interrupt_on()``.
         """
-        return self._add_gate("pause_on", event, filters, opens=False)
+        return self._add_pause_rule("pause_on", event, filters, opens=False)
 
     def resume_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Self:
         """Let paused runs continue where they stopped, and a suspended chain trigger again.
@@ -208,11 +208,11 @@ class ChainRules:
             event: As in ``interrupt_on()``.
             **filters: As in ``interrupt_on()``.
         """
-        return self._add_gate("resume_on", event, filters, opens=True)
+        return self._add_pause_rule("resume_on", event, filters, opens=True)
 
-    def _add_gate(
+    def _add_pause_rule(
         self, word: str, event: object, filters: Mapping[str, Any], *, opens: bool
     ) -> Self:
         matched = matcher(event, f".{word}()", filters=filters)
         written = ", ".join([str(matched), *written_options(filters, None)])
-        return self._add_rule(Gate(matched, opens, f"{word}({written})"), f".{word}()")
+        return self._add_rule(PauseRule(matched, opens, f"{word}({written})"), f".{word}()")

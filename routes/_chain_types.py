@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Named: TypeAlias = type[Any] | Open
 
-    class Mixed(Protocol):
+    class NamedCollection(Protocol):
         """A list or a set of classes, aliases and functions; a tuple has no ``copy()``."""
 
         def __iter__(self) -> Iterator[Named]: ...
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     # handler of other events would pass.  So one of the first four of a mixed tuple is open.
     AnyEvent: TypeAlias = (
         Open
-        | Mixed
+        | NamedCollection
         | tuple[Open, ...]
         | tuple[Open, *tuple[Named, ...]]
         | tuple[type[Any], Open, *tuple[Named, ...]]

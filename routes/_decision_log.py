@@ -6,12 +6,12 @@ from ._events import alias_of
 from ._listeners import Listeners
 from ._message import Message
 from ._route import Route
-from ._run_outcome import Decision, Verdict
+from ._run_outcome import Decision, RouteVerdict
 
 DECISIONS_KEPT = 128
 """How many decisions a chain keeps; each further one replaces the oldest."""
 
-Line = tuple[float, type, int, Verdict, str, int]
+LogLine = tuple[float, type, int, RouteVerdict, str, int]
 
 
 class DecisionLog:
@@ -22,9 +22,9 @@ class DecisionLog:
     def __init__(self, route: Route, listeners: Listeners) -> None:
         self._route = route
         self._listeners = listeners
-        self._lines: list[Line] | None = None  # most chains of an idle call have none
+        self._lines: list[LogLine] | None = None  # most chains of an idle call have none
 
-    def add(self, message: Message, verdict: Verdict, why: str, run: int = 0) -> None:
+    def add(self, message: Message, verdict: RouteVerdict, why: str, run: int = 0) -> None:
         """Record what the chain did with a message.
 
         Args:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ._active_chains import ChainKeeper
     from ._chain_runtime import RouteRuntime
 
-Observer = Callable[[Message], Any]
-Meant = list[tuple[Matcher, Observer, bool]]
+MessageObserver = Callable[[Message], Any]
+Meant = list[tuple[Matcher, MessageObserver, bool]]
 """Which messages, who gets them, and whether that may wait until cut runs have had their step."""
 
 
@@ -28,11 +28,11 @@ Meant = list[tuple[Matcher, Observer, bool]]
 class Plan:
     """What to do with messages of one event class."""
 
-    rules: tuple[Observer, ...]
+    rules: tuple[MessageObserver, ...]
     """The rules, and the observers called before them."""
-    first: tuple[Observer, ...]
+    first: tuple[MessageObserver, ...]
     triggers: tuple[Callable[[Message], None], ...]
-    sinks: tuple[Observer, ...]
+    sinks: tuple[MessageObserver, ...]
     rest: Plan | None = None
     """Everything that follows the rules, if all of it may wait; ``None`` if not."""
     reports_later: bool = False
@@ -81,9 +81,9 @@ def holds(checks: tuple[Predicate, ...], message: Message) -> bool:
     return True
 
 
-def matching(entries: Meant, cls: type) -> list[Observer]:
+def matching(entries: Meant, cls: type) -> list[MessageObserver]:
     """Return the observers or sinks that get events of a class."""
-    found: list[Observer] = []
+    found: list[MessageObserver] = []
     for meant, fn, _ in entries:
         # No call for each entry: most do not match, and each call plans each class.
         if meant.types is None or meant.unless:
@@ -95,7 +95,7 @@ def matching(entries: Meant, cls: type) -> list[Observer]:
     return found
 
 
-def _asked(fn: Observer, checks: tuple[Predicate, ...]) -> Observer:
+def _asked(fn: MessageObserver, checks: tuple[Predicate, ...]) -> MessageObserver:
     @wraps(fn)
     def call_if_meant(message: Message) -> None:
         if holds(checks, message):
@@ -116,9 +116,9 @@ def plan_of(
         first: The other observers.
         sinks: The sinks.
     """
-    cuts: list[Observer] = []
-    gates: list[Observer] = []
-    triggers: list[Observer] = []
+    cuts: list[MessageObserver] = []
+    gates: list[MessageObserver] = []
+    triggers: list[MessageObserver] = []
     for runtime in chains:
         for action in runtime.actions:
             rule = action.rule
@@ -169,13 +169,13 @@ class Plans(dict[type, Plan]):
         self._is_closed = False
 
     def add_observer(
-        self, meant: Matcher, fn: Observer, *, before_rules: bool, may_wait: bool
+        self, meant: Matcher, fn: MessageObserver, *, before_rules: bool, may_wait: bool
     ) -> None:
         """Call a function with matching messages after the rules, or before them."""
         (self._before if before_rules else self._first).append((meant, fn, may_wait))
         self.clear()
 
-    def add_sink(self, meant: Matcher, fn: Observer, *, may_wait: bool) -> None:
+    def add_sink(self, meant: Matcher, fn: MessageObserver, *, may_wait: bool) -> None:
         """Call a function with matching messages after all chains."""
         self._sinks.append((meant, fn, may_wait))
         self.clear()
@@ -209,8 +209,8 @@ def guarded(
     runtime: RouteRuntime,
     what: str,
     checks: tuple[Predicate, ...],
-    act: Observer,
-) -> Observer:
+    act: MessageObserver,
+) -> MessageObserver:
     """Return a function that acts on a message if all conditions hold; errors are reported."""
     if not checks:
         return act

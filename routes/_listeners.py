@@ -10,7 +10,7 @@ import structlog
 from ._message import Message
 from ._route import Route
 from ._run import Run
-from ._run_outcome import Interruption, Verdict
+from ._run_outcome import Interruption, RouteVerdict
 from ._signatures import name_of
 from ._user_errors import as_error, text_of
 
@@ -20,7 +20,7 @@ RunListener = Callable[[Run], None]
 RunAndRouteListener = Callable[[Run, Route], None]
 FailureListener = Callable[[Run | None, Route, str, Exception], None]
 ErrorListener = Callable[[Exception], None]
-DecisionListener = Callable[[Route, Message, Verdict, str, int], None]
+DecisionListener = Callable[[Route, Message, RouteVerdict, str, int], None]
 InterruptionSource = Callable[[Run, Interruption], Awaitable[Interruption]]
 
 

@@ -14,14 +14,14 @@ from ._chain_types import T_co
 from ._errors import RouteDefinitionError
 from ._event_match import Matcher, Predicate, matcher, written_options
 from ._result_annotations import unpublishable
-from ._rules import Gate, Interrupt, Overlap, Rule
+from ._rules import Interrupt, Overlap, PauseRule, Rule
 from ._stages import Broadcast, Map, Stage, Stream
 
 QUEUE_LIMIT = 64
 """How many triggers may wait by default; further ones are dropped and counted."""
 
 
-class Installer(Protocol):
+class ChainInstaller(Protocol):
     """Runs the chains that are written: a router."""
 
     def install(self, route: Route, instead_of: Route | None) -> None:
@@ -55,7 +55,7 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
     a chain as written.
     """
 
-    router: Installer = field(repr=False)
+    router: ChainInstaller = field(repr=False)
     source: str
     trigger: Trigger
     rules: tuple[Rule, ...] = ()
@@ -140,7 +140,7 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
 
 
 def new_route(
-    router: Installer,
+    router: ChainInstaller,
     from_source: str,
     event: object,
     *,
@@ -194,7 +194,7 @@ def new_route(
 
 def _kind(rule: Rule) -> tuple[type[Rule], bool]:
     """Return the kind of a rule; two rules of one kind must not name the same event."""
-    return type(rule), isinstance(rule, Gate) and rule.opens
+    return type(rule), isinstance(rule, PauseRule) and rule.opens
 
 
 def _default_limit(overlap: Overlap) -> float:

@@ -23,7 +23,7 @@ from ._active_chains import ChainKeeper
 from ._chain_runtime import RouteRuntime
 from ._chain_types import E
 from ._deferred_work import DEPTH_LIMIT, DeferredWork
-from ._dispatch_plan import Observer, Plan, Plans, hint_at_event, is_event, publishable
+from ._dispatch_plan import MessageObserver, Plan, Plans, hint_at_event, is_event, publishable
 from ._errors import NotAnEventError, PublishLoopError, RouteDefinitionError
 from ._event_match import Matcher, matcher
 from ._listeners import (
@@ -123,7 +123,12 @@ class Router(DeferredWork):
             self._plans.clear()
 
     def observe(
-        self, event: object, fn: Observer, *, before_rules: bool = False, may_wait: bool = False
+        self,
+        event: object,
+        fn: MessageObserver,
+        *,
+        before_rules: bool = False,
+        may_wait: bool = False,
     ) -> None:
         """Call a plain function with each matching message, after the rules and before any chain.
 

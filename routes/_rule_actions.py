@@ -9,15 +9,15 @@ from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
 from ._message import Message
 from ._router_protocol import ChainRouter
-from ._rules import Gate, Interrupt, Rule
+from ._rules import Interrupt, PauseRule, Rule
 from ._run import Run
-from ._run_outcome import Verdict
+from ._run_outcome import RouteVerdict
 from ._stage_pipeline import Pending
 from ._stage_results import ResultKind, kind_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error
 
-R = TypeVar("R", Interrupt, Gate)
+R = TypeVar("R", Interrupt, PauseRule)
 
 ALL_PAUSED = "everything is paused until resume_all()"
 
@@ -140,7 +140,7 @@ class InterruptAction(RuleAction[Interrupt]):
         return bool(allowed)
 
 
-class GateAction(RuleAction[Gate]):
+class PauseAction(RuleAction[PauseRule]):
     """Pauses the runs of a chain, or resumes them."""
 
     __slots__ = ()
@@ -165,7 +165,7 @@ class GateAction(RuleAction[Gate]):
                 run.resume()
             else:
                 run.pause()
-        verdict: Verdict = "resumed" if rule.opens else "paused"
+        verdict: RouteVerdict = "resumed" if rule.opens else "paused"
         done = verdict if touched or awakes else "idle"
         self._decisions.add(message, done, f"{rule.written}: {len(touched)} runs")
         if awakes:
@@ -179,8 +179,8 @@ def action_of(
     runs: ChainRuns,
     queue: TriggerQueue,
     decisions: DecisionLog,
-) -> InterruptAction | GateAction:
+) -> InterruptAction | PauseAction:
     """Return what applies a rule to the runs and the queued triggers of its chain."""
     if isinstance(rule, Interrupt):
         return InterruptAction(rule, chain, router, runs, queue, decisions)
-    return GateAction(rule, chain, router, runs, queue, decisions)
+    return PauseAction(rule, chain, router, runs, queue, decisions)

@@ -40,7 +40,7 @@ class Interrupt:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class PauseRule:
     """Pauses the runs of a chain in place, or resumes them."""
 
     matcher: Matcher
@@ -51,7 +51,7 @@ class Gate:
         return self.written
 
 
-Rule = Interrupt | Gate
+Rule = Interrupt | PauseRule
 
 
 def an_interrupt(

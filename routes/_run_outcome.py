@@ -51,7 +51,7 @@ class Interruption:
     tool runs."""
 
 
-Verdict = Literal[
+RouteVerdict = Literal[
     "matched", "gated", "idle", "cut", "paused", "resumed", "suspended", "queued", "dropped"
 ]
 """What a route did with an event: ``idle`` means that nothing was running, ``gated`` that a rule
@@ -66,7 +66,7 @@ class Decision(NamedTuple):
     """The alias of the event."""
     message: int
     """The number of the message."""
-    verdict: Verdict
+    verdict: RouteVerdict
     why: str
     """The rule that decided, with its values."""
 

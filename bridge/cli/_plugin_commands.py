@@ -11,7 +11,7 @@ from typing import TypeAlias
 COMMAND_GROUP = "bargein.commands"
 """The group of entry points; each names a ``module:function(argv) -> exit code``."""
 
-Command: TypeAlias = Callable[[Sequence[str]], int]
+CommandFunction: TypeAlias = Callable[[Sequence[str]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class PluginCommand:
             return 1
         return command(arguments)
 
-    def _load(self) -> Command | str:
+    def _load(self) -> CommandFunction | str:
         """Return the command, or why it cannot be loaded."""
         try:
-            command: Command = self.entry.load()
+            command: CommandFunction = self.entry.load()
         except Exception as error:  # noqa: BLE001  # a broken plugin breaks no other command
             return f"{type(error).__name__}: {error}"
         return command

@@ -16,7 +16,7 @@ _COMMAND = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SlashCommand:
     """A command.
 
     Attributes:
@@ -38,14 +38,14 @@ class Command:
 
 
 COMMANDS = (
-    Command("pause", "pause"),
-    Command("resume", "resume", "note"),
-    Command("redirect", "redirect", "text"),
-    Command("background", "background"),
-    Command("cancel", "cancel"),
-    Command("stop", "emergency_stop"),
-    Command("help", None, help="shows this"),
-    Command("quit", None, help="leaves; queued messages are not sent"),
+    SlashCommand("pause", "pause"),
+    SlashCommand("resume", "resume", "note"),
+    SlashCommand("redirect", "redirect", "text"),
+    SlashCommand("background", "background"),
+    SlashCommand("cancel", "cancel"),
+    SlashCommand("stop", "emergency_stop"),
+    SlashCommand("help", None, help="shows this"),
+    SlashCommand("quit", None, help="leaves; queued messages are not sent"),
 )
 _BY_NAME = {command.name: command for command in COMMANDS}
 
@@ -54,7 +54,7 @@ _BY_NAME = {command.name: command for command in COMMANDS}
 class TypedCommand:
     """A command with its text."""
 
-    command: Command
+    command: SlashCommand
     text: str = ""
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-Verdict = Literal["allowed", "denied", "withdrawn"]
+PermissionVerdict = Literal["allowed", "denied", "withdrawn"]
 """How a question ends; ``withdrawn`` means that its answer was interrupted before a reply."""
 
 
@@ -55,8 +55,8 @@ class Permissions:
 
     def __init__(self, context: CallContext) -> None:
         self._context = context
-        self._open: OpenQuestions[PermissionQuestion, Verdict] = OpenQuestions()
-        self._remembered: dict[str, Verdict] = {}
+        self._open: OpenQuestions[PermissionQuestion, PermissionVerdict] = OpenQuestions()
+        self._remembered: dict[str, PermissionVerdict] = {}
 
     @property
     def pending(self) -> tuple[PermissionQuestion, ...]:
@@ -74,7 +74,7 @@ class Permissions:
         arguments: Mapping[str, Any],
         run: Run | None,
         by: Asked = "caller",
-    ) -> Verdict:
+    ) -> PermissionVerdict:
         """Ask whether a tool may run, and wait for the answer.
 
         A remembered answer saves the question, except for a background job, which always asks.  A
@@ -104,7 +104,7 @@ class Permissions:
         finally:
             self.withdraw(id)  # does nothing once it is answered
 
-    def _standing_verdict(self, id: str, name: str, run: Run | None) -> Verdict | None:
+    def _standing_verdict(self, id: str, name: str, run: Run | None) -> PermissionVerdict | None:
         if self._open.get(id) is not None:
             raise ValueError(f"permission {id!r} for {name!r} is being asked for already")
         if run is None:
@@ -131,7 +131,7 @@ class Permissions:
         if question is None:
             log.info("permission_answer_is_stale", pii_id=id, allow=allow)  # any words of a client
             return False
-        verdict: Verdict = "allowed" if allow else "denied"
+        verdict: PermissionVerdict = "allowed" if allow else "denied"
         if remember:
             self._remembered[question.name] = verdict
         return self._close(id, verdict, remember)
@@ -144,7 +144,7 @@ class Permissions:
         """
         return self._close(id, "withdrawn", remembered=False)
 
-    def _close(self, id: str, verdict: Verdict, remembered: bool) -> bool:
+    def _close(self, id: str, verdict: PermissionVerdict, remembered: bool) -> bool:
         question = self._open.close(id, verdict)
         if question is None:
             return False

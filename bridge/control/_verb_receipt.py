@@ -13,7 +13,7 @@ from ._running_tools import StillRunning, Work
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedWork:
     """A tool, or an answer in the background, that an interrupt stopped."""
 
     id: str
@@ -84,7 +84,7 @@ class Receipt:
         self.phase: AnswerPhase = phase
         self.reason = reason
         self.upgraded_from: Verb | None = None
-        self.stopped: tuple[Stopped, ...] = ()
+        self.stopped: tuple[StoppedWork, ...] = ()
         self.still_running: tuple[StillRunning, ...] = ()
         self.returned: tuple[str, ...] = ()
         self.settled = Settled()
@@ -115,7 +115,7 @@ class Receipt:
         self.stopped = tuple(one for one in self.stopped if one.id != work.id)
         self.still_running = tuple(one for one in self.still_running if one.id != work.id)
         if still is None:
-            self.stopped += (Stopped(work.id, work.name, work.for_operator),)
+            self.stopped += (StoppedWork(work.id, work.name, work.for_operator),)
         else:
             self.still_running += (still,)
 

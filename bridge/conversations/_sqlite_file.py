@@ -24,7 +24,7 @@ from pathlib import Path
 from ._errors import ConversationError
 from ._protocol import ConversationInfo
 
-Row = tuple[int, str]
+StoredRow = tuple[int, str]
 """The number of an entry within its conversation, and its record."""
 
 Addition = tuple[int, int, str]
@@ -134,7 +134,7 @@ class Database:
         if connection is not None:
             connection.close()
 
-    def load(self, conversation: str) -> tuple[list[Row], list[Addition]]:
+    def load(self, conversation: str) -> tuple[list[StoredRow], list[Addition]]:
         """Return a conversation's records and their additions, in order; runs beside writes.
 
         The conversation must be locked, so that both reads see the same state.
@@ -149,7 +149,7 @@ class Database:
     def write(
         self,
         conversation: str,
-        rows: Sequence[Row],
+        rows: Sequence[StoredRow],
         *,
         merged: Sequence[int] = (),
         touch: bool = False,
@@ -247,7 +247,7 @@ def _keep_private(path: Path) -> None:
 def _write_all(
     connection: sqlite3.Connection,
     conversation: str,
-    rows: Iterable[Row],
+    rows: Iterable[StoredRow],
     merged: Iterable[int],
     *,
     touch: bool,

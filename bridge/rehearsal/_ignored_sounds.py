@@ -23,7 +23,7 @@ LEAST_GAP_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UtteranceGap:
     """A stretch for which an utterance paused at the caller's ear, in samples of the track."""
 
     start: int
@@ -76,7 +76,7 @@ def find_ignored_sound(
 
 def gaps_of(
     recording: Recording, utterance: int, from_s: float = 0.0, until_s: float | None = None
-) -> list[Gap]:
+) -> list[UtteranceGap]:
     """Return the gaps of at least 5 ms in the playback of an utterance, in order.
 
     A pause within the synthesised audio is no gap, because the player plays it.
@@ -88,7 +88,7 @@ def gaps_of(
         until_s: Only gaps that begin before this second count; ``None`` sets no end.
     """
     mine = [span for span in recording.spans if span.utterance == utterance]
-    gaps = [Gap(one.stop, other.start) for one, other in pairwise(mine)]
+    gaps = [UtteranceGap(one.stop, other.start) for one, other in pairwise(mine)]
     end = recording.duration_s if until_s is None else until_s
     return [
         gap
@@ -97,7 +97,7 @@ def gaps_of(
     ]
 
 
-def held_in(gap: Gap, held: Sequence[Held]) -> float:
+def held_in(gap: UtteranceGap, held: Sequence[Held]) -> float:
     """Return how many seconds of a gap were a hold; in the rest, the player had no audio.
 
     Args:
@@ -130,12 +130,12 @@ def lost_s(recording: Recording, utterance: int) -> float:
     return (len(heard) - alike) / RATE_HZ
 
 
-def _dry_s(gaps: Sequence[Gap], notes: CallNotes) -> float:
+def _dry_s(gaps: Sequence[UtteranceGap], notes: CallNotes) -> float:
     dry_s = sum(gap.length / RATE_HZ - held_in(gap, notes.held) for gap in gaps)
     return dry_s if dry_s >= LEAST_GAP_S else 0.0
 
 
-def _dead_air_s(recording: Recording, gap: Gap, notes: CallNotes) -> float:
+def _dead_air_s(recording: Recording, gap: UtteranceGap, notes: CallNotes) -> float:
     last = last_audible(recording.agent, 0, gap.start)
     first = first_audible(recording.agent, gap.stop)
     before = 0 if last is None else gap.start - last

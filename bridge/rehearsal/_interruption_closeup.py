@@ -37,7 +37,7 @@ _AGENT = (182, 262)
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MeasuredSpan:
     """What is measured in a close-up: the time from one moment to another."""
 
     from_s: float
@@ -58,7 +58,7 @@ def draw_closeup(
     assert cut.latency_s is not None
     assert cut.silent_at_s is not None
     text = f"{cut.latency_s * 1000:.0f} ms from the caller's first sound to the agent's last"
-    measure = Measure(cut.said.from_s, cut.silent_at_s, text, CUT)
+    measure = MeasuredSpan(cut.said.from_s, cut.silent_at_s, text, CUT)
     lanes = _VoiceLanes(canvas, top, cut.said, recording, measure, held)
     lanes.draw(
         f"The cut, enlarged: {cut.said.line.shown}", cut.utterance if cut.is_reported else None
@@ -91,7 +91,7 @@ def draw_ignored_sound(
         text = "the agent is cut"
     elif not ignored.gap_s:
         text = "the agent continues without a gap"
-    measure = Measure(start_s, start_s + ignored.gap_s, text, CUT if ignored.is_cut else HELD)
+    measure = MeasuredSpan(start_s, start_s + ignored.gap_s, text, CUT if ignored.is_cut else HELD)
     lanes = _VoiceLanes(canvas, top, ignored.said, recording, measure, held)
     lanes.draw(
         f"Enlarged: {ignored.said.line.shown}", ignored.utterance if ignored.is_cut else None
@@ -118,7 +118,7 @@ class _VoiceLanes:
         top: float,
         said: RecordedLine,
         recording: Recording,
-        measure: Measure,
+        measure: MeasuredSpan,
         held: Sequence[Held],
     ) -> None:
         self._canvas = canvas

@@ -13,7 +13,7 @@ from typing import Any, final
 
 from bargein.routes import Message
 
-from .._app import Answer, App, run_answer
+from .._app import AnswerFunction, App, run_answer
 from .._call import Call
 from ..events import (
     AgentAudio,
@@ -68,7 +68,7 @@ class Observer:
         watched.answer = self.watching(app.answer)
         return watched
 
-    def watching(self, answer: Answer) -> Answer:
+    def watching(self, answer: AnswerFunction) -> AnswerFunction:
         """Return an ``answer`` function that does the same and is recorded."""
 
         async def answer_watched(call: Call) -> None:

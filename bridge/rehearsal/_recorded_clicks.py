@@ -15,7 +15,7 @@ asks for 1 dB)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class SpeechEdge:
     """A place where the agent's speech is held, cut or resumed."""
 
     at_s: float
@@ -31,7 +31,7 @@ def clipped(recording: Recording) -> int:
     return sum(abs(value) >= FULL_SCALE for track in tracks for value in track)
 
 
-def edges_of(recording: Recording) -> list[Edge]:
+def edges_of(recording: Recording) -> list[SpeechEdge]:
     """Return every edge of the agent's speech except the beginnings of utterances, in order.
 
     Where the speech ends, the steps of the fade after it count.  Where it resumes, only the first
@@ -43,11 +43,11 @@ def edges_of(recording: Recording) -> list[Edge]:
     for span, following in zip(reversed(recording.spans), ends, strict=False):
         if following > span.stop:
             stop = min(following, span.stop + fade + 1)
-            edges.append(Edge(span.stop / RATE_HZ, _largest_step(track, span.stop, stop)))
+            edges.append(SpeechEdge(span.stop / RATE_HZ, _largest_step(track, span.stop, stop)))
     for one, other in pairwise(recording.spans):
         if one.utterance == other.utterance and other.start > one.stop:
             step = _largest_step(track, other.start, other.start + 1)
-            edges.append(Edge(other.start / RATE_HZ, step))
+            edges.append(SpeechEdge(other.start / RATE_HZ, step))
     return sorted(edges, key=lambda edge: edge.at_s)
 
 

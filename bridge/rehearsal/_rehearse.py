@@ -30,7 +30,7 @@ from ._script import ScriptLine
 from ._terminal_rows import TerminalRows
 from ._timeline import Timeline
 
-Voice: TypeAlias = Callable[[str], Awaitable[bytes]]
+SpeakFunction: TypeAlias = Callable[[str], Awaitable[bytes]]
 """Text to speech: PCM16 little-endian mono 16 kHz."""
 
 Transcribe: TypeAlias = Callable[[bytes], Awaitable[str]]
@@ -41,7 +41,7 @@ async def rehearse(
     app: App,
     script: Sequence[ScriptLine],
     *,
-    voice: Voice,
+    voice: SpeakFunction,
     out: Path | None = None,
     transcribe: Transcribe | None = None,
     checks: Sequence[tuple[str, Predicate]] = (),
@@ -105,7 +105,7 @@ async def _run(
     app: App,
     script: Sequence[ScriptLine],
     timeline: Timeline,
-    voice: Voice,
+    voice: SpeakFunction,
     transcribe: Transcribe | None,
     answer_s: float,
 ) -> tuple[Rehearsal, CallNotes]:
@@ -128,7 +128,7 @@ async def _run(
     return result, notes
 
 
-async def _speech(line: ScriptLine, voice: Voice) -> bytes:
+async def _speech(line: ScriptLine, voice: SpeakFunction) -> bytes:
     pcm = await voice(line.text) if line.sound is None else line.sound
     if first_audible(samples(pcm)) is None:
         raise ValueError(f"rehearse(): the voice gave nothing audible for the line {line.text!r}")

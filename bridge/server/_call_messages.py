@@ -23,7 +23,7 @@ from ._control_messages import (
     VerbReceipt,
     VerbSettled,
 )
-from ._message_base import ErrorCode, JsonObject, Milliseconds, Request, Utterance, Wire
+from ._message_base import ErrorCode, JsonObject, Milliseconds, Request, UtteranceNumber, Wire
 from ._watch_messages import Seen, Watching, WatchMessage
 
 AGENT_AUDIO_HEADER = struct.Struct("<I")
@@ -50,7 +50,7 @@ class PlaybackReport(Wire):
         "playback.underrun",
         "playback.flushed",
     ]
-    utterance: Utterance
+    utterance: UtteranceNumber
     played_ms: Milliseconds
     """How much audio of that utterance has left the loudspeaker."""
     queued_ms: Milliseconds | None = None
@@ -171,7 +171,7 @@ class Clear(Wire):
     """Orders the player to drop all audio up to and including this utterance, now and later."""
 
     type: Literal["clear"] = "clear"
-    utterance: Utterance
+    utterance: UtteranceNumber
     request: Request
     reason: str
 
@@ -187,7 +187,7 @@ class UtteranceEnd(Wire):
     """All audio of an utterance has been sent."""
 
     type: Literal["utterance.end"] = "utterance.end"
-    utterance: Utterance
+    utterance: UtteranceNumber
 
 
 class Transcript(Wire):
@@ -202,7 +202,7 @@ class Transcript(Wire):
     language: str | None = None
     """For the user, the language of most of the words, as in BCP 47; None if the recogniser does
     not tell it.  For the agent, always None."""
-    utterance: Utterance | None = None
+    utterance: UtteranceNumber | None = None
     answer: int | None = None
 
 
@@ -210,7 +210,7 @@ class Spoken(Wire):
     """Words that the caller has now heard, to append to the earlier ones."""
 
     type: Literal["spoken"] = "spoken"
-    utterance: Utterance
+    utterance: UtteranceNumber
     text: str
 
 
@@ -218,7 +218,7 @@ class Cut(Wire):
     """An utterance was cut; ``rest`` will never be heard."""
 
     type: Literal["cut"] = "cut"
-    utterance: Utterance
+    utterance: UtteranceNumber
     heard: str
     rest: str
     at_ms: Milliseconds

@@ -29,7 +29,7 @@ from ._operators import is_operators
 from ._watch_messages import Seen, Watch, Watching, WatchLevel
 
 if TYPE_CHECKING:
-    from bargein.routes import Route, Verdict
+    from bargein.routes import Route, RouteVerdict
 
     from .. import Call
 
@@ -58,7 +58,7 @@ class _WatchedEvent(NamedTuple):
 class _WatchedDecision(NamedTuple):
     at_s: float
     message: Message
-    verdict: Verdict
+    verdict: RouteVerdict
     why: str
     route: Route
 
@@ -158,7 +158,7 @@ class Watcher:
                 self._note(message)
 
     def _decided(
-        self, route: Route, message: Message, verdict: Verdict, why: str, run: int
+        self, route: Route, message: Message, verdict: RouteVerdict, why: str, run: int
     ) -> None:
         if isinstance(message.event, _NOT_SEEN) or is_operators(message.event):
             return

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from .._verbs import HandleOffer
 from ..events import CallState
 from ._control_messages import SnapshotMessage
-from ._message_base import Milliseconds, Utterance, Wire
+from ._message_base import Milliseconds, UtteranceNumber, Wire
 from ._watch_messages import WatchLevel
 
 PROTOCOL_VERSION = 1
@@ -37,11 +37,11 @@ class Resume(Wire):
     """The token of the last ``hello`` or ``resumed``."""
     received: Count
     """How many JSON messages the client has received, over all connections of the call."""
-    utterance: Utterance | None = None
+    utterance: UtteranceNumber | None = None
     """The last utterance that the client received audio of; absent before the first."""
     audio_bytes: Count = 0
     """How much audio of that utterance it received, in bytes of PCM16."""
-    playing: Utterance | None = None
+    playing: UtteranceNumber | None = None
     """The utterance that the client's player holds; absent if there is none."""
     played_ms: Milliseconds = 0.0
     """How much of that utterance has been played."""

@@ -65,13 +65,13 @@ CONTENT_TYPES = {
 }
 """The types of the page's files; other files of its folder are not served."""
 
-Page = dict[str, tuple[str, bytes]]
+PageFiles = dict[str, tuple[str, bytes]]
 """Path on the server → content type, body."""
 
 
-def load_page() -> Page:
+def load_page() -> PageFiles:
     """Return the files of the package's folder ``page`` by path: ``/``, and below ``/page/``."""
-    page: Page = {}
+    page: PageFiles = {}
     for path, file in _walk(files("bargein.bridge").joinpath("page"), "/page"):
         kind = CONTENT_TYPES.get(path.rpartition(".")[2])
         if kind is not None:
@@ -105,7 +105,7 @@ class HttpGate:
         room: Callable[[], ErrorCode | None],
         access: Access,
         *,
-        page: Page | None = None,
+        page: PageFiles | None = None,
     ) -> None:
         """Keep what requests are checked against.
 

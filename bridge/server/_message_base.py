@@ -34,7 +34,7 @@ MAX_UTTERANCE = 2**32 - 1
 Request = Annotated[int | Annotated[str, Field(max_length=64)], Field()]
 """Ties an answer to its question; the side that asks chooses it."""
 
-Utterance = Annotated[int, Field(ge=0, le=MAX_UTTERANCE)]
+UtteranceNumber = Annotated[int, Field(ge=0, le=MAX_UTTERANCE)]
 Milliseconds = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
 JsonObject = dict[str, Any]
 

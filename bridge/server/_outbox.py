@@ -8,7 +8,7 @@ from typing import final
 
 from ..websocket import Data
 
-Entry = tuple[int | None, Data]
+OutboxEntry = tuple[int | None, Data]
 """A waiting message without an utterance, or audio without its header and with its utterance."""
 
 AUDIO_HEADER = struct.Struct("<I")
@@ -57,7 +57,7 @@ class Outbox:
         self._on_broken = on_broken
         # Lists: both are usually empty, and an empty deque takes 0.8 kB.
         self._urgent: list[Data] = []
-        self._queue: list[Entry] = []
+        self._queue: list[OutboxEntry] = []
         self._waiting_bytes = 0
         self._is_broken = False
 
@@ -101,7 +101,7 @@ class Outbox:
         Returns:
             How many messages were dropped.
         """
-        kept: list[Entry] = []
+        kept: list[OutboxEntry] = []
         for utterance, data in self._queue:
             if utterance is not None and utterance <= fence:
                 self._waiting_bytes -= len(data)
@@ -116,7 +116,7 @@ class Outbox:
         """Make the connection look for something to send; called by the owner of ``spare``."""
         self._on_news()
 
-    def adopt(self, other: Outbox, before: Iterable[Entry] = ()) -> None:
+    def adopt(self, other: Outbox, before: Iterable[OutboxEntry] = ()) -> None:
         """Take over the waiting messages of another outbox, which breaks silently.
 
         Args:

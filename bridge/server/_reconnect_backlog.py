@@ -17,7 +17,7 @@ from typing import final
 
 from ..websocket import Data
 from ._connection_messages import OUTPUT_RATE_HZ, Resume
-from ._outbox import Entry, Outbox
+from ._outbox import Outbox, OutboxEntry
 
 KEPT_BYTES = 250_000
 """How many bytes of sent audio are kept for a resend: 5 s; and as many of messages.  The voice is
@@ -207,7 +207,7 @@ class Backlog:
         self._audio_bytes = asked.audio_bytes
         self._switch_to(outbox, missed)
 
-    def _switch_to(self, outbox: Outbox, missed: list[Entry] | None = None) -> None:
+    def _switch_to(self, outbox: Outbox, missed: list[OutboxEntry] | None = None) -> None:
         outbox.adopt(self._outbox, missed or ())
         outbox.on_next = self._keep
         outbox.spare = self._outbox.spare
@@ -240,7 +240,7 @@ class Backlog:
             self._kept_bytes -= len(self._audio.pop(0).data)
 
 
-def _missed(sent: _SentMessage, asked: Resume) -> Entry | None:
+def _missed(sent: _SentMessage, asked: Resume) -> OutboxEntry | None:
     """Return the part of a message that the client has not received; ``None`` for nothing."""
     if isinstance(sent.data, str):
         is_old = sent.number <= asked.received or sent.data.startswith(_HOLD)

@@ -14,7 +14,7 @@ from ..control._describe import describe
 from ..control._running_tools import StillRunning
 from ..control._snapshot import ToolView
 from ..control._steps import StepView
-from ..control._verb_receipt import Receipt, Stopped
+from ..control._verb_receipt import Receipt, StoppedWork
 from ._call_messages import ServerMessage
 from ._control_messages import (
     AnswerPermission,
@@ -41,7 +41,7 @@ from ._message_base import ProtocolViolationError, Request
 if TYPE_CHECKING:
     from .. import Call
 
-_T = TypeVar("_T", Stopped, StillRunning, StepView, ToolView)
+_T = TypeVar("_T", StoppedWork, StillRunning, StepView, ToolView)
 
 MAX_UNSETTLED = 64
 """How many verbs of one client may be settling; a person uses a few in a minute.  The Stop key

@@ -17,7 +17,7 @@ import trio.testing
 from bargein.routes import Message, Run
 from bargein.routes.error_containment import only_error
 
-from .._app import Answer, App
+from .._app import AnswerFunction, App
 from .._call import Call
 from ..events import (
     Button,
@@ -296,7 +296,7 @@ class Caller:
 
 @asynccontextmanager
 async def open_call(
-    answer: Answer | App,
+    answer: AnswerFunction | App,
     *,
     chars_per_s: float = CHARS_PER_S,
     audio: bool = True,
@@ -372,7 +372,7 @@ async def open_call(
 @asynccontextmanager
 async def open_call_over(
     transport: RecordingTransport,
-    answer: Answer | App,
+    answer: AnswerFunction | App,
     chars_per_s: float,
     conversation: str | None = None,
     *,

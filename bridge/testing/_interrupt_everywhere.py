@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import trio
 import trio.testing
 
-from .._app import Answer, App
+from .._app import AnswerFunction, App
 from ..events import AgentResponse, UserStartedSpeaking
 from ._caller import CHARS_PER_S, Caller
 from ._errors import AgentErrors, ExpectErrors
@@ -48,7 +48,7 @@ async def asks_on(caller: Caller) -> None:
 
 
 def interrupt_everywhere(
-    answer: Answer | App,
+    answer: AnswerFunction | App,
     scenario: Scenario,
     *,
     interrupt: Callable[[Caller], object] = barge_in,

@@ -14,7 +14,7 @@ import trio.testing
 
 from bargein.routes import start_timer_task
 
-from .._app import Answer, App
+from .._app import AnswerFunction, App
 from ..history._history import AgentEntry
 from ._caller import Caller, open_call_over
 from ._errors import AgentErrors, ExpectErrors
@@ -30,7 +30,7 @@ Scenario = Callable[[Caller], Awaitable[object]]
 class RunPlan:
     """What is done in each run."""
 
-    answer: Answer | App
+    answer: AnswerFunction | App
     scenario: Scenario
     interrupt: Callable[[Caller], object]
     check: Callable[[Caller], object] | None

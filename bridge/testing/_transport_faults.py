@@ -10,7 +10,7 @@ import trio.testing
 
 from bargein.routes import BargeinError
 
-from .._app import Answer, App
+from .._app import AnswerFunction, App
 from ._caller import CHARS_PER_S, Caller
 from ._errors import AgentErrors, ExpectErrors
 from ._interrupt_everywhere import (
@@ -98,7 +98,7 @@ class _Faults:
 
 
 def fail_everywhere(
-    answer: Answer | App,
+    answer: AnswerFunction | App,
     scenario: Scenario,
     *,
     check: Callable[[Caller], object] | None = None,

@@ -222,14 +222,14 @@ async def _serve(websocket: WebSocket, over: trio.Event) -> None:
     over.set()
 
 
-class Checked(Protocol):
+class Checkable(Protocol):
     """Something that must be checked from time to time."""
 
     def check(self, now_s: float) -> None:
         """See ``Connection.check``."""
 
 
-async def check_all(connections: Callable[[], Iterable[Checked]]) -> NoReturn:
+async def check_all(connections: Callable[[], Iterable[Checkable]]) -> NoReturn:
     """Check connections about once a second until cancelled; see ``Connection.check()``.
 
     Args:

@@ -28,7 +28,7 @@ OPEN_ENDS = frozenset(
 
 
 @dataclass(frozen=True)
-class Ending:
+class TurnEnding:
     """How the turn of a sentence ended."""
 
     split: bool
@@ -37,7 +37,7 @@ class Ending:
 
 def ending(
     setup: MeasurementSetup, kind: str, name: str, sound: Samples, number: int, **facts: Any
-) -> tuple[Ending, Ending]:
+) -> tuple[TurnEnding, TurnEnding]:
     """Say a sentence to a silent agent, with the default endpointing and with a fixed silence."""
     found = []
     for rule, turns in (("default", None), ("fixed", FIXED)):
@@ -47,7 +47,7 @@ def ending(
         result = replay(setup.engines, microphone, says="Yes.", from_start=False, turns=turns)
         final = next((s for s in result.stops if s >= ends_s - 0.05), None)
         split = any(s < ends_s - 0.05 for s in result.stops)
-        found.append(Ending(split, None if final is None else final - ends_s))
+        found.append(TurnEnding(split, None if final is None else final - ends_s))
         setup.note({"kind": kind, "name": name, "rule": rule, "split": split,
                      "delay_s": found[-1].delay_s, "texts": result.texts, **facts,
                      "ends": [(round(d.at_s - ends_s, 2), d.rule, d.values)
@@ -56,7 +56,7 @@ def ending(
 
 
 def _pause_row(
-    what: str, endings: Sequence[tuple[Ending, Ending]], goal: float | None
+    what: str, endings: Sequence[tuple[TurnEnding, TurnEnding]], goal: float | None
 ) -> MeasurementRow:
     split = percent(sum(one.split for one, _ in endings), len(endings))
     fixed = percent(sum(other.split for _, other in endings), len(endings))
@@ -99,7 +99,7 @@ def orders_with_pauses(setup: MeasurementSetup) -> list[MeasurementRow]:
                 for x in [trim(each.samples)]]  # fmt: skip
     usable = [(each, x, gap) for each, x, gap in split_at if gap is not None]
     usable = usable[: setup.folder.most]
-    everything: dict[bool, list[tuple[Ending, Ending]]] = {True: [], False: []}
+    everything: dict[bool, list[tuple[TurnEnding, TurnEnding]]] = {True: [], False: []}
     for pause_s in (0.3, 0.4, 0.5, 0.8, 1.2):
         endings = []
         for number, (each, sound, gap) in enumerate(usable):

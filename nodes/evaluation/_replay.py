@@ -167,7 +167,7 @@ class Echo:
     delay_s: float = 0.06
 
 
-class _Room:
+class _EchoRoom:
     """Turns what a loudspeaker plays into its echo, 20 ms at a time."""
 
     def __init__(self, echo: Echo) -> None:
@@ -230,7 +230,7 @@ def replay(
         Exception: That of an engine that failed; the call survives it, so its figures are wrong.
     """
     loudspeaker, teller = _ReplayLoudspeaker(), _FixedTextNode(says)
-    room = _Room(echo) if echo is not None else None
+    room = _EchoRoom(echo) if echo is not None else None
 
     async def answer(call: Call) -> None:
         trigger = [CallStarted, UserStoppedSpeaking] if from_start else [UserStoppedSpeaking]

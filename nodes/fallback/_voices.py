@@ -36,7 +36,7 @@ from ._word_boundaries import WholeWords
 
 log = structlog.get_logger()
 
-Voice = TextToSpeech | StreamingTTS
+AnyVoice = TextToSpeech | StreamingTTS
 
 STALLS_AFTER_S = 2.0
 """How long a voice may take to its first piece, and between pieces, in seconds: the next voice then
@@ -48,10 +48,10 @@ PIECES_AHEAD = 256
 PROBE_TEXT = "One."
 
 
-class FallbackVoice(ProviderGroup[Voice]):
+class FallbackVoice(ProviderGroup[AnyVoice]):
     """Several voices used as one; made by ``Fallback()``."""
 
-    def __init__(self, voices: Sequence[Voice], stalls_after_s: float | None = None) -> None:
+    def __init__(self, voices: Sequence[AnyVoice], stalls_after_s: float | None = None) -> None:
         """Keep the voices, the preferred one first.
 
         Args:
@@ -86,7 +86,7 @@ class FallbackContext:
 
     def __init__(
         self,
-        providers: Sequence[Provider[Voice]],
+        providers: Sequence[Provider[AnyVoice]],
         style: VoiceStyle,
         sample_rate_hz: int,
         stalls_after_s: float,
@@ -166,7 +166,7 @@ class FallbackContext:
                         log.warning("voice_switched", to=self._waiting[0].circuit.name)
                         self._error = None
 
-    async def _say_by(self, provider: Provider[Voice]) -> None:
+    async def _say_by(self, provider: Provider[AnyVoice]) -> None:
         """Have one voice say the rest of the text."""
         self._words.drop_rest()
         if self._words.is_begun and not has_words(self._words.rest):

@@ -20,11 +20,11 @@ from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, 
 _SYSTEM = ("system", "developer")
 _EPHEMERAL = {"type": "ephemeral"}
 
-Message = Mapping[str, Any]
+AnthropicMessage = Mapping[str, Any]
 
 
 def request_of(
-    messages: Sequence[Message], tools: Sequence[Message], *, cached: bool
+    messages: Sequence[AnthropicMessage], tools: Sequence[AnthropicMessage], *, cached: bool
 ) -> dict[str, Any]:
     """Return a chat as a request: ``system``, ``messages`` and ``tools``.
 
@@ -61,7 +61,7 @@ def request_of(
     }
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _blocks(message: AnthropicMessage) -> list[dict[str, Any]]:
     content = message.get("content")
     if message["role"] == "tool":
         told = str(content) if content else "(nothing)"
@@ -81,7 +81,7 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _tool(function: Message) -> dict[str, Any]:
+def _tool(function: AnthropicMessage) -> dict[str, Any]:
     return {
         "name": function["name"],
         "description": function.get("description", ""),

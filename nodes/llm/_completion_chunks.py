@@ -72,15 +72,15 @@ class _ServerObject(BaseModel):
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
-class _Function(_ServerObject):
+class _FunctionDelta(_ServerObject):
     name: str | None = None
     arguments: str | dict[str, Any] | None = None
 
 
-class _ToolCall(_ServerObject):
+class _ToolCallDelta(_ServerObject):
     index: int | None = None
     id: str | None = None
-    function: _Function | None = None
+    function: _FunctionDelta | None = None
 
 
 class _Part(_ServerObject):
@@ -93,7 +93,7 @@ class _Delta(_ServerObject):
     refusal: str | None = None
     reasoning: Any = None
     reasoning_content: Any = None
-    tool_calls: list[_ToolCall] | None = None
+    tool_calls: list[_ToolCallDelta] | None = None
 
     def text(self) -> str:
         """Return the text to say; a refusal is said like any other answer."""
@@ -122,7 +122,7 @@ class _PromptDetails(_ServerObject):
     cached_tokens: int | None = None
 
 
-class _Usage(_ServerObject):
+class _UsageReport(_ServerObject):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
@@ -132,7 +132,7 @@ class Chunk(_ServerObject):
     """One chunk of a stream, or a whole answer."""
 
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: _UsageReport | None = None
     error: Any = None
 
 
@@ -182,7 +182,7 @@ class _OpenCall:
     name: str = ""
     raw: str = ""
 
-    def add(self, function: _Function | None) -> None:
+    def add(self, function: _FunctionDelta | None) -> None:
         if function is None:
             return
         self.name = self.name or function.name or ""
@@ -213,7 +213,7 @@ class Assembler:
         self._calls: list[_OpenCall] = []
         self._calls_size = 0  # in characters
         self._by_index: dict[int, _OpenCall] = {}
-        self._usage: _Usage | None = None
+        self._usage: _UsageReport | None = None
         self._finish_reason: str | None = None
         self._started = False
         self._ended = False
@@ -268,7 +268,7 @@ class Assembler:
     def finish(self) -> list[AnswerPiece]:
         """Return the pieces that are known only at the end: tool calls, then the usage."""
         calls = [call.request(number) for number, call in enumerate(self._calls, 1) if call.name]
-        usage = self._usage or _Usage()
+        usage = self._usage or _UsageReport()
         details = usage.prompt_tokens_details or _PromptDetails()
         return [
             *calls,
@@ -307,7 +307,7 @@ class Assembler:
             if call.name and not was_named:
                 yield AnswerProgress("tool_call", call.name)
 
-    def _call(self, piece: _ToolCall) -> _OpenCall:
+    def _call(self, piece: _ToolCallDelta) -> _OpenCall:
         """Return the call that a piece belongs to; start one for its first piece."""
         if piece.index is None and piece.id:
             call = next((call for call in self._calls if call.id == piece.id), None)

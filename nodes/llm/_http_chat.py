@@ -21,10 +21,10 @@ from bargein.nodes.vendors import Backoff, Credential
 
 from ._answer_stream import AnswerStream
 from ._errors import ChatModelError, ChatModelTimeoutError, need
-from ._http_reply import Reading, Reply, translated
+from ._http_reply import HttpReply, Reading, translated
 from ._protocol import AnswerPiece
 from ._request_settings import checked_base_url, checked_headers, checked_options
-from ._shared_resource import Shared
+from ._shared_resource import SharedResource
 
 if TYPE_CHECKING:
     import ssl
@@ -110,7 +110,7 @@ class HttpChat:
         )
         self._transport = transport
         self._tls = _tls_context() if transport is None else True
-        self._client: Shared[httpx2.AsyncClient] = Shared(self._open_client)
+        self._client: SharedResource[httpx2.AsyncClient] = SharedResource(self._open_client)
 
     # --- for subclasses ---------------------------------------------------------------------------
 
@@ -188,7 +188,7 @@ class HttpChat:
 
     async def _send_until_answered(
         self, client: httpx2.AsyncClient, body: Mapping[str, Any]
-    ) -> Reply:
+    ) -> HttpReply:
         """Send the request until an answer begins; raise the error after the last attempt."""
         attempt = 1
         while True:
@@ -213,11 +213,11 @@ class HttpChat:
             await trio.sleep(wait_s)
             attempt += 1
 
-    async def _attempt(self, client: httpx2.AsyncClient, body: Mapping[str, Any]) -> Reply:
+    async def _attempt(self, client: httpx2.AsyncClient, body: Mapping[str, Any]) -> HttpReply:
         """Send the request once and wait for the first token."""
         limit_s = self.limits.first_token_timeout_s
         request = client.build_request("POST", f"{self.base_url}{self._path}", json=body)
-        reply = Reply(self.model, self.limits.connect_timeout_s, self._reading())
+        reply = HttpReply(self.model, self.limits.connect_timeout_s, self._reading())
         try:
             with trio.fail_after(math.inf if limit_s is None else limit_s):
                 await reply.send(client, request)
@@ -229,7 +229,7 @@ class HttpChat:
             raise
         return reply
 
-    async def _more(self, reply: Reply) -> list[AnswerPiece] | None:
+    async def _more(self, reply: HttpReply) -> list[AnswerPiece] | None:
         """Return the next pieces, or None at the end."""
         limit_s = self.limits.between_tokens_timeout_s
         try:

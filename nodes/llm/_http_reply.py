@@ -128,7 +128,7 @@ class Reading(Protocol):
         ...
 
 
-class Reply:
+class HttpReply:
     """An answer in progress; `aclose` must be called however it ends."""
 
     def __init__(self, model: str, connect_timeout_s: float | None, reading: Reading) -> None:

@@ -29,7 +29,7 @@ from ._answer_stream import AnswerStream
 from ._completion_chunks import Assembler, parse_chunk
 from ._errors import ChatModelError, ChatModelExtraError
 from ._protocol import AnswerPiece
-from ._shared_resource import Shared
+from ._shared_resource import SharedResource
 
 _CHILD = Path(__file__).with_name("_llama_cpp_child.py")
 _NICENESS = 5
@@ -128,7 +128,7 @@ class LocalChat:
         }
         self._start_timeout_s = start_timeout_s
         self._silence_timeout_s = math.inf if silence_timeout_s is None else silence_timeout_s
-        self._pool: Shared[Pool] = Shared(self._open_pool)
+        self._pool: SharedResource[Pool] = SharedResource(self._open_pool)
 
     def __repr__(self) -> str:
         return f"LocalChat({self.model!r})"

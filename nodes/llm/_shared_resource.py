@@ -42,7 +42,7 @@ class _Opening(Generic[T]):
             self.closed.set()
 
 
-class Shared(Generic[T]):
+class SharedResource(Generic[T]):
     """Opens a resource once per run of trio for any number of users."""
 
     def __init__(self, opener: Callable[[], AbstractAsyncContextManager[T]]) -> None:

@@ -11,7 +11,7 @@ from ._errors import PoolClosedError as PoolClosedError
 from ._errors import ProcessLostError as ProcessLostError
 from ._pool import Pool as Pool
 from ._process_output import OnOutput as OnOutput
-from ._process_output import Stream as Stream
+from ._process_output import OutputStream as OutputStream
 from ._settings import PoolSettings as PoolSettings
 from ._termination import SignalLadder as SignalLadder
 from ._termination import StopReport as StopReport
@@ -22,12 +22,12 @@ __all__ = [
     "EngineLoadError",
     "JobError",
     "OnOutput",
+    "OutputStream",
     "Pool",
     "PoolClosedError",
     "PoolSettings",
     "ProcessLostError",
     "SignalLadder",
     "StopReport",
-    "Stream",
     "stop_process",
 ]

@@ -14,7 +14,7 @@ import structlog
 import trio
 
 from ._errors import ProcessLostError
-from ._process_output import Captured, LineDecoder
+from ._process_output import CapturedOutput, LineDecoder
 from ._termination import SignalLadder, StopReport, never, stop_process
 
 _log = structlog.get_logger()
@@ -28,7 +28,7 @@ async def start_process(
     *,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
-    captured: Captured | None = None,
+    captured: CapturedOutput | None = None,
 ) -> Process:
     """Start a process in a session of its own, so that Ctrl+C reaches only us.
 
@@ -44,7 +44,7 @@ async def start_process(
     Raises:
         OSError: The process cannot be started.
     """
-    captured = captured or Captured()
+    captured = captured or CapturedOutput()
     more: dict[str, Any] = {"pass_fds": (*captured.theirs.values(),)}  # POSIX only, so for mypy
     with captured.inherited():
         process = await trio.lowlevel.open_process(
@@ -66,7 +66,7 @@ async def start_process(
 class Process:
     """A child process that we drive over its standard input and output."""
 
-    def __init__(self, name: str, process: trio.Process, captured: Captured) -> None:
+    def __init__(self, name: str, process: trio.Process, captured: CapturedOutput) -> None:
         """Use `start_process`."""
         assert process.stdin is not None
         assert process.stdout is not None

@@ -14,8 +14,8 @@ import trio
 
 from ._terminal import open_terminal
 
-Stream = Literal["stdout", "stderr", "tty"]
-OnOutput = Callable[[Stream, str], None]
+OutputStream = Literal["stdout", "stderr", "tty"]
+OnOutput = Callable[[OutputStream, str], None]
 
 READ_BYTES = 1 << 16
 """The default capacity of a Linux pipe."""
@@ -140,11 +140,11 @@ class OutputReader:
         return len(data)
 
 
-class Captured:
+class CapturedOutput:
     """Captures what a process writes to the descriptors in `theirs`; call `close` after its end."""
 
     def __init__(
-        self, streams: Iterable[Stream] = (), on_output: OnOutput = lambda stream, text: None
+        self, streams: Iterable[OutputStream] = (), on_output: OnOutput = lambda stream, text: None
     ) -> None:
         """Open a pipe for each stream, or a terminal for "tty".
 
@@ -155,7 +155,7 @@ class Captured:
         Raises:
             OSError: The system has no more descriptors, or no terminals.
         """
-        self.theirs: dict[Stream, int] = {}
+        self.theirs: dict[OutputStream, int] = {}
         """The descriptors for the process; our copies are closed once it has inherited them."""
         self._readers: list[OutputReader] = []
         try:

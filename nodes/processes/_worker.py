@@ -17,7 +17,7 @@ from bargein.routes.error_containment import CONTAINED
 
 from ._errors import EngineLoadError, JobError, ProcessLostError
 from ._process import Process, start_process
-from ._process_output import Captured, OnOutput, Stream
+from ._process_output import CapturedOutput, OnOutput, OutputStream
 from ._settings import PoolSettings
 from ._termination import SPARE_S, Descendants, never
 from ._worker_child import AFTER_LENGTH, HEADER, frame
@@ -105,9 +105,11 @@ class Worker:
 
     async def _start(self, nursery: trio.Nursery) -> Process:
         settings = self._settings
-        streams: tuple[Stream, ...] = ("stdout", "stderr", "tty") if settings.has_effects else ()
+        streams: tuple[OutputStream, ...] = (
+            ("stdout", "stderr", "tty") if settings.has_effects else ()
+        )
         try:
-            captured = Captured(streams, self._hear)
+            captured = CapturedOutput(streams, self._hear)
             told = json.dumps({**settings.settings, **captured.theirs})
             arguments = [str(_HOST), str(settings.niceness), str(settings.engine), told]
             command = [sys.executable, "-P", *arguments]
@@ -209,7 +211,7 @@ class Worker:
         """Forget who had the job; output from now on belongs to nobody."""
         self._on_output, self._is_forced = None, never
 
-    def _hear(self, stream: Stream, text: str) -> None:
+    def _hear(self, stream: OutputStream, text: str) -> None:
         name = self._settings.name
         if self._on_output is None:
             _log.debug("worker_writes", engine=name, stream=stream, pii_text=text)

@@ -6,9 +6,9 @@ CC BY 4.0) and Picovoice; tests/training/README.md names all.
 
 from __future__ import annotations
 
-from ._embedded_weights import Packed
+from ._embedded_weights import PackedNetwork
 
-EARLY = Packed(
+EARLY = PackedNetwork(
     values=r"""
 0s#N_00ad9^Z@z*y#N3J009616bA(W0QmF?E&vP^^8on({SWy7@dNP&0O=t6@&Nt*{tov2008&-0Mz*i4*>xb0Q3L={}BoW3
 IXj202u}V00008{viMW4*388=K%lp00Aig`T+j`w*UYD00#g77VrcB0M^|DBLEZ<_5k+){Vo3h7YgJF0Pz_I0{|fj{TcHb00
@@ -125,7 +125,7 @@ OM5T00{j60002<1p5F02mt^9VE_T50AXtYt^l9_TmS$70Av6Fp-)o)0F9rdUI1fbbO2HSUx8NuT4Szt0
     offset=-0.0214224,
 )
 
-LATE = Packed(
+LATE = PackedNetwork(
     values=r"""
 >k=9O075zd5Zwyw@&Et;67V7yEz$@I000vJ)A9fS6WHGi8~_*M_A2WB0ObJm?+*j`*YEKg04DAc0Q~?75c&Z3029psC*A<{0
 R9sP$q4cG8UXF`87=?-`}ytw@dp(E05d884gL%X>;M1&_4)u3LEHKj000gE>gE6d3+)@{{{RQs@dnH;0OSA}{Or#O>=Oq203

@@ -53,7 +53,7 @@ from ._early_recognition import VoiceRecording, words_of
 from ._engine_results import transcript_by
 from ._errors import is_probability, no_probability
 from ._listening_settings import ListeningSettings
-from ._noise_filter import Filtered
+from ._noise_filter import FilteredMicrophone
 from ._protocols import (
     EchoProbability,
     EndOfTurn,
@@ -158,7 +158,7 @@ class Ear:
         self._echo = echo
         self._filter = None
         if noise_filter is not None:
-            self._filter = Filtered(noise_filter, bridge.call_id, bridge.report_error)
+            self._filter = FilteredMicrophone(noise_filter, bridge.call_id, bridge.report_error)
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
         self._voice = CallerVoice(settings, self._window_s)

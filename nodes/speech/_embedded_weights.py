@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedNetwork:
     """A network whose weights are signed bytes."""
 
     values: str
@@ -24,7 +24,7 @@ class Packed:
 
 
 def unpacked(
-    packed: Packed, hidden: int
+    packed: PackedNetwork, hidden: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], float]:
     """Return a network of one hidden layer: inner weights and offsets, outer weights and offset.
 

@@ -13,7 +13,7 @@ from ._protocols import NoiseFilter
 log = structlog.get_logger()
 
 
-class Filtered:
+class FilteredMicrophone:
     """The microphone of one call behind its filter; what the filter fails on passes unfiltered."""
 
     def __init__(

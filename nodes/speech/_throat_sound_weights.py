@@ -8,9 +8,9 @@ tests/training/README.md names all.
 
 from __future__ import annotations
 
-from ._embedded_weights import Packed
+from ._embedded_weights import PackedNetwork
 
-WEIGHTS = Packed(
+WEIGHTS = PackedNetwork(
     values=r"""
 0005}0R;RA{rvv}{`~;~0{sC9{rUR>0t5g7{r&_70R#RA0RH~}0s{O71O5X9`~vv{1^@s6{saL2008>?0R06500sO4{r&|2{
 {jO50s#O40{a950s#95`2_$000I2`009921pod0009910{sC1{s064`T+a*0RI00|NaF11pEa01^fpD{{Q~}0005|0Ra64|N

@@ -31,10 +31,10 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 _SYSTEM = ("system", "developer")
 
-Message = Mapping[str, Any]
+ChatMessage = Mapping[str, Any]
 
 
-def chat_problems(messages: Sequence[Message]) -> list[str]:
+def chat_problems(messages: Sequence[ChatMessage]) -> list[str]:
     """Return why OpenAI's chat completions would refuse messages; empty if they would not.
 
     Args:
@@ -65,7 +65,9 @@ def chat_problems(messages: Sequence[Message]) -> list[str]:
     return [*problems, *(f"end: {id!r} has no result" for id in waiting)]
 
 
-def request_problems(messages: Sequence[Message], tools: Sequence[Message] = ()) -> list[str]:
+def request_problems(
+    messages: Sequence[ChatMessage], tools: Sequence[ChatMessage] = ()
+) -> list[str]:
     """Return why some provider would refuse a request; empty if none would.
 
     Args:
@@ -86,7 +88,7 @@ def request_problems(messages: Sequence[Message], tools: Sequence[Message] = ())
     return [*problems, *_tool_problems(tools)]
 
 
-def _tool_problems(tools: Sequence[Message]) -> list[str]:
+def _tool_problems(tools: Sequence[ChatMessage]) -> list[str]:
     problems: list[str] = []
     names: set[str] = set()
     for tool in tools:
@@ -103,7 +105,7 @@ def _tool_problems(tools: Sequence[Message]) -> list[str]:
     return problems
 
 
-def _call_problems(calls: Sequence[Message], seen: set[str]) -> list[str]:
+def _call_problems(calls: Sequence[ChatMessage], seen: set[str]) -> list[str]:
     problems: list[str] = []
     for call in calls:
         id, function = call.get("id"), call.get("function") or {}
@@ -136,7 +138,7 @@ def _is_utf8(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def anthropic_problems(messages: Sequence[Message]) -> list[str]:
+def anthropic_problems(messages: Sequence[ChatMessage]) -> list[str]:
     """Return why Anthropic's messages API would refuse messages; empty if it would not.
 
     Args:
@@ -161,7 +163,7 @@ def anthropic_problems(messages: Sequence[Message]) -> list[str]:
     return [*problems, *(f"end: {id!r} has no result" for id in waiting)]
 
 
-def _block_problems(block: Message, seen: set[str]) -> list[str]:
+def _block_problems(block: ChatMessage, seen: set[str]) -> list[str]:
     match block["type"]:
         case "text":
             return [] if _is_said(block["text"]) else ["empty text"]

@@ -27,7 +27,7 @@ COMMIT_S = 5.0
 """How long a commit section may take unless it says otherwise, in seconds; requests to payment
 services commonly wait 3 to 5 s before they give up."""
 
-Stage = Literal["unused", "refused", "open", "closed", "broken"]
+CommitStage = Literal["unused", "refused", "open", "closed", "broken"]
 """``refused``: a stop came first; ``broken``: left by an error, or after its deadline."""
 
 
@@ -36,7 +36,7 @@ class CommitState:
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
-        self.stage: Stage = "unused"
+        self.stage: CommitStage = "unused"
         self._until_s = -math.inf
         self._lock = threading.Lock()
         self._stopped = False

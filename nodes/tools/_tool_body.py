@@ -37,7 +37,7 @@ class DeclaredOutcome:
     """Whether `content` already includes the words of the outcome."""
 
 
-class Body:
+class ToolBody:
     """A tool at work, from its first step to its end; it knows nothing of policies."""
 
     def __init__(

@@ -22,7 +22,7 @@ from bargein.routes import Interrupted, Run
 from bargein.routes.error_containment import CONTAINED, text_of
 
 from ._time_limits import TimeLimits
-from ._tool_body import Body
+from ._tool_body import ToolBody
 from ._tool_context import ToolContext
 from ._tool_interrupts import Effect, Interrupts
 from ._tool_outcome import FinalOutcome, plain, settle
@@ -66,7 +66,7 @@ class RunningTool:
         request: ToolCall,
         source: str,
         run: Run | None,
-        context_of: Callable[[Body], ToolContext],
+        context_of: Callable[[ToolBody], ToolContext],
     ) -> None:
         answer = call.answer_of(run)
         self.id = request.id
@@ -85,7 +85,7 @@ class RunningTool:
         self._call = call
         self._context_of = context_of
         self._source = source
-        self._body: Body | None = None
+        self._body: ToolBody | None = None
         self._limits = TimeLimits(tool.timeout_s)
         self._interrupts = Interrupts(tool.policy, math.inf)
         self._timed_out = False
@@ -294,7 +294,7 @@ class RunningTool:
                 self._call.touch_state()
 
     async def _oversee(self, arguments: dict[str, Any]) -> None:
-        body = self._body = Body(
+        body = self._body = ToolBody(
             self._call.router.publish_detached,
             self.tool,
             self.id,
@@ -328,7 +328,7 @@ class RunningTool:
         self._limits.start()
         self._call.running_tools.changed()
 
-    def _cut_late(self, body: Body) -> float:
+    def _cut_late(self, body: ToolBody) -> float:
         """Cancel a body that has not ended; return when to abandon it if it has not unwound."""
         if not body.ended.is_set() and not self.is_cut:
             self._timed_out = self._limits.is_timeout
@@ -337,7 +337,7 @@ class RunningTool:
             self._cut("it took too long" if self._limits.is_over else "the call is over")
         return max(trio.current_time(), body.commit.until_s) + self.tool.unwind_s
 
-    def _settle(self, body: Body) -> None:
+    def _settle(self, body: ToolBody) -> None:
         interrupted = self._interrupts.verb is not None
         self._finish(
             settle(body, is_cut=self.is_cut, interrupted=interrupted, timed_out=self._timed_out)

@@ -22,7 +22,7 @@ from bargein.bridge.events import (
 )
 
 from ._commit_section import COMMIT_S, CommitSection
-from ._tool_body import Body, DeclaredOutcome
+from ._tool_body import DeclaredOutcome, ToolBody
 from ._tool_clock import virtual_time
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ToolContext:
 
     __slots__ = ("_body", "_call")
 
-    def __init__(self, call: Call, body: Body) -> None:
+    def __init__(self, call: Call, body: ToolBody) -> None:
         self._call = call
         self._body = body
 

@@ -22,7 +22,7 @@ from bargein.routes.error_containment import text_of
 from ._prompt_texts import words_for
 
 if TYPE_CHECKING:
-    from ._tool_body import Body
+    from ._tool_body import ToolBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def plain(outcome: ToolOutcome) -> FinalOutcome:
     return FinalOutcome(outcome, words_for(outcome))
 
 
-def settle(body: Body, *, is_cut: bool, interrupted: bool, timed_out: bool) -> FinalOutcome:
+def settle(body: ToolBody, *, is_cut: bool, interrupted: bool, timed_out: bool) -> FinalOutcome:
     """Return the outcome of a tool whose body has ended or was abandoned.
 
     Args:
@@ -68,7 +68,7 @@ def _completed(outcome: ToolOutcome, interrupted: bool) -> ToolOutcome:
     return "completed_after_interrupt" if interrupted and outcome == "completed" else outcome
 
 
-def _failed(body: Body, error: Exception, interrupted: bool) -> FinalOutcome:
+def _failed(body: ToolBody, error: Exception, interrupted: bool) -> FinalOutcome:
     text = f"{type(error).__name__}: {text_of(error)}"
     if body.commit.stage in ("open", "broken"):
         return FinalOutcome("effect_unknown", f"{text}\n{FAILED_INSIDE}", error=True)
@@ -78,7 +78,7 @@ def _failed(body: Body, error: Exception, interrupted: bool) -> FinalOutcome:
 FAILED_INSIDE = "It failed amid its effect and may have partially executed; verify before retrying."
 
 
-def _when_cut(body: Body, timed_out: bool) -> ToolOutcome:
+def _when_cut(body: ToolBody, timed_out: bool) -> ToolOutcome:
     if body.begun_at_s is None:
         return "not_started"
     if timed_out:

@@ -365,7 +365,7 @@ CC BY 4.0) and Picovoice; tests/training/README.md names all.
 
 from __future__ import annotations
 
-from ._embedded_weights import Packed
+from ._embedded_weights import PackedNetwork
 '''
 
 
@@ -376,7 +376,7 @@ def write(packed: dict[str, tuple[np.ndarray, list[float], float]]) -> None:
         data = b85encode(values.astype(np.int8).tobytes()).decode()
         lines = "\n".join(data[start : start + 96] for start in range(0, len(data), 96))
         numbers = zip(("inner", "offset", "outer"), steps, strict=True)
-        text += f'\n{look.upper()} = Packed(\n    values=r"""\n{lines}\n""",\n'
+        text += f'\n{look.upper()} = PackedNetwork(\n    values=r"""\n{lines}\n""",\n'
         text += "".join(f"    {name}_step={step:.6g},\n" for name, step in numbers)
         text += f"    offset={offset:.6g},\n)\n"
     TARGET.write_text(text)

@@ -353,7 +353,7 @@ tests/training/README.md names all.
 
 from __future__ import annotations
 
-from ._embedded_weights import Packed
+from ._embedded_weights import PackedNetwork
 
 '''
 
@@ -363,7 +363,7 @@ def write(values: np.ndarray, steps: list[float], offset: float) -> None:
     data = b85encode(values.astype(np.int8).tobytes()).decode()
     lines = "\n".join(data[start : start + 96] for start in range(0, len(data), 96))
     numbers = zip(("inner", "offset", "outer"), steps, strict=True)
-    text = f'{HEAD}WEIGHTS = Packed(\n    values=r"""\n{lines}\n""",\n'
+    text = f'{HEAD}WEIGHTS = PackedNetwork(\n    values=r"""\n{lines}\n""",\n'
     text += "".join(f"    {name}_step={step:.6g},\n" for name, step in numbers)
     TARGET.write_text(f"{text}    offset={offset:.6g},\n)\n")
 

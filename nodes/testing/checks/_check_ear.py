@@ -25,7 +25,7 @@ from bargein.nodes.speech import (
     WordsHeard,
 )
 
-from ..fakes import Stage
+from ..fakes import FaultStage
 from ._check_options import CheckOptions, CompleteCheckOptions
 from ._check_report import BreachError, CheckReport
 from ._provider_checks import ProviderChecks
@@ -85,7 +85,7 @@ def check_ear(
 class _EarUse(ProviderUse[StreamingSTT | SpeechToText, EarResult]):
     """Has a turn heard."""
 
-    may_be_silent: ClassVar[Collection[Stage]] = frozenset[Stage](("first",))
+    may_be_silent: ClassVar[Collection[FaultStage]] = frozenset[FaultStage](("first",))
     # Like a pause between turns; a detector and a budget of the app notice it
 
     def __init__(self, pcm: bytes, linger_s: float) -> None:

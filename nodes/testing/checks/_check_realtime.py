@@ -13,7 +13,7 @@ import trio
 from bargein.nodes.llm import AnswerPiece, SpeechDelta, TextDelta, ToolCallRequest, Usage
 from bargein.nodes.realtime import RealtimeModel
 
-from ..fakes import Fault, Stage
+from ..fakes import Fault, FaultStage
 from ._check_ear import BYTES_PER_S, FEED_BYTES, SOUND
 from ._check_options import CheckOptions, CompleteCheckOptions
 from ._check_report import BreachError, CheckReport
@@ -80,7 +80,7 @@ def check_speech_to_speech(
 class _ConversationUse(ProviderUse[RealtimeCaller, ConversationResult]):
     """Says something, and reads the answer."""
 
-    may_be_silent: ClassVar[Collection[Stage]] = frozenset[Stage](("voice",))
+    may_be_silent: ClassVar[Collection[FaultStage]] = frozenset[FaultStage](("voice",))
     # As while nobody speaks: a detector and a budget of the app find it
 
     def __init__(self, pcm: bytes, linger_s: float, *, hears: bool) -> None:

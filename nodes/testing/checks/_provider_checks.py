@@ -36,7 +36,7 @@ OUTAGE_S, OUTAGES = 30.0, 5
 PATIENCE_S = 30.0
 """How long a slow reader reads nothing, in seconds."""
 
-Check = Callable[[], None]
+CheckFunction = Callable[[], None]
 
 
 class ProviderChecks(Generic[P, R]):
@@ -82,7 +82,7 @@ class ProviderChecks(Generic[P, R]):
             raise ProviderCheckError(report)
         return report
 
-    def _checks(self) -> dict[str, tuple[Iterable[FaultKind], Check]]:
+    def _checks(self) -> dict[str, tuple[Iterable[FaultKind], CheckFunction]]:
         """Return each check by name, with the faults that it needs."""
         return {
             "cancel": ((), self._cancel),
@@ -300,7 +300,7 @@ class ProviderChecks(Generic[P, R]):
             )
 
 
-def _result(name: str, check: Check) -> CheckResult:
+def _result(name: str, check: CheckFunction) -> CheckResult:
     try:
         check()
     except BreachError as breach:

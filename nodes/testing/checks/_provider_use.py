@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar, Generic, TypeVar
 
-from ..fakes import Fault, Stage
+from ..fakes import Fault, FaultStage
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -19,10 +19,10 @@ Make = Callable[[Fault | None], AbstractAsyncContextManager[P]]
 class ProviderUse(ABC, Generic[P, R]):
     """How checks use a kind of provider, and what a right result is."""
 
-    stages: Sequence[Stage] = ("connect", "first", "middle", "last")
+    stages: Sequence[FaultStage] = ("connect", "first", "middle", "last")
     """The places in a use where a fault can strike, in order; "connect" is the first."""
 
-    may_be_silent: ClassVar[Collection[Stage]] = ()
+    may_be_silent: ClassVar[Collection[FaultStage]] = ()
     """The places where a stalled vendor cannot be told from one that has nothing to say."""
 
     @abstractmethod

@@ -24,7 +24,7 @@ from ._fake_voice import FakeVoice as FakeVoice
 from ._fake_voice import VoiceRequest as VoiceRequest
 from ._fault import Fault as Fault
 from ._fault import FaultKind as FaultKind
-from ._fault import Stage as Stage
+from ._fault import FaultStage as FaultStage
 from ._memory_stream import MemoryStream as MemoryStream
 from ._memory_stream import memory_stream_pair as memory_stream_pair
 from ._openai_ear import FakeOpenAIEar as FakeOpenAIEar
@@ -57,11 +57,11 @@ __all__ = [
     "FakeVoice",
     "Fault",
     "FaultKind",
+    "FaultStage",
     "MemoryStream",
     "RealtimeCall",
     "RealtimeConversation",
     "RealtimeItem",
-    "Stage",
     "VoiceRequest",
     "memory_stream_pair",
 ]

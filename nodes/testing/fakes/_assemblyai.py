@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from bargein.bridge.websocket import Data, HttpRequest
 
-from ._fake_ear import BYTES_PER_S, LATE, FakeEar, FakeTurn, Message
+from ._fake_ear import BYTES_PER_S, LATE, FakeEar, FakeTurn, VendorMessage
 from ._fault import FaultKind
 
 LEAST_S, MOST_S = 0.05, 1.0
@@ -45,31 +45,31 @@ class FakeAssemblyAIEar(FakeEar):
         asked: dict[str, Literal["end", "close"]] = {"ForceEndpoint": "end", "Terminate": "close"}
         return asked.get(kind)
 
-    def hello(self) -> Sequence[Message]:
+    def hello(self) -> Sequence[VendorMessage]:
         """Return ``Begin``."""
         return ({"type": "Begin", "id": "session", "expires_at": 1_900_000_000},)
 
-    def began(self, turn: FakeTurn) -> Sequence[Message]:
+    def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``SpeechStarted``."""
         return ({"type": "SpeechStarted", "timestamp": round(1000 * turn.began_s)},)
 
-    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+    def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return a ``Turn`` whose last word is not final."""
         return (_turn(turn, final=turn.heard - 1),)
 
-    def over(self, turn: FakeTurn) -> Sequence[Message]:
+    def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the final ``Turn``, and the same again with formatted words."""
         over = _turn(turn, final=turn.heard, end_of_turn=True, end_of_turn_confidence=0.9)
         return (over, {**over, "turn_is_formatted": True})
 
-    def goodbye(self, audio_s: float) -> Sequence[Message]:
+    def goodbye(self, audio_s: float) -> Sequence[VendorMessage]:
         """Return ``Termination``."""
         length_s = round(audio_s)
         told = {"audio_duration_seconds": length_s, "session_duration_seconds": length_s}
         return ({"type": "Termination", **told},)
 
 
-def _turn(turn: FakeTurn, final: int, **more: Any) -> Message:
+def _turn(turn: FakeTurn, final: int, **more: Any) -> VendorMessage:
     words = [
         {"text": word, "start": round(1000 * start_s), "end": round(1000 * end_s)}
         | {"confidence": 0.7, "word_is_final": n < final}

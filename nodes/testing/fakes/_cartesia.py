@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from bargein.bridge.websocket import Data, HttpRequest
 
 from ._fake_ear import LATE, FakeEar, FakeTurn
-from ._fake_voice import CHAR_S, FakeVoice, Message, VoiceRequest, base64_of
+from ._fake_voice import CHAR_S, FakeVoice, VendorMessage, VoiceRequest, base64_of
 from ._fault import FaultKind
 
 REQUEST = "11111111-2222-3333-4444-555555555555"
@@ -52,32 +52,32 @@ class FakeCartesiaEar(FakeEar):
             raise ValueError(f"unknown message {message['type']}")
         return "close" if message["type"] == "close" else None
 
-    def hello(self) -> Sequence[Message]:
+    def hello(self) -> Sequence[VendorMessage]:
         """Return ``connected``."""
         return (_message("connected"),)
 
-    def began(self, turn: FakeTurn) -> Sequence[Message]:
+    def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``turn.start``."""
         return (_message("turn.start"),)
 
-    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+    def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``turn.update``."""
         return (_message("turn.update", transcript=turn.text),)
 
-    def perhaps(self, turn: FakeTurn) -> Sequence[Message]:
+    def perhaps(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``turn.eager_end``."""
         return (_message("turn.eager_end", transcript=turn.text),)
 
-    def resumed(self, turn: FakeTurn) -> Sequence[Message]:
+    def resumed(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``turn.resume``."""
         return (_message("turn.resume"),)
 
-    def over(self, turn: FakeTurn) -> Sequence[Message]:
+    def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``turn.end``."""
         return (_message("turn.end", transcript=turn.text),)
 
 
-def _message(kind: str, **more: Any) -> Message:
+def _message(kind: str, **more: Any) -> VendorMessage:
     return {"type": kind, "request_id": REQUEST, **more}
 
 
@@ -115,7 +115,7 @@ class FakeCartesiaVoice(FakeVoice):
             end=not message.get("continue"),
         )
 
-    def audio(self, context: str, word: str, at_s: float) -> Sequence[Message]:
+    def audio(self, context: str, word: str, at_s: float) -> Sequence[VendorMessage]:
         """Return a chunk, and its word's times, counted from the context's beginning."""
         times = {
             "words": [word.strip()],
@@ -128,11 +128,11 @@ class FakeCartesiaVoice(FakeVoice):
             {**head, "type": "timestamps", "word_timestamps": times},
         )
 
-    def flushed(self, context: str, number: int) -> Sequence[Message]:
+    def flushed(self, context: str, number: int) -> Sequence[VendorMessage]:
         """Return ``flush_done``."""
         head = {"context_id": context, "status_code": 206, "done": False}
         return ({**head, "type": "flush_done", "flush_done": True, "flush_id": number},)
 
-    def done(self, context: str) -> Sequence[Message]:
+    def done(self, context: str) -> Sequence[VendorMessage]:
         """Return ``done``."""
         return ({"type": "done", "context_id": context, "status_code": 200, "done": True},)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from bargein.bridge.websocket import Data, HttpRequest
 
-from ._fake_ear import LATE, FakeEar, FakeTurn, Message
+from ._fake_ear import LATE, FakeEar, FakeTurn, VendorMessage
 from ._fault import Fault, FaultKind
 
 REQUEST = "11111111-2222-3333-4444-555555555555"
@@ -63,32 +63,32 @@ class FakeDeepgramFlux(_FakeDeepgram):
         super().__init__(*turns, fault=fault)
         self._sequence = 0
 
-    def hello(self) -> Sequence[Message]:
+    def hello(self) -> Sequence[VendorMessage]:
         """Return ``Connected``."""
         return ({"type": "Connected", "request_id": REQUEST, "sequence_id": self._number()},)
 
-    def began(self, turn: FakeTurn) -> Sequence[Message]:
+    def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``StartOfTurn``; the vendor sometimes adds a first word, the fake never does."""
         return (self._turn("StartOfTurn", turn, 0.05),)
 
-    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+    def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return an ``Update``."""
         return (self._turn("Update", turn, 0.1),)
 
-    def perhaps(self, turn: FakeTurn) -> Sequence[Message]:
+    def perhaps(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``EagerEndOfTurn``."""
         return (self._turn("EagerEndOfTurn", turn, 0.5),)
 
-    def resumed(self, turn: FakeTurn) -> Sequence[Message]:
+    def resumed(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``TurnResumed``."""
         return (self._turn("TurnResumed", turn, 0.1),)
 
-    def over(self, turn: FakeTurn) -> Sequence[Message]:
+    def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``EndOfTurn``."""
         trigger = "force_end_turn" if turn.is_forced else "model"
         return ({**self._turn("EndOfTurn", turn, 0.9), "trigger": trigger},)
 
-    def _turn(self, event: str, turn: FakeTurn, sure: float) -> Message:
+    def _turn(self, event: str, turn: FakeTurn, sure: float) -> VendorMessage:
         words = [
             {"word": word, "confidence": 0.9, "start": start_s, "end": end_s}
             for word, start_s, end_s in turn.times()
@@ -121,20 +121,20 @@ class FakeDeepgramNova(_FakeDeepgram):
     time_keys = ("start", "end")
     asks_end = "Finalize"
 
-    def began(self, turn: FakeTurn) -> Sequence[Message]:
+    def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``SpeechStarted``."""
         return ({"type": "SpeechStarted", "channel": [0, 1], "timestamp": turn.began_s},)
 
-    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+    def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``Results`` that are not final."""
         return (_results(turn),)
 
-    def over(self, turn: FakeTurn) -> Sequence[Message]:
+    def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return final ``Results``."""
         end = {"from_finalize": True} if turn.is_forced else {"speech_final": True}
         return (_results(turn, is_final=True, **end),)
 
-    def goodbye(self, audio_s: float) -> Sequence[Message]:
+    def goodbye(self, audio_s: float) -> Sequence[VendorMessage]:
         """Return ``Metadata``."""
         return (
             {
@@ -149,7 +149,7 @@ class FakeDeepgramNova(_FakeDeepgram):
         )
 
 
-def _results(turn: FakeTurn, **more: bool) -> Message:
+def _results(turn: FakeTurn, **more: bool) -> VendorMessage:
     words = [
         {"word": word, "punctuated_word": word, "confidence": 0.8, "start": start, "end": end}
         for word, start, end in turn.times()

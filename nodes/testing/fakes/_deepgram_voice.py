@@ -17,7 +17,7 @@ from bargein.bridge.websocket import Data, HttpRequest
 
 from ._deepgram import REQUEST, refusal
 from ._fake_vendor import FakeLine
-from ._fake_voice import CHAR_S, FakeVoice, Message, VoiceRequest, pcm_of
+from ._fake_voice import CHAR_S, FakeVoice, VendorMessage, VoiceRequest, pcm_of
 from ._fault import Fault, FaultKind
 
 SPEECH = "dg_sp_0123456789ab"
@@ -71,23 +71,23 @@ class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
     }
     stop = "Interrupt"
 
-    def hello(self) -> Sequence[Message]:
+    def hello(self) -> Sequence[VendorMessage]:
         """Return ``Connected``."""
         return ({"type": "Connected", **MODEL, "model_uuids": [REQUEST]},)
 
-    def taken(self, asked: VoiceRequest) -> Sequence[Message]:
+    def taken(self, asked: VoiceRequest) -> Sequence[VendorMessage]:
         """Return the echo of a flush."""
         return ({"type": "Flushed", "speech_id": SPEECH},) if asked.flush else ()
 
-    def began(self, context: str) -> Sequence[Message]:
+    def began(self, context: str) -> Sequence[VendorMessage]:
         """Return ``SpeechStarted``."""
         return ({"type": "SpeechStarted", "speech_id": SPEECH},)
 
-    def flushed(self, context: str, number: int) -> Sequence[Message]:
+    def flushed(self, context: str, number: int) -> Sequence[VendorMessage]:
         """Return ``SpeechMetadata``."""
         return ({"type": "SpeechMetadata", **_metadata(0.0)},)
 
-    def stopped(self, context: str, at_s: float) -> Sequence[Message]:
+    def stopped(self, context: str, at_s: float) -> Sequence[VendorMessage]:
         """Return ``SpeechInterrupted``, without an offset in the text."""
         interrupted = {"type": "SpeechInterrupted", "audio_played_ms": round(1000 * at_s)}
         return ({**interrupted, "metadata": _metadata(at_s)},)
@@ -119,7 +119,7 @@ class FakeDeepgramAura(_FakeDeepgramVoice):
         super().__init__(fault)
         self._flushed_s: WeakKeyDictionary[FakeLine, deque[float]] = WeakKeyDictionary()
 
-    def refused(self, asked: VoiceRequest, line: FakeLine) -> Sequence[Message]:
+    def refused(self, asked: VoiceRequest, line: FakeLine) -> Sequence[VendorMessage]:
         """Return a warning for a flush too many."""
         if not asked.flush:
             return ()
@@ -130,14 +130,14 @@ class FakeDeepgramAura(_FakeDeepgramVoice):
         times.append(now)
         return ()
 
-    def hello(self) -> Sequence[Message]:
+    def hello(self) -> Sequence[VendorMessage]:
         """Return ``Metadata``."""
         return ({"type": "Metadata", **MODEL, "model_uuid": REQUEST},)
 
-    def flushed(self, context: str, number: int) -> Sequence[Message]:
+    def flushed(self, context: str, number: int) -> Sequence[VendorMessage]:
         """Return ``Flushed``."""
         return ({"type": "Flushed", "sequence_id": number - 1},)
 
-    def stopped(self, context: str, at_s: float) -> Sequence[Message]:
+    def stopped(self, context: str, at_s: float) -> Sequence[VendorMessage]:
         """Return ``Cleared``."""
         return ({"type": "Cleared", "sequence_id": 0},)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from bargein.bridge.websocket import Data, HttpRequest
 
 from ._fake_ear import FakeEar, FakeTurn
-from ._fake_voice import CHAR_S, FakeVoice, Message, VoiceRequest, base64_of
+from ._fake_voice import CHAR_S, FakeVoice, VendorMessage, VoiceRequest, base64_of
 
 
 def _refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
@@ -42,16 +42,16 @@ class FakeElevenLabsEar(FakeEar):
         self.received.append({**message, "audio_base_64": len(audio)})
         return "end" if message.get("commit") else audio
 
-    def hello(self) -> Sequence[Message]:
+    def hello(self) -> Sequence[VendorMessage]:
         """Return ``session_started``."""
         config = {"sample_rate": 16_000, "audio_format": "pcm_16000"}
         return ({"message_type": "session_started", "session_id": "s", "config": config},)
 
-    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+    def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return a partial transcript."""
         return ({"message_type": "partial_transcript", "text": turn.text},)
 
-    def over(self, turn: FakeTurn) -> Sequence[Message]:
+    def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return a committed transcript."""
         return ({"message_type": "committed_transcript", "text": turn.text},)
 
@@ -84,7 +84,7 @@ class FakeElevenLabsVoice(FakeVoice):
             end=bool(message.get("close_context")),
         )
 
-    def audio(self, context: str, word: str, at_s: float) -> Sequence[Message]:
+    def audio(self, context: str, word: str, at_s: float) -> Sequence[VendorMessage]:
         """Return audio, and the times of its characters from its own beginning."""
         alignment = {
             "chars": [*word],
@@ -94,6 +94,6 @@ class FakeElevenLabsVoice(FakeVoice):
         told = {"alignment": alignment, "normalizedAlignment": alignment}
         return ({"audio": base64_of(word), **told, "contextId": context},)
 
-    def done(self, context: str) -> Sequence[Message]:
+    def done(self, context: str) -> Sequence[VendorMessage]:
         """Return that the context is final."""
         return ({"isFinal": True, "contextId": context},)

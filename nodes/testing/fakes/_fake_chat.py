@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import trio
 
 from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, FaultCountdown
-from ._fault import Fault, FaultKind, Stage
+from ._fault import Fault, FaultKind, FaultStage
 from ._memory_transport import memory_transport
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ GARBAGE = (b": ping\n\n", b"data: \n\n", b"id: 7\nretry: 10\n\n", b"event: nobod
 
 GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 
-Event = Mapping[str, Any] | str | bytes
+StreamedEvent = Mapping[str, Any] | str | bytes
 
 
 class FakeChat(FakeService):
@@ -62,7 +62,7 @@ class FakeChat(FakeService):
         self._words = words or ("Two ", "lattes, ", "please ", "wait.")
         self.requests: deque[dict[str, Any]] = deque(maxlen=50)
 
-    def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
+    def events(self, words: Sequence[str]) -> Sequence[tuple[StreamedEvent, FaultStage]]:
         """Return an answer's events with their stages; "first" is the first one with a word."""
         raise NotImplementedError
 
@@ -78,7 +78,7 @@ class FakeChat(FakeService):
         """Return the words of the answer to a request."""
         return self._words
 
-    def made_s(self, event: Event) -> float:
+    def made_s(self, event: StreamedEvent) -> float:
         """Return how many seconds the model takes to make an event."""
         return 0.0
 
@@ -168,7 +168,7 @@ class _FakeAnswer:
         self._reordered: bytes | None = None
         self._has_held = self._has_flooded = False
 
-    async def give(self, event: Event, at: Stage) -> bool:
+    async def give(self, event: StreamedEvent, at: FaultStage) -> bool:
         """Send an event; return whether the connection stays open."""
         fault = self._countdown.fault
         data = _encoded(event)
@@ -220,7 +220,7 @@ class _FakeAnswer:
             await self._send(held)
 
 
-def _encoded(event: Event) -> bytes:
+def _encoded(event: StreamedEvent) -> bytes:
     if isinstance(event, bytes):
         return event
     if isinstance(event, str):
@@ -271,9 +271,9 @@ class FakeOpenAIChat(FakeChat):
         "error": {"message": "no", "type": "server_error", "param": None, "code": "server_error"}
     }
 
-    def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
+    def events(self, words: Sequence[str]) -> Sequence[tuple[StreamedEvent, FaultStage]]:
         """Return the chunks, the finish reason, the usage, and the end."""
-        pieces: list[tuple[Event, Stage]] = [
+        pieces: list[tuple[StreamedEvent, FaultStage]] = [
             (_chunk({"role": "assistant", "content": word}), "middle" if n else "first")
             for n, word in enumerate(words)
         ]
@@ -308,7 +308,7 @@ class FakeAnthropic(FakeChat):
         status = 401 if error["type"] == "authentication_error" else 400
         return status, {"type": "error", "error": error}
 
-    def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
+    def events(self, words: Sequence[str]) -> Sequence[tuple[StreamedEvent, FaultStage]]:
         """Return a message with one block of text."""
         usage = {"input_tokens": 7, "output_tokens": 1}
         message: dict[str, Any] = {
@@ -316,7 +316,7 @@ class FakeAnthropic(FakeChat):
             **{"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage},
         }
         block = {"type": "text", "text": ""}
-        deltas: list[tuple[Event, Stage]] = [
+        deltas: list[tuple[StreamedEvent, FaultStage]] = [
             (
                 {
                     **{"type": "content_block_delta", "index": 0},

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from bargein.bridge.websocket import Data
 
 from ._fake_vendor import FakeLine, FakeVendor
-from ._fault import Fault, FaultKind, Stage
+from ._fault import Fault, FaultKind, FaultStage
 
 WORD_S = 0.2
 """The length of a word in seconds."""
@@ -29,7 +29,7 @@ BYTES_PER_S = 32_000
 LATE: frozenset[FaultKind] = frozenset({"late"})
 """A fault only for ears with numbered messages: without numbers, late messages look new."""
 
-Message = Mapping[str, Any]
+VendorMessage = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -103,39 +103,39 @@ class FakeEar(FakeVendor):
         """Return whether a message's audio is more than silence."""
         return bool(pcm.strip(b"\0"))
 
-    def answers(self, data: Data) -> Sequence[Message]:
+    def answers(self, data: Data) -> Sequence[VendorMessage]:
         """Return the immediate answers to a message that asks for nothing."""
         return ()
 
-    def hello(self) -> Sequence[Message]:
+    def hello(self) -> Sequence[VendorMessage]:
         """Return the first messages of a connection."""
         return ()
 
-    def began(self, turn: FakeTurn) -> Sequence[Message]:
+    def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the messages that report the start of a voice."""
         return ()
 
-    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+    def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the messages that report the words so far."""
         raise NotImplementedError
 
-    def perhaps(self, turn: FakeTurn) -> Sequence[Message]:
+    def perhaps(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the messages that report that the turn may be over."""
         return ()
 
-    def resumed(self, turn: FakeTurn) -> Sequence[Message]:
+    def resumed(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the messages that report that the turn continues."""
         return ()
 
-    def ending(self, turn: FakeTurn) -> Sequence[Message]:
+    def ending(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the messages that precede the end of a turn."""
         return ()
 
-    def over(self, turn: FakeTurn) -> Sequence[Message]:
+    def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the messages that report the end of the turn."""
         raise NotImplementedError
 
-    def goodbye(self, audio_s: float) -> Sequence[Message]:
+    def goodbye(self, audio_s: float) -> Sequence[VendorMessage]:
         """Return the last messages of a connection that was asked to end."""
         return ()
 
@@ -188,7 +188,7 @@ class _Hearing:
         self._turns = 0
         self._sound_s = self._silence_s = 0.0
         self._is_perhaps_over = self._has_given = False
-        self._newest: Sequence[Message] = ()
+        self._newest: Sequence[VendorMessage] = ()
         self.audio_s = 0.0
 
     async def hear(self, pcm: bytes) -> None:
@@ -245,7 +245,7 @@ class _Hearing:
         if self._line.has("late"):
             await self._send_all(self._newest, "middle")
 
-    async def _send_all(self, messages: Sequence[Message], at: Stage) -> None:
+    async def _send_all(self, messages: Sequence[VendorMessage], at: FaultStage) -> None:
         for message in messages:
             if not self._has_given and at == "middle":
                 at = "first"  # the vendor does not report the start of a voice

@@ -27,7 +27,7 @@ from bargein.bridge.websocket import (
 )
 
 from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, FaultCountdown
-from ._fault import Fault, FaultKind, Stage
+from ._fault import Fault, FaultKind, FaultStage
 
 GARBAGE: tuple[Data, ...] = (
     "",
@@ -98,7 +98,7 @@ class FakeLine:
     async def give(
         self,
         message: Mapping[str, Any] | Data,
-        at: Stage,
+        at: FaultStage,
         *,
         error: Mapping[str, Any] | None = None,
         time_keys: tuple[str, ...] = (),
@@ -270,7 +270,7 @@ class FakeVendor(FakeService):
         """
         raise NotImplementedError
 
-    async def give(self, line: FakeLine, message: Mapping[str, Any] | Data, at: Stage) -> None:
+    async def give(self, line: FakeLine, message: Mapping[str, Any] | Data, at: FaultStage) -> None:
         """Send a part of a result.
 
         Args:

@@ -13,7 +13,7 @@ import trio
 from bargein.bridge.websocket import Data
 
 from ._fake_vendor import FakeLine, FakeVendor
-from ._fault import FaultKind, Stage
+from ._fault import FaultKind, FaultStage
 
 CHAR_S = 0.05
 """The length of a character in seconds."""
@@ -23,7 +23,7 @@ SPEED = 10.0
 
 SAMPLE_RATE_HZ = 24_000
 
-Message = Mapping[str, Any]
+VendorMessage = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,23 +78,23 @@ class FakeVoice(FakeVendor):
         """
         raise NotImplementedError
 
-    def hello(self) -> Sequence[Message]:
+    def hello(self) -> Sequence[VendorMessage]:
         """Return the first messages of a line."""
         return ()
 
-    def refused(self, asked: VoiceRequest, line: FakeLine) -> Sequence[Message]:
+    def refused(self, asked: VoiceRequest, line: FakeLine) -> Sequence[VendorMessage]:
         """Return the messages that refuse a request; none if it is accepted."""
         return ()
 
-    def taken(self, asked: VoiceRequest) -> Sequence[Message]:
+    def taken(self, asked: VoiceRequest) -> Sequence[VendorMessage]:
         """Return the messages that acknowledge a request at once."""
         return ()
 
-    def began(self, context: str) -> Sequence[Message]:
+    def began(self, context: str) -> Sequence[VendorMessage]:
         """Return the messages that precede the audio of a flush."""
         return ()
 
-    def audio(self, context: str, word: str, at_s: float) -> Sequence[Message | bytes]:
+    def audio(self, context: str, word: str, at_s: float) -> Sequence[VendorMessage | bytes]:
         """Return the messages with the audio of a word.
 
         Args:
@@ -104,15 +104,15 @@ class FakeVoice(FakeVendor):
         """
         raise NotImplementedError
 
-    def flushed(self, context: str, number: int) -> Sequence[Message]:
+    def flushed(self, context: str, number: int) -> Sequence[VendorMessage]:
         """Return the messages that report that a flush is done; flushes count from 1."""
         return ()
 
-    def done(self, context: str) -> Sequence[Message]:
+    def done(self, context: str) -> Sequence[VendorMessage]:
         """Return the messages that report that everything has been said."""
         return ()
 
-    def stopped(self, context: str, at_s: float) -> Sequence[Message]:
+    def stopped(self, context: str, at_s: float) -> Sequence[VendorMessage]:
         """Return the messages that answer a cancel after `at_s` seconds of audio."""
         return ()
 
@@ -218,7 +218,7 @@ class _Context:
         await self._send_all(self._voice.began(self.name), "middle" if self._at_s else "first")
         for word in [] if self._line.has("empty") else text.split():
             await trio.sleep(len(word) * CHAR_S / self._voice.speed)
-            at: Stage = "middle" if self._at_s else "first"
+            at: FaultStage = "middle" if self._at_s else "first"
             await self._send_all(self._voice.audio(self.name, word + " ", self._at_s), at)
             self._at_s += (len(word) + 1) * CHAR_S
         if asked.flush:
@@ -229,11 +229,11 @@ class _Context:
         if asked.end:
             await self._send_all(self._voice.done(self.name), "last")
 
-    def _end_of_flush(self) -> Stage:
+    def _end_of_flush(self) -> FaultStage:
         """Return "last" if nothing waits to be said and no message reports the end of all text."""
         waits = self._jobs.statistics().current_buffer_used
         return "middle" if waits or self._voice.done(self.name) else "last"
 
-    async def _send_all(self, messages: Sequence[Message | bytes], at: Stage) -> None:
+    async def _send_all(self, messages: Sequence[VendorMessage | bytes], at: FaultStage) -> None:
         for message in messages:
             await self._voice.give(self._line, message, at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Stage = Literal["connect", "voice", "words", "first", "middle", "last", "after"]
+FaultStage = Literal["connect", "voice", "words", "first", "middle", "last", "after"]
 """Where a fault strikes: before the connection is open; at the first message of a result, at one in
 its middle, or at its last; or right after the last ("drop" and "close" only).  A speech-to-speech
 model has two more places before its answer: when it reports that the caller's voice began, and when
@@ -51,7 +51,7 @@ class Fault:
     """One fault of a fake."""
 
     kind: FaultKind
-    at: Stage = "middle"
+    at: FaultStage = "middle"
     """Where it strikes; ``refuse`` strikes only at "connect", and ``late``, ``empty``, ``flood``
     and ``deaf`` have no place."""
     times: int | None = 1

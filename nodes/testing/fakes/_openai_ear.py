@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from bargein.bridge.websocket import Data, HttpRequest
 
-from ._fake_ear import LATE, FakeEar, FakeTurn, Message
+from ._fake_ear import LATE, FakeEar, FakeTurn, VendorMessage
 from ._fault import Fault, FaultKind
 
 LOUD = 256
@@ -32,7 +32,7 @@ def is_loud(pcm: bytes) -> bool:
     return 4 * sum(abs(sample) > LOUD for sample in array("h", pcm)) > len(pcm)
 
 
-def event(kind: str, **fields: Any) -> Message:
+def event(kind: str, **fields: Any) -> VendorMessage:
     """Return a message of the vendor."""
     return {"type": kind, "event_id": "event_1", **fields}
 
@@ -79,45 +79,45 @@ class FakeOpenAIEar(FakeEar):
         """Return whether half of the audio is loud."""
         return is_loud(pcm)
 
-    def answers(self, data: Data) -> Sequence[Message]:
+    def answers(self, data: Data) -> Sequence[VendorMessage]:
         """Return ``session.updated``."""
         return (event("session.updated", session=json.loads(data)["session"]),)
 
-    def hello(self) -> Sequence[Message]:
+    def hello(self) -> Sequence[VendorMessage]:
         """Return ``session.created``."""
         self._sessions += 1
         return (event("session.created", session={"type": "transcription"}),)
 
-    def began(self, turn: FakeTurn) -> Sequence[Message]:
+    def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return ``speech_started``, if the session detects turns."""
         if self._streams:
             return ()
         began_ms = round(1000 * turn.began_s)
         return (self._buffer("speech_started", turn, audio_start_ms=began_ms),)
 
-    def so_far(self, turn: FakeTurn) -> Sequence[Message]:
+    def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the newest word, if the session streams words."""
         return self._deltas(turn, turn.words[turn.heard - 1 : turn.heard]) if self._streams else ()
 
-    def ending(self, turn: FakeTurn) -> Sequence[Message]:
+    def ending(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the end of the stretch, and its words one by one."""
-        over: list[Message] = []
+        over: list[VendorMessage] = []
         if not turn.is_forced:
             over.append(self._buffer("speech_stopped", turn, audio_end_ms=round(1000 * turn.now_s)))
         over.append(self._buffer("committed", turn, previous_item_id=None))
         return (*over, *([] if self._streams else self._deltas(turn, turn.words)))
 
-    def over(self, turn: FakeTurn) -> Sequence[Message]:
+    def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the final words."""
         usage = {"type": "duration", "seconds": turn.now_s - turn.began_s}
         told = {"item_id": self._item(turn), "content_index": 0, "transcript": turn.text}
         return (event(HEARS + "completed", **told, usage=usage),)
 
-    def _deltas(self, turn: FakeTurn, words: Sequence[str]) -> Sequence[Message]:
+    def _deltas(self, turn: FakeTurn, words: Sequence[str]) -> Sequence[VendorMessage]:
         told = {"item_id": self._item(turn), "content_index": 0}
         return [event(HEARS + "delta", **told, delta=f"{word} ") for word in words]
 
-    def _buffer(self, kind: str, turn: FakeTurn, **more: Any) -> Message:
+    def _buffer(self, kind: str, turn: FakeTurn, **more: Any) -> VendorMessage:
         return event(f"input_audio_buffer.{kind}", item_id=self._item(turn), **more)
 
     def _item(self, turn: FakeTurn) -> str:

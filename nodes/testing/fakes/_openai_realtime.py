@@ -22,7 +22,7 @@ from bargein.bridge.websocket import ConnectionClosedError, HttpRequest
 from ._fake_service import FLOOD_BYTES
 from ._fake_vendor import FakeLine, FakeVendor
 from ._fake_voice import CHAR_S, SAMPLE_RATE_HZ, SPEED, base64_of
-from ._fault import Fault, FaultKind, Stage
+from ._fault import Fault, FaultKind, FaultStage
 from ._openai_ear import HEARS, is_loud, refusal
 
 WRITTEN_S = 0.3
@@ -174,7 +174,7 @@ class FakeOpenAIRealtime(FakeVendor):
                 nursery.cancel_scope.cancel(reason="the line is over")
 
     async def send(
-        self, line: RealtimeConversation, kind: str, at: Stage | None = None, **fields: Any
+        self, line: RealtimeConversation, kind: str, at: FaultStage | None = None, **fields: Any
     ) -> None:
         """Send a message; with `at`, as a part of a response."""
         message = {"type": kind, "event_id": f"event_{next(self._numbers)}", **fields}
@@ -334,7 +334,7 @@ class FakeOpenAIRealtime(FakeVendor):
         await self.send(line, "response.output_item.added", item=message, **head)
         head |= {"item_id": item.id, "content_index": 0}
         speaks = line.session["output_modalities"] == ["audio"]
-        at: Stage = "first"
+        at: FaultStage = "first"
         for word in str(part).split():
             while self.is_stalled:
                 await trio.sleep_forever()

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from ._fake_chat import Event, FakeChat
+from ._fake_chat import FakeChat, StreamedEvent
 from ._fake_voice import CHAR_S, SPEED, pcm_of
-from ._fault import FaultKind, Stage
+from ._fault import FaultKind, FaultStage
 
 FIELDS = ("model", "voice", "input")
 
@@ -49,7 +49,7 @@ class FakeOpenAIVoice(FakeChat):
         """Return the words of the text."""
         return str(body["input"]).split()
 
-    def events(self, words: Sequence[str]) -> Sequence[tuple[Event, Stage]]:
+    def events(self, words: Sequence[str]) -> Sequence[tuple[StreamedEvent, FaultStage]]:
         """Return the audio of each word in two pieces."""
         pieces: list[bytes] = []
         for word in words:
@@ -61,6 +61,6 @@ class FakeOpenAIVoice(FakeChat):
             for n, piece in enumerate(pieces)
         ]
 
-    def made_s(self, event: Event) -> float:
+    def made_s(self, event: StreamedEvent) -> float:
         """Return how long a piece takes to synthesise, in seconds."""
         return len(event) / len(pcm_of("a")) * CHAR_S / SPEED

@@ -22,7 +22,7 @@ from .._tool import Tool
 from .._tool_context import ToolContext
 from ._run_command import DEFAULT_LIMITS, CommandResult, OutputLimits, run_command
 
-Command = Sequence[str] | str
+CommandLine = Sequence[str] | str
 """A program and its arguments, or a line for a shell."""
 
 _SHELL_BREAK = re.compile(r"[|;&\n(`]")
@@ -41,7 +41,7 @@ class CommandTool(Tool):
 
     def __init__(
         self,
-        command: Command | Callable[..., Command],
+        command: CommandLine | Callable[..., CommandLine],
         name: str | None = None,
         *,
         description: str | None = None,
@@ -87,7 +87,7 @@ class CommandTool(Tool):
         """
         check_strings("command_tool(inherit=)", inherit)
         if callable(command):
-            build: Callable[..., Command] = command
+            build: Callable[..., CommandLine] = command
             if parameters is not None:
                 raise ToolDefinitionError("parameters= is for templates; annotate the function")
             if inspect.iscoroutinefunction(command):
@@ -158,7 +158,7 @@ class CommandTool(Tool):
 
 def command_tool(
     *, name: str | None = None, **options: Any
-) -> Callable[[Callable[..., Command]], CommandTool]:
+) -> Callable[[Callable[..., CommandLine]], CommandTool]:
     """Make a tool from the decorated function, which returns a command.
 
     Args:
@@ -169,7 +169,7 @@ def command_tool(
         ToolDefinitionError: It cannot be a tool.
     """
 
-    def make(build: Callable[..., Command]) -> CommandTool:
+    def make(build: Callable[..., CommandLine]) -> CommandTool:
         return CommandTool(build, name, **options)
 
     return make
@@ -190,8 +190,8 @@ def _conclude(context: ToolContext, ended: list[CommandResult]) -> None:
 
 
 def _from_template(
-    template: Command, shell: bool, types: Mapping[str, Any]
-) -> Callable[..., Command]:
+    template: CommandLine, shell: bool, types: Mapping[str, Any]
+) -> Callable[..., CommandLine]:
     """Make a function from a template; the template's names are its parameters, in order."""
     if shell != isinstance(template, str):
         wants = "one string" if shell else "a list of program and arguments"
@@ -207,7 +207,7 @@ def _from_template(
     chosen = {name for name in names if not _is_authors(types.get(name, str))}
     exposed = _exposed(parts, shell) & chosen
 
-    def build(**values: Any) -> Command:
+    def build(**values: Any) -> CommandLine:
         for name in exposed:
             _refuse_option(name, values.get(name))
         if shell:

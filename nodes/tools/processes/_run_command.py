@@ -16,8 +16,8 @@ import structlog
 import trio
 
 from bargein.bridge.validation.numbers import check_numbers
-from bargein.nodes.processes import OnOutput, SignalLadder, StopReport, Stream, stop_process
-from bargein.nodes.processes._process_output import Captured, Excerpt
+from bargein.nodes.processes import OnOutput, OutputStream, SignalLadder, StopReport, stop_process
+from bargein.nodes.processes._process_output import CapturedOutput, Excerpt
 from bargein.nodes.processes._terminal import TERM
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S, never
 
@@ -59,7 +59,7 @@ class CommandResult:
 
     exit_code: int
     """The exit code; a negative number is the signal that ended it."""
-    output: Mapping[Stream, str]
+    output: Mapping[OutputStream, str]
     """The streams "stdout" and "stderr", or "tty", each with its middle left out if it is long."""
     left_out: int
     """How many characters were left out of all streams."""
@@ -131,7 +131,7 @@ async def run_command(
         raise CommandError("commands as tools need the sessions of a POSIX system, not Windows")
     recorder = _OutputRecorder(("tty",) if tty else ("stdout", "stderr"), output, limits)
     began_s = trio.current_time()
-    captured = Captured(recorder.streams, recorder.record)
+    captured = CapturedOutput(recorder.streams, recorder.record)
     environment = {**_inherited(inherit), **({"TERM": TERM} if tty else {}), **(env or {})}
     process = await _start(arguments, captured, cwd, environment, stdin, tty)
     async with trio.open_nursery() as nursery:
@@ -159,16 +159,16 @@ class _OutputRecorder:
     """Keeps a command's output within limits, and passes it on while it runs."""
 
     def __init__(
-        self, streams: tuple[Stream, ...], output: OnOutput | None, limits: OutputLimits
+        self, streams: tuple[OutputStream, ...], output: OnOutput | None, limits: OutputLimits
     ) -> None:
         self.streams = streams
         self._output = output
-        self._excerpts: dict[Stream, Excerpt] = {
+        self._excerpts: dict[OutputStream, Excerpt] = {
             stream: Excerpt(limits.head, limits.tail) for stream in streams
         }
         self._live = dict.fromkeys(streams, limits.live)
 
-    def record(self, stream: Stream, text: str) -> None:
+    def record(self, stream: OutputStream, text: str) -> None:
         """Record text of one stream."""
         self._excerpts[stream].add(text)
         room = self._live[stream]
@@ -181,7 +181,7 @@ class _OutputRecorder:
 
     def result(self, code: int, ran_s: float, stopped: StopReport) -> CommandResult:
         """Return the result of the command."""
-        output: dict[Stream, str] = {
+        output: dict[OutputStream, str] = {
             stream: str(excerpt) for stream, excerpt in self._excerpts.items()
         }
         left_out = sum(excerpt.left_out for excerpt in self._excerpts.values())
@@ -200,7 +200,7 @@ def _arguments(command: Sequence[str] | str, shell: bool) -> list[str]:
 
 async def _start(
     arguments: list[str],
-    captured: Captured,
+    captured: CapturedOutput,
     cwd: str | os.PathLike[str] | None,
     env: Mapping[str, str],
     stdin: str | None,
