@@ -1,6 +1,7 @@
 """A caller in Python: connects to a server over a socket and talks with its agent."""
 
-from .bridge import client as _bridge_client
+import bargein.bridge.client as _bridge_client
+
 from .bridge.client import *
 
 __all__: list[str] = []

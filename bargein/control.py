@@ -1,6 +1,7 @@
 """Pause, redirect, cancel and background; capabilities, permissions and caps."""
 
-from .bridge import control as _bridge_control
+import bargein.bridge.control as _bridge_control
+
 from .bridge.control import *
 
 __all__: list[str] = []

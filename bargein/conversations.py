@@ -1,6 +1,7 @@
 """Conversations that outlive their calls."""
 
-from .bridge import conversations as _bridge_conversations
+import bargein.bridge.conversations as _bridge_conversations
+
 from .bridge.conversations import *
 
 __all__: list[str] = []

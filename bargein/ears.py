@@ -3,7 +3,8 @@
 Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorEar``.
 """
 
-from .nodes import ears as _nodes_ears
+import bargein.nodes.ears as _nodes_ears
+
 from .nodes.ears import *
 
 __all__: list[str] = []

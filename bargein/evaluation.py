@@ -1,6 +1,7 @@
 """Measures turn taking on recordings of people, in virtual time: the command ``bargein eval``."""
 
-from .nodes import evaluation as _nodes_evaluation
+import bargein.nodes.evaluation as _nodes_evaluation
+
 from .nodes.evaluation import *
 
 __all__: list[str] = []

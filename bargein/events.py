@@ -1,6 +1,7 @@
 """The events of a call: import them from here."""
 
-from .bridge import events as _bridge_events
+import bargein.bridge.events as _bridge_events
+
 from .bridge.events import *
 
 __all__: list[str] = []

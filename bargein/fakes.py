@@ -3,7 +3,8 @@
 Open one, and pass its ``dial`` to an ear or a voice, or its ``transport()`` to a model.
 """
 
-from .nodes.testing import fakes as _nodes_testing_fakes
+import bargein.nodes.testing.fakes as _nodes_testing_fakes
+
 from .nodes.testing.fakes import *
 
 __all__: list[str] = []

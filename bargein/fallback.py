@@ -1,6 +1,7 @@
 """Combines several ears, voices or models into one: if one fails, the next takes over."""
 
-from .nodes import fallback as _nodes_fallback
+import bargein.nodes.fallback as _nodes_fallback
+
 from .nodes.fallback import *
 
 __all__: list[str] = []

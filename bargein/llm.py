@@ -1,6 +1,7 @@
 """Language models."""
 
-from .nodes import llm as _nodes_llm
+import bargein.nodes.llm as _nodes_llm
+
 from .nodes.llm import *
 
 __all__: list[str] = []

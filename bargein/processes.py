@@ -5,9 +5,10 @@ process that can be killed.  A ``Pool`` runs an engine of yours, such as a voice
 all calls share.  Whatever ends them, nothing that they have started is left behind.
 """
 
-from .nodes import processes as _nodes_processes
+import bargein.nodes.processes as _nodes_processes
+import bargein.nodes.tools.processes as _nodes_tools_processes
+
 from .nodes.processes import *
-from .nodes.tools import processes as _nodes_tools_processes
 from .nodes.tools.processes import *
 
 __all__: list[str] = []

@@ -1,6 +1,7 @@
 """Speech-to-speech models, which hear the caller and speak by themselves."""
 
-from .nodes import realtime as _nodes_realtime
+import bargein.nodes.realtime as _nodes_realtime
+
 from .nodes.realtime import *
 
 __all__: list[str] = []

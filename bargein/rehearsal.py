@@ -1,6 +1,7 @@
 """A simulated caller that calls an app, talks over it, records the call and checks it."""
 
-from .bridge import rehearsal as _bridge_rehearsal
+import bargein.bridge.rehearsal as _bridge_rehearsal
+
 from .bridge.rehearsal import *
 
 __all__: list[str] = []

@@ -1,6 +1,7 @@
 """The server of calls: its app, limits, tokens and metrics."""
 
-from .bridge import server as _bridge_server
+import bargein.bridge.server as _bridge_server
+
 from .bridge.server import *
 
 __all__: list[str] = []

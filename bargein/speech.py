@@ -1,6 +1,7 @@
 """Ears and voices."""
 
-from .nodes import speech as _nodes_speech
+import bargein.nodes.speech as _nodes_speech
+
 from .nodes.speech import *
 
 __all__: list[str] = []

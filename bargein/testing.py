@@ -1,8 +1,9 @@
 """Tools to test an agent: calls in virtual time, simulated callers, scripted models, checks."""
 
-from .bridge import testing as _bridge_testing
+import bargein.bridge.testing as _bridge_testing
+import bargein.nodes.testing as _nodes_testing
+
 from .bridge.testing import *
-from .nodes import testing as _nodes_testing
 from .nodes.testing import *
 
 __all__: list[str] = []

@@ -1,6 +1,7 @@
 """Tools: functions, commands, worker processes and MCP servers."""
 
-from .nodes import tools as _nodes_tools
+import bargein.nodes.tools as _nodes_tools
+
 from .nodes.tools import *
 
 __all__: list[str] = []

@@ -1,6 +1,7 @@
 """Turn taking: when the user's turn begins and ends, and what interrupts the agent."""
 
-from .nodes import user_turns as _nodes_user_turns
+import bargein.nodes.user_turns as _nodes_user_turns
+
 from .nodes.user_turns import *
 
 __all__: list[str] = []

@@ -3,7 +3,8 @@
 Use it to write a provider of your own; ``open_session()`` keeps a WebSocket to a vendor open.
 """
 
-from .nodes import vendors as _nodes_vendors
+import bargein.nodes.vendors as _nodes_vendors
+
 from .nodes.vendors import *
 
 __all__: list[str] = []

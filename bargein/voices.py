@@ -3,7 +3,8 @@
 Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorVoice``.
 """
 
-from .nodes import voices as _nodes_voices
+import bargein.nodes.voices as _nodes_voices
+
 from .nodes.voices import *
 
 __all__: list[str] = []

@@ -1,6 +1,7 @@
 """WebSockets over trio, client and server."""
 
-from .bridge import websocket as _bridge_websocket
+import bargein.bridge.websocket as _bridge_websocket
+
 from .bridge.websocket import *
 
 __all__: list[str] = []

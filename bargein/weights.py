@@ -1,6 +1,7 @@
 """Model weights: what there is, fetched and verified."""
 
-from .nodes import weights as _nodes_weights
+import bargein.nodes.weights as _nodes_weights
+
 from .nodes.weights import *
 
 __all__: list[str] = []

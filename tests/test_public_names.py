@@ -66,6 +66,28 @@ def test_all_is_what_is_exported(package):
     assert exported - {"annotations", "TYPE_CHECKING", "lazy_imports"} == set(module.__all__)
 
 
+def test_type_checkers_find_what_a_room_exports():
+    """Each package whose names a room has is imported by its full name.
+
+    Of ``from .bridge import events as rooms`` pyright reads the ``__all__`` of ``bridge`` instead,
+    and then calls what an installed bargein exports private.
+    """
+    for file in sorted(FACADES.glob("[!_]*.py")):
+        tree = ast.parse(file.read_text("utf-8"))
+        by_full_name = {
+            alias.asname
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
+        added = {
+            ast.unparse(node.value).removesuffix(".__all__")
+            for node in ast.walk(tree)
+            if isinstance(node, ast.AugAssign)
+        }
+        assert added <= by_full_name, file.name
+
+
 def test_an_agent_without_a_store_and_a_vendor_loads_neither():
     """What needs a database, an HTTP client or processes loads when it is asked for."""
     program = "import sys; from bargein import App, Call, ChatNode, tool; print(*sys.modules)"
