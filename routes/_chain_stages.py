@@ -17,7 +17,7 @@ from ._stages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from ._chain_types import Later, Listed, Streamed, U
     from ._route import Route
@@ -60,6 +60,8 @@ class ChainStages(Generic[T_co]):
         """
         return self._add_stage(a_filter(fn))
 
+    @overload
+    def stream(self, source: Callable[[T_co], Awaitable[Listed[U]]]) -> Route[U]: ...
     @overload
     def stream(self, source: Callable[[T_co], Streamed[U]]) -> Route[U]: ...
     @overload

@@ -15,7 +15,7 @@ E3 = TypeVar("E3")
 E4 = TypeVar("E4")
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterable, Awaitable, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
     from typing import Any, Protocol, TypeAlias
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     """A function called after a run was cut, sync or async."""
 
     # Not `U | None` in the last two: mypy would then join a union to its common base class.
-    Later: TypeAlias = Awaitable[U | None] | Iterator[U] | AsyncIterator[U]
+    Later: TypeAlias = Awaitable[U | None] | Iterator[U] | AsyncIterable[U]
     """What ``.map()`` awaits or iterates, so that the next stage gets the values inside."""
 
     Listed: TypeAlias = list[U] | tuple[U, ...] | set[U] | frozenset[U]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterator
 from typing import Any, Literal, assert_type
 
 import trio
@@ -53,6 +53,10 @@ async def words(message: Order) -> AsyncIterator[str]:
     yield message.event.drink
 
 
+async def each_word(message: Order) -> AsyncIterable[str]:
+    yield message.event.drink
+
+
 async def answer(message: Order) -> AsyncGenerator[AgentResponse | AgentError, None]:
     yield confirm(message)
 
@@ -63,6 +67,10 @@ async def chimes(message: Order) -> AsyncGenerator[AgentResponse, None]:
 
 
 def drinks(message: Order) -> list[str]:
+    return [message.event.drink]
+
+
+async def search(message: Order) -> list[str]:
     return [message.event.drink]
 
 
@@ -100,9 +108,11 @@ def what_comes_out(bridge: Bridge) -> None:
     assert_type(chain.stream(look_up), Route[AgentResponse])
     assert_type(chain.stream(cups), Route[int])
     assert_type(chain.stream(words), Route[str])
+    assert_type(chain.stream(each_word), Route[str])
     assert_type(chain.stream(answer), Route[AgentResponse | AgentError])
     assert_type(chain.stream(chimes), Route[AgentResponse])
     assert_type(chain.stream(drinks), Route[str])
+    assert_type(chain.stream(search), Route[str])
     assert_type(chain.stream(open_hours), Route[str])
     assert_type(chain.stream([1, 2]), Route[int])
     assert_type(chain.stream(range(3)), Route[int])
