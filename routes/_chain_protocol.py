@@ -75,7 +75,7 @@ class RunningChain(Protocol[R]):
         ...
 
     @property
-    def has_line(self) -> bool:
+    def has_queue(self) -> bool:
         """Whether triggers are queued."""
         ...
 

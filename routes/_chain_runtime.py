@@ -369,7 +369,7 @@ class RouteRuntime:
     # --- called by runs and the router --------------------------------------------------------
 
     @property
-    def has_line(self) -> bool:
+    def has_queue(self) -> bool:
         """Whether triggers are queued."""
         return bool(self._queue.waiting)
 

@@ -95,7 +95,7 @@ class InterruptAction(RuleAction[Interrupt]):
             self._decisions.add(message, "suspended", rule.written)
         acted = spares = False
         if self._queue.waiting:
-            acted = self._drop_line()  # first: it is explained before the cuts are
+            acted = self._drop_queue()  # first: it is explained before the cuts are
         why, at_s = self._why, message.at_s
         for run in (*runs.active, *runs.delivered):
             if run.times_protected:
@@ -107,7 +107,7 @@ class InterruptAction(RuleAction[Interrupt]):
         elif not acted:
             self._decisions.add(message, "idle", f"{why}: nothing was running")
 
-    def _drop_line(self) -> bool:
+    def _drop_queue(self) -> bool:
         """Drop the queued triggers, unless all runs are protected; return whether it did."""
         live = self._runs.live()
         if live and all(run.times_protected for run in live):

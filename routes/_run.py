@@ -112,9 +112,9 @@ class Run:
         return self.paused_until is not None
 
     @property
-    def has_line(self) -> bool:
+    def has_queue(self) -> bool:
         """Whether triggers of its chain are queued."""
-        return self.chain.has_line
+        return self.chain.has_queue
 
     @property
     def source(self) -> str:

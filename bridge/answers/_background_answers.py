@@ -40,7 +40,7 @@ class BackgroundAnswers:
         delivery: Delivery,
         answers: OpenAnswers,
         playout: Playout,
-        tell: Callable[[Answer], None],
+        publish_ended: Callable[[Answer], None],
         stop: Callable[[Answer, Interruption], None],
     ) -> None:
         """Start without background answers.
@@ -50,14 +50,14 @@ class BackgroundAnswers:
             delivery: Delivers the results.
             answers: The answers that are not over.
             playout: What is said.
-            tell: Publishes that an answer was moved to the background.
+            publish_ended: Publishes that an answer was moved to the background.
             stop: Ends an answer as cut.
         """
         self._context = context
         self._delivery = delivery
         self._answers = answers
         self._playout = playout
-        self._publish_ended = tell
+        self._publish_ended = publish_ended
         self._stop = stop
         self._unpublished: list[Answer] = []
 

@@ -46,18 +46,18 @@ class MachineVoice:
     """Opens the machine's default microphone and loudspeaker."""
 
     @asynccontextmanager
-    async def open(self, take: Callable[[Message], None]) -> AsyncIterator[VoiceTransport]:
+    async def open(self, show: Callable[[Message], None]) -> AsyncIterator[VoiceTransport]:
         """Open both; leaving the block closes them.
 
         Args:
-            take: Called with every event that reaches the caller.
+            show: Called with every event that reaches the caller.
 
         Raises:
             VoiceExtraError: The library, or PortAudio, which it needs, is missing.
             VoiceError: There is no microphone or loudspeaker, or it does not work.
         """
         library = await trio.to_thread.run_sync(_imported)
-        transport = VoiceTransport(take)
+        transport = VoiceTransport(show)
         streams: list[Any] = []
         try:
             await trio.to_thread.run_sync(_open_streams, library, transport, streams)
@@ -77,13 +77,13 @@ class VoiceTransport:
     audio = True
     sample_rate_hz = LOUDSPEAKER_HZ
 
-    def __init__(self, take: Callable[[Message], None]) -> None:
+    def __init__(self, show: Callable[[Message], None]) -> None:
         """Start silent.
 
         Args:
-            take: Called with every event that reaches the caller; must not wait.
+            show: Called with every event that reaches the caller; must not wait.
         """
-        self._show = take
+        self._show = show
         self._call: Call | None = None
         self._player = Player(LOUDSPEAKER_HZ)
         self._frames: deque[bytes] = deque(maxlen=MAX_WAITING)

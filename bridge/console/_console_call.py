@@ -37,7 +37,7 @@ LAST_CHARS = 600
 class OpensVoice(Protocol):
     """Opens the transport of a call with sound."""
 
-    def open(self, take: Callable[[Message], None]) -> AbstractAsyncContextManager[Transport]:
+    def open(self, show: Callable[[Message], None]) -> AbstractAsyncContextManager[Transport]:
         """Open the microphone and the loudspeaker; leaving the block closes them."""
         ...
 
@@ -64,12 +64,12 @@ class ConsoleSession:
 
     @asynccontextmanager
     async def open(
-        self, take: Callable[[Message], None], display: Display
+        self, show: Callable[[Message], None], display: Display
     ) -> AsyncIterator[tuple[Call, TypedInput]]:
         """Load what the app needs and open the call; leaving the block ends it.
 
         Args:
-            take: Called with every event that reaches the caller.
+            show: Called with every event that reaches the caller.
             display: Where the conversation is shown.
 
         Raises:
@@ -87,9 +87,9 @@ class ConsoleSession:
             else self.conversation
         )
         async with AsyncExitStack() as stack:
-            line: Transport = TextTransport(take)
+            line: Transport = TextTransport(show)
             if self.voice is not None:  # first, to fail before the slow loading of speech
-                line = await stack.enter_async_context(self.voice.open(take))
+                line = await stack.enter_async_context(self.voice.open(show))
             await stack.enter_async_context(app.open())
             call = await stack.enter_async_context(app.open_call(line, conversation=name))
             self.conversation = call.conversation if self.conversations else None

@@ -15,13 +15,13 @@ class TextTransport:
     audio = False
     sample_rate_hz = 24_000
 
-    def __init__(self, take: Callable[[Message], None]) -> None:
+    def __init__(self, show: Callable[[Message], None]) -> None:
         """Keep the function for events.
 
         Args:
-            take: Called with every event that reaches the caller; must not wait.
+            show: Called with every event that reaches the caller; must not wait.
         """
-        self.send = take
+        self.send = show
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Ignore audio; there is none."""

@@ -436,7 +436,7 @@ class Playout:
                 if over_s > CLOSE_S:
                     self._report_queued()
                     return now_s + over_s
-                self._send_one(utterance, utterance.waiting.take(self._chunk_bytes), now_s)
+                self._send_one(utterance, utterance.waiting.pop(self._chunk_bytes), now_s)
             if not utterance.audio_complete:
                 break  # its voice has not finished it, and nothing may overtake it
         self._report_queued()

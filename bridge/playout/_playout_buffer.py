@@ -42,7 +42,7 @@ class PlayoutBuffer:
             self._sent_of_first = 0
         self._pieces[:0] = pieces
 
-    def take(self, size: int) -> bytes:
+    def pop(self, size: int) -> bytes:
         """Remove and return the next audio: at most `size` bytes, all of one piece."""
         first, begins = self._pieces[0], self._sent_of_first
         if len(first) > begins + size:

@@ -79,7 +79,7 @@ class TTSAudio:
         does the agent, in whose run a voice may publish.
         """
         run = message.run
-        if run is None or run.source != message.source or run.has_line:
+        if run is None or run.source != message.source or run.has_queue:
             return
         if not utterance.has_word_times:
             return

@@ -40,13 +40,13 @@ class BatchedWords:
 
     __slots__ = ("_call_at", "_enqueue", "_generated", "_heard", "_sent_at_s")
 
-    def __init__(self, put: Callable[[Transcript | Spoken], None]) -> None:
+    def __init__(self, enqueue: Callable[[Transcript | Spoken], None]) -> None:
         """Start without words.
 
         Args:
-            put: Queues a message for the client.
+            enqueue: Queues a message for the client.
         """
-        self._enqueue = put
+        self._enqueue = enqueue
         self._call_at: CallAt | None = None
         self._generated = _UnsentWords()
         self._heard = _UnsentWords()

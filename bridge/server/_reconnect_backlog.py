@@ -52,7 +52,7 @@ class Backlog:
     It has the methods of an ``Outbox`` to queue messages; between connections they wait.
 
     Attributes:
-        put: Queues a message behind waiting ones; see ``Outbox.enqueue``.
+        enqueue: Queues a message behind waiting ones; see ``Outbox.enqueue``.
     """
 
     __slots__ = (

@@ -70,15 +70,15 @@ class RemoteHandle:
     __slots__ = ("_call", "_followed", "_send", "_sent_snapshot", "_unsettled", "_verbs")
 
     def __init__(
-        self, tell: Callable[[ServerMessage], None], verbs: Collection[Verb] = VERBS
+        self, send: Callable[[ServerMessage], None], verbs: Collection[Verb] = VERBS
     ) -> None:
         """Start without verbs under way.
 
         Args:
-            tell: Queues a message for the client.
+            send: Queues a message for the client.
             verbs: The verbs that the client may use.
         """
-        self._send = tell
+        self._send = send
         self._verbs = verbs
         self._unsettled: dict[int, list[VerbSettled]] = {}
         self._call: Call | None = None
