@@ -1,7 +1,7 @@
-"""A caller in Python: speaks, hears and types over the native protocol.
+"""Opens a call over the native protocol, and connects again when the line is lost.
 
-It has a simulated loudspeaker that plays in real time on trio's clock, so that a program knows to
-the sample what a person would have heard.
+The caller has a simulated loudspeaker that plays in real time on trio's clock, so that a program
+knows to the sample what a person would have heard.
 """
 
 from __future__ import annotations

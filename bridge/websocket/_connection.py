@@ -62,7 +62,9 @@ class Source(Protocol):
     """
 
     @property
-    def is_closed(self) -> bool: ...
+    def is_closed(self) -> bool:
+        """Whether no more will be added."""
+        ...
 
     def notify(self, on_news: Callable[[], None]) -> None:
         """Call ``on_news`` whenever a message is added, from now on."""

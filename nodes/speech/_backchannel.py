@@ -4,7 +4,7 @@ A small network looks at 12 bands of the spectrum in 7 stretches of the last 0.3
 its strength below 800 Hz, and a breath in its middle; "okay", "yeah" and "right" begin like few
 sentences do.  It looks early, 0.26 s after the first sound, when a hum is known, and another one
 late, after 0.32 s, when most short words are over.  They learned acknowledgements from synthetic
-voices, and what is none from people too: `tests/training/assent.py` trains them and writes
+voices, and what is none from people too: `tests/training/backchannels.py` trains them and writes
 `_backchannel_weights.py`; docs/speech.md tells how well they do.
 """
 

@@ -1,4 +1,4 @@
-"""Weights of `BackchannelDetector`, written by ``tests/training/assent.py``.
+"""Weights of `BackchannelDetector`, written by ``tests/training/backchannels.py``.
 
 They were learnt from synthetic voices, and from recordings by V. Panayotov and others (LibriSpeech,
 CC BY 4.0) and Picovoice; tests/training/README.md names all.

@@ -15,7 +15,7 @@ import numpy as np
 from bargein.nodes.speech._backchannel import LOOKED_AT
 from bargein.speech import SileroModel
 
-from .assent import EARLIER, HINT_WINDOWS, LATER, PEOPLE, WINDOW
+from .backchannels import EARLIER, HINT_WINDOWS, LATER, PEOPLE, WINDOW
 from .throat_sounds import Voice, as_heard, recordings, speaker_of, stretches
 
 TIMES = {"reader": 3, "word": 1}

@@ -31,7 +31,7 @@ from bargein.events import UserAudio
 from bargein.nodes.speech._throat_sounds import AFTER_S, HIDDEN, LOOKED_AT, features
 from bargein.speech import BackchannelDetector, Ear, ListeningSettings, SileroModel, resample
 
-from .assent import RATE_HZ, WINDOW, in_a_room, over_telephone, slopes
+from .backchannels import RATE_HZ, WINDOW, in_a_room, over_telephone, slopes
 
 TARGET = Path(__file__).parents[2] / "nodes" / "speech" / "_throat_sound_weights.py"
 

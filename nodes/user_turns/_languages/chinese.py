@@ -1,4 +1,4 @@
-"""What people say in Chinese."""
+"""The language pack of Chinese: acknowledgements, interruptions, unfinished words, noises."""
 
 from __future__ import annotations
 

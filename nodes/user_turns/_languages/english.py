@@ -1,4 +1,4 @@
-"""What people say in English."""
+"""The language pack of English: acknowledgements, interruptions, unfinished words, noises."""
 
 from __future__ import annotations
 

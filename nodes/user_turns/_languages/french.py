@@ -1,4 +1,4 @@
-"""What people say in French."""
+"""The language pack of French: acknowledgements, interruptions, unfinished words, noises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people say in German."""
+"""The language pack of German: acknowledgements, interruptions, unfinished words, noises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people say in Japanese."""
+"""The language pack of Japanese: acknowledgements, interruptions, unfinished words, noises."""
 
 from __future__ import annotations
 

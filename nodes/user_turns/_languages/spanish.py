@@ -1,4 +1,4 @@
-"""What people say in Spanish."""
+"""The language pack of Spanish: acknowledgements, interruptions, unfinished words, noises."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Trains the ear for assent, and tells how well it does on voices it has never heard.
+"""Trains the detector of backchannels, and measures it on voices that it has never heard.
 
-    python -m tests.training.assent sounds FOLDER    # one voice after the other
+    python -m tests.training.backchannels sounds FOLDER  # one voice after the other
     python -m tests.training.people CHECKOUTS FOLDER
-    python -m tests.training.assent train FOLDER     # writes nodes/speech/_backchannel_weights.py
+    python -m tests.training.backchannels train FOLDER   # writes the weights
 
 Every voice of espeak-ng says hums, other words of assent, short words that mean something, and
 beginnings of sentences, at random speed, pitch, loudness and noise, a quarter of them over the
@@ -87,7 +87,7 @@ def make_sounds(folder: Path) -> None:
     for number, voice in enumerate(voices()):
         if (folder / f"{number}.npz").exists():
             continue
-        command = [sys.executable, "-m", "tests.training.assent", "voice", str(folder), voice]
+        command = [sys.executable, "-m", "tests.training.backchannels", "voice", str(folder), voice]
         result = subprocess.run(command, check=False)
         print(number, voice, "" if result.returncode == 0 else "crashed", flush=True)
 
@@ -357,7 +357,7 @@ def report(score: np.ndarray, kinds: np.ndarray, part: np.ndarray) -> None:
             print(f"  at {probability}: {', '.join(hits)}")
 
 
-HEAD = '''"""Weights of `BackchannelDetector`, written by ``tests/training/assent.py``.
+HEAD = '''"""Weights of `BackchannelDetector`, written by ``tests/training/backchannels.py``.
 
 They were learnt from synthetic voices, and from recordings by V. Panayotov and others (LibriSpeech,
 CC BY 4.0) and Picovoice; tests/training/README.md names all.
