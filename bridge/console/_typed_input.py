@@ -237,15 +237,31 @@ class TypedInput:
 
     def _pump(self) -> None:
         while self._is_ready():
-            if self._by_pipe and self.queued and self._command(self.queued[0]):
-                self.queued.popleft()
-            elif self._by_pipe and (self.question or self.asked) is not None:
+            if self._by_pipe and self._next_command():
+                continue
+            if self._by_pipe and self._no_more and self._call.current_state == "paused":
+                self._display.show(ConsoleLine("nobody resumes; the agent continues", "warn", "! "))
+                self._follow(self._handle.resume())
+                return
+            if self._by_pipe and (self.question or self.asked) is not None:
                 if not self._answer_by_pipe():
                     return
             elif self.queued and self._accepts_input():
                 self._send(as_message(self.queued.popleft()))
             else:
                 return
+
+    def _next_command(self) -> bool:
+        """Execute the next line if it is a command; False if there is none.
+
+        During a pause, when no message can be sent, it is the first command behind the messages.
+        """
+        is_paused = self._call.current_state == "paused"
+        for entry in tuple(self.queued) if is_paused else tuple(self.queued)[:1]:
+            if self._command(entry):
+                self.queued.remove(entry)
+                return True
+        return False
 
     def _accepts_input(self) -> bool:
         """Whether a message can be sent now; one at a time while cut work still unwinds."""

@@ -59,6 +59,14 @@ def test_the_background_is_waited_for(run_chat):
     assert "baked" in result.stdout
 
 
+@pytest.mark.parametrize("rest", ["", "hello\n", "hello\n/resume\n"])
+def test_a_pause_ends_with_the_input(run_chat, rest):
+    """An agent that was paused continues at the end of the input, or at a /resume before it."""
+    result = run_chat(f"bake\n/pause\n{rest}")
+    assert result.stdout == "It says: baked\n" + ("You said: hello\n" if rest else "")
+    assert ("nobody resumes; the agent continues" in result.stderr) == ("/resume" not in rest)
+
+
 def test_an_error_is_told(run_chat):
     """An agent that cannot answer at all is an error; one wrong answer is not."""
     assert "RuntimeError" in run_chat("hello\n", target="agent:broken", code=1).stderr
