@@ -102,6 +102,7 @@ wheel: $(VENV)/dev-installed
 	build/wheel-check/bin/python -m pip install --quiet dist/*.whl Routes
 	mkdir -p build/wheel-check/empty
 	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/wheel_check.py
+	$(BIN)/python -m tests.wheel_types build/wheel-check
 	build/wheel-check/bin/python -m pip install --quiet "$$(echo dist/*.whl)[testing]"
 	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/readme_check.py $(CURDIR)/README.md
 
