@@ -8,8 +8,11 @@ import os
 import subprocess
 import sys
 from array import array
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,8 @@ from bargein.rehearsal import (
     LatencyParts,
     MeasuredAnswer,
     MeasuredCut,
+    Microphone,
+    Perception,
     ReceivedClear,
     RecordedLine,
     Rehearsal,
@@ -39,9 +44,10 @@ from bargein.speech import SpeechPiece
 
 from .evaluation import _found, _rooms, _row
 from .evaluation.__main__ import CASES, summary, write
+from .evaluation._places import Places
 from .evaluation._row import MeasurementRow
 from .evaluation._stage import Take
-from .evaluation._voices import Rehearsed, Voices
+from .evaluation._voices import Alone, Rehearsed, Voices
 
 ROOT = Path(__file__).parents[1]
 FRAME = 320
@@ -232,6 +238,41 @@ async def test_a_text_is_known_by_heart_clause_by_clause() -> None:
     for clause in (*learnt, "Hello."):
         assert [piece.pcm async for piece in agent.synthesize(clause)]
     assert voice.asked == [*learnt, "Hello."]
+
+
+async def test_a_text_sounds_the_same_whatever_was_said_before() -> None:
+    """Each text has a voice of its own, which is closed behind it."""
+    opened: list[Letters] = []
+    closed: list[Letters] = []
+
+    @asynccontextmanager
+    async def open_voice() -> AsyncIterator[Letters]:
+        opened.append(Letters())
+        yield opened[-1]
+        closed.append(opened[-1])
+
+    joe = Voices({"joe": Alone(open_voice)})
+    assert await joe.say("joe", "yes") == await Voices({"joe": Letters()}).say("joe", "yes")
+    await joe.say("joe", "no")
+    assert [voice.asked for voice in opened] == [["yes"], ["no"]]
+    assert closed == opened
+
+
+# --- where a line begins --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [0, 3, 11])
+def test_a_line_begins_at_its_place_on_the_windows(place: int) -> None:
+    """It waits for its cue, and then for the next frame at which its place comes up."""
+    places, microphone = Places(), Microphone()
+    places.call_began(0.0, SimpleNamespace(microphone=microphone))  # type: ignore[arg-type]
+    cue = places.cue(agent_has_spoken(0.2), place)
+    due = []
+    for frame in range(30):
+        if cue.is_due(Perception(spoken_s=frame * 0.02)):
+            due.append(frame)
+        microphone.pcm += bytes(2 * FRAME)
+    assert due == [frame for frame in range(10, 30) if frame % 8 == place % 8]
 
 
 # --- what is found in a call ----------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import structlog
@@ -19,35 +19,19 @@ from bargein.rehearsal import (
     Rehearsal,
     Room,
     ScriptLine,
-    SimulatedCaller,
     make_call,
 )
 from bargein.server import open_server
 from bargein.speech import LocalSpeech
 
 from ._agents import STORY
+from ._places import Places
 from ._row import MeasurementRow
 from ._voices import Voices, open_voices
 
 Answer: TypeAlias = Callable[[Call], Awaitable[object]]
 
 HINT = "A large latte, a cappuccino, a blueberry muffin, an espresso, a croissant."
-
-
-class Silent:
-    """An observer that does nothing."""
-
-    def call_began(self, start_s: float, simulated: SimulatedCaller) -> None:
-        """Hear that the call begins."""
-
-    def line(self, at_s: float, line: ScriptLine) -> None:
-        """Hear that a line begins."""
-
-    def messages(self, messages: object) -> None:
-        """Hear of messages."""
-
-    def tick(self, at_s: float, hearing: object) -> None:
-        """Hear that time has passed."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +86,8 @@ class Stage:
     ) -> Take:
         """Play a call and return its recording and result.
 
+        The first line begins with a window of the voice detector, each other one a place further.
+
         Args:
             name: The name of its picture.
             answer: The agent that answers.
@@ -112,14 +98,17 @@ class Stage:
             title: The title of its picture; by default made from the name.
         """
         self._tell(name)
-        observer = Observer()
+        observer, places = Observer(), Places()
         self._plays[:] = [observer.watching(answer)]
-        lines = [(line, line.sound or b"") for line in script]
+        lines = [
+            (replace(line, when=places.cue(line.when, number)), line.sound or b"")
+            for number, line in enumerate(script)
+        ]
         result, notes = await make_call(
             self._url,
             lines,
             observer=observer,
-            listener=Silent(),
+            listener=places,
             answer_s=answer_s,
             room=room,
             activity=activity,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from itertools import pairwise
 
 from bargein.speech import (
@@ -22,7 +22,10 @@ ESPEAK = {
     "ben": EspeakVoice("en-us+m3", words_per_minute=160),
     "eve": EspeakVoice("en-us", words_per_minute=160),
 }
-"""Callers with an espeak-ng voice. Joe has the piper voice, which the agent uses too."""
+"""Callers with an espeak-ng voice. Joe has the voice of piper that the agent has, too."""
+
+SEED = 1
+"""Of piper's voices: they say the same in each run."""
 
 HESITATION = "..."
 """Marks a pause in a line where the caller stops to think."""
@@ -77,6 +80,31 @@ class Voices:
         return self._kept[who, text]
 
 
+class Alone:
+    """A voice that is opened anew for each text, so that no text before it changes its sound.
+
+    What piper makes of a text depends on its seed and on what it said before, and that on the cases
+    that are played.
+    """
+
+    def __init__(self, open_voice: Callable[[], AbstractAsyncContextManager[TextToSpeech]]) -> None:
+        """Open nothing yet.
+
+        Args:
+            open_voice: Opens the voice.
+        """
+        self._open = open_voice
+        self.sample_rate_hz = 0  # until it has said something
+
+    async def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
+        """Yield the speech piece by piece."""
+        async with self._open() as voice, aclosing(voice.synthesize(text)) as pieces:
+            self.sample_rate_hz = voice.sample_rate_hz
+            said = [piece async for piece in pieces]
+        for piece in said:  # behind the block: a generator must not keep a voice open
+            yield piece
+
+
 class Rehearsed:
     """A voice with prepared texts, which take no time to synthesise."""
 
@@ -111,9 +139,10 @@ class Rehearsed:
 @asynccontextmanager
 async def open_voices() -> AsyncIterator[tuple[Voices, Rehearsed]]:
     """Open every voice; yield the callers' voices and the agent's."""
-    piper = PiperVoice()
+    piper = PiperVoice(seed=SEED)
+    joe = Alone(PiperVoice(seed=SEED).open)
     async with AsyncExitStack() as stack:
         for voice in ESPEAK.values():
             await stack.enter_async_context(voice.open())
         await stack.enter_async_context(piper.open())
-        yield Voices({**ESPEAK, "joe": piper}), Rehearsed(piper)
+        yield Voices({**ESPEAK, "joe": joe}), Rehearsed(piper)
