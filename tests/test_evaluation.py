@@ -40,11 +40,12 @@ from bargein.rehearsal import (
     agent_has_spoken,
     record,
 )
-from bargein.speech import SpeechPiece
+from bargein.speech import SpeechPiece, Transcript
 
-from .evaluation import _found, _rooms, _row
+from .evaluation import _at_places, _found, _rooms, _row
 from .evaluation.__main__ import CASES, summary, write
 from .evaluation._places import Places
+from .evaluation._recogniser import Timed
 from .evaluation._row import MeasurementRow
 from .evaluation._stage import Take
 from .evaluation._voices import Alone, Rehearsed, Voices
@@ -275,6 +276,107 @@ def test_a_line_begins_at_its_place_on_the_windows(place: int) -> None:
     assert due == [frame for frame in range(10, 30) if frame % 8 == place % 8]
 
 
+@pytest.mark.parametrize("place", range(8))
+def test_a_word_is_heard_at_its_place(place: int) -> None:
+    """In virtual time it begins so many frames after a window, in the hiss of a quiet room."""
+    word = tone(0.3, 300, 16_000)
+    heard = _at_places.microphone(pcm(word), place)
+    starts = int(np.flatnonzero(np.abs(heard) > 4)[0]) - 1  # a sine begins with 0
+    assert starts % 512 == (place * FRAME) % 512
+    assert starts > 2 * 16_000
+    assert np.array_equal(heard[starts : starts + len(word)], np.rint(word))
+    assert 0 < np.abs(heard[:starts]).max() <= 4
+
+
+def test_a_word_at_a_place_is_judged_by_its_longest_hold() -> None:
+    """A cut or an answer is told, too."""
+    held = [("plays", 0.0, 2.0), ("held", 2.0, 2.2), ("plays", 2.2, 2.5), ("held", 2.5, 2.6)]
+    for cuts, asked in (([], 0), ([2.2], 0), ([], 1)):
+        call = SimpleNamespace(runs=lambda _: held, cuts=cuts, asked=asked)
+        played = _at_places.heard("mhm", call)  # type: ignore[arg-type]
+        assert played.gap_ms == pytest.approx(200)
+        assert played.is_nothing == (not cuts and not asked)
+
+
+def test_most_places_are_judged_and_the_worst_is_told() -> None:
+    """The bound is for 95 of 100 gaps; a word that is taken for a turn fails whatever its gap."""
+    short = [_at_places.Played("okay", 240, True)] * 95
+    long = [_at_places.Played("uh-huh", 500, True)]
+    row = _at_places.row_of([*short, *long * 4])
+    assert (row.figure, row.verdict) == (240, "pass")
+    assert "95 of 99" in row.happened
+    assert "500 ms after uh-huh" in row.happened
+    assert _at_places.row_of([*short, *long * 5]).verdict == "FAIL"
+    assert _at_places.row_of([*short, _at_places.Played("mhm", 0, False)]).verdict == "FAIL"
+    assert "all 95" in _at_places.row_of(short).happened
+
+
+# --- how busy the machine is ----------------------------------------------------------------------
+
+
+class Slow:
+    """A recogniser that takes some time for each of its answers."""
+
+    def __init__(self, *takes_s: float) -> None:
+        self.takes_s = [*takes_s]
+        self.is_open = False
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        self.is_open = True
+        yield
+        self.is_open = False
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        await trio.sleep(self.takes_s.pop(0))
+        return Transcript("mhm")
+
+
+async def test_the_recogniser_is_timed(autojump_clock: object) -> None:
+    """Each answer of a call counts, and what was cancelled, for as long as it was waited for."""
+    slow = Slow(0.1, 5.0, 0.3)
+    ears = Timed(slow)
+    async with ears.open():
+        assert slow.is_open
+        assert (await ears.transcribe(b"")).text == "mhm"
+        with trio.move_on_after(1.0):
+            await ears.transcribe(b"")
+        assert [took_s for _, took_s in ears.asked] == pytest.approx([0.1, 1.0])
+        ears.begin()
+        await trio.sleep(1.0)
+        began_s = trio.current_time()
+        await ears.transcribe(b"")
+        assert ears.asked == [(began_s, pytest.approx(0.3))]
+    assert not slow.is_open
+
+
+@pytest.mark.parametrize(("asked_s", "took_s"), [(1.9, 0.3), (2.4, 0.12), (2.7, 0.3)])
+def test_a_recogniser_that_is_in_time_for_a_sound_excuses_no_gap(
+    asked_s: float, took_s: float
+) -> None:
+    """Nor does one that is late for words before or after the sound, which ends at 2.5 s."""
+    call = replace(take(ignored_sounds=(replace(KEPT, gap_s=0.4),)), asked=[(asked_s, took_s)])
+    assert [row.verdict for row in _found.ignored_sound_rows("x", "mhm", call)] == ["FAIL", "FAIL"]
+
+
+def test_a_gap_on_a_busy_machine_is_told_and_not_judged() -> None:
+    """Words end some gaps, and a busy machine has them later; everything else is judged."""
+    late = replace(KEPT, gap_s=0.4)
+    busy = replace(take(ignored_sounds=(KEPT, late)), asked=[(2.4, 0.24)])
+    whole, *rest = _found.ignored_sound_rows("x", "mhm", busy)
+    assert (whole.figure, whole.verdict) == (200, "pass")
+    assert whole.happened.startswith("1 of 2 left the agent speaking")
+    assert [(row.figure, row.verdict) for row in rest] == [(400, "")]
+    assert "not judged: the recogniser took 0.24 s" in rest[0].happened
+    alone = replace(busy, result=replace(busy.result, ignored_sounds=(late,)))
+    assert [row.verdict for row in _found.ignored_sound_rows("x", "mhm", alone)] == ["", ""]
+    answered = replace(busy, result=replace(busy.result, ignored_sounds=(replace(late, turns=1),)))
+    assert [row.verdict for row in _found.ignored_sound_rows("x", "mhm", answered)] == [
+        "FAIL",
+        "FAIL",
+    ]
+
+
 # --- what is found in a call ----------------------------------------------------------------------
 
 MHM = RecordedLine(ScriptLine("mhm", agent_has_spoken(1), longest_gap_s=0.3), 2.0, 2.5)
@@ -473,8 +575,8 @@ def test_silence_has_no_samples_that_count() -> None:
 def test_every_case_of_the_issue_is_there() -> None:
     """The cases have the names that the command line takes."""
     assert set(CASES) == {
-        "acknowledgement", "cough", "hesitation", "correction", "noise", "talk", "echo", "twice",
-        "tool", "muted", "telephone", "answers",
+        "acknowledgement", "places", "cough", "hesitation", "correction", "noise", "talk", "echo",
+        "twice", "tool", "muted", "telephone", "answers",
     }  # fmt: skip
 
 

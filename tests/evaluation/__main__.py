@@ -21,7 +21,7 @@ import trio
 
 from bargein.rehearsal import draw
 
-from . import _rooms_cases, _talking, _turns_cases
+from . import _at_places, _rooms_cases, _talking, _turns_cases
 from ._found import Found
 from ._row import MeasurementRow, as_json, row_lines, row_sentence, table_heading
 from ._stage import Stage, Take, open_stage
@@ -30,6 +30,7 @@ Case: TypeAlias = Callable[[Stage], Awaitable[Found]]
 
 CASES: dict[str, Case] = {
     "acknowledgement": _talking.acknowledgement,
+    "places": _at_places.places,
     "cough": _talking.coughing,
     "hesitation": _turns_cases.hesitation,
     "correction": _talking.correction,

@@ -20,11 +20,15 @@ from bargein.rehearsal import (
     samples,
 )
 
+from ._recogniser import BUSY_S
 from ._row import MeasurementRow, decided
 from ._stage import Take
 
 GAP_MS = 300
 """The longest gap that an acknowledgement may cause."""
+
+STOPS_S = 0.15
+"""How soon after its last audible sample a sound has stopped, and its words are asked for."""
 
 DEAD_AIR_MS = 800
 """The longest silence that a cough may cause."""
@@ -71,20 +75,30 @@ def ignored_sound_row(
         take: Its call.
         ignored: What the sound did.
         dead_air: Whether to judge the silence that the caller heard, by the bound of a cough;
-            otherwise the gap is judged, by the bound of an acknowledgement.
+            otherwise the gap is judged, by the bound of an acknowledgement, unless the recogniser
+            was late for its words.
     """
     figure_s = ignored.dead_air_s if dead_air else ignored.gap_s
     is_over = ignored.utterance is None or ignored.is_cut
+    late_s = 0.0 if dead_air else _late_s(take, ignored)
+    late = f"; not judged: the recogniser took {late_s:.2f} s" if late_s else ""
     return MeasurementRow(
         case,
         ignored.said.line.shown,
-        _became_of(ignored),
+        _became_of(ignored) + late,
         figure=None if is_over else 1000 * figure_s,
-        bound=DEAD_AIR_MS if dead_air else GAP_MS,
+        bound=DEAD_AIR_MS if dead_air else None if late_s else GAP_MS,
         decided=decided(ignored.decisions),
         holds=leaves_speaking(ignored),
         picture=take.name,
     )
+
+
+def _late_s(take: Take, ignored: IgnoredSound) -> float:
+    """Return how long the recogniser took for the words of a sound, if a busy machine may have made
+    its gap too long; else 0."""
+    took_s = take.recogniser_s(ignored.said.from_s, ignored.said.until_s + STOPS_S)
+    return took_s if took_s > BUSY_S and 1000 * ignored.gap_s > GAP_MS else 0.0
 
 
 def _became_of(ignored: IgnoredSound) -> str:
@@ -100,9 +114,13 @@ def _became_of(ignored: IgnoredSound) -> str:
 
 
 def ignored_sound_rows(case: str, what: str, take: Take) -> list[MeasurementRow]:
-    """Return a row for all sounds of a call, and another one for each that broke a bound."""
+    """Return a row for all sounds of a call, and another one for each that broke a bound.
+
+    A sound whose gap a busy machine made too long has one of its own, too, without a bound.
+    """
     rows = [ignored_sound_row(case, take, ignored) for ignored in take.result.ignored_sounds]
-    good = [row for row in rows if row.passed]
+    late = [row for row in rows if not row.judged]
+    good = [row for row in rows if row.passed and row not in late]
     bad = [row for row in rows if not row.passed]
     planned = len(rows) + (1 if problems(take) else 0)
     worst = max(good, key=lambda row: row.figure or 0, default=None)
@@ -113,12 +131,12 @@ def ignored_sound_rows(case: str, what: str, take: Take) -> list[MeasurementRow]
         + (f"; the longest gap after {worst.what}" if worst else "")
         + (f"; {problems(take)}" if problems(take) else ""),
         figure=worst.figure if worst else None,
-        bound=GAP_MS,
+        bound=GAP_MS if good or not late else None,
         decided=worst.decided if worst else "",
         holds=not bad and not problems(take),
         picture=take.name,
     )
-    return [whole, *bad]
+    return [whole, *bad, *late]
 
 
 # --- interruptions --------------------------------------------------------------------------------

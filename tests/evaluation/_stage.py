@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -22,10 +23,12 @@ from bargein.rehearsal import (
     make_call,
 )
 from bargein.server import open_server
-from bargein.speech import LocalSpeech
+from bargein.speech import LocalSpeech, WhisperTiny
+from bargein.weights import ProgressPrinter, fetch_models
 
 from ._agents import STORY
 from ._places import Places
+from ._recogniser import Timed
 from ._row import MeasurementRow
 from ._voices import Voices, open_voices
 
@@ -46,6 +49,14 @@ class Take:
     """The title of its picture."""
     rows: list[MeasurementRow] = field(default_factory=list)
     """Its rows, which the picture shows."""
+    asked: Sequence[tuple[float, float]] = ()
+    """When the recogniser was asked, in seconds of trio's clock, and how long it took."""
+
+    def recogniser_s(self, from_s: float, until_s: float) -> float:
+        """Return the longest time that the recogniser took for what it was asked in a stretch."""
+        start_s = self.result.recording.start_s
+        took_s = [took_s for at_s, took_s in self.asked if from_s <= at_s - start_s < until_s]
+        return max(took_s, default=0.0)
 
 
 class Stage:
@@ -59,12 +70,14 @@ class Stage:
         self,
         voices: Voices,
         url: str,
+        ears: Timed,
         plays: list[Answer],
         tell: Callable[[str], None],
     ) -> None:
         """Use an open server; see ``open_stage``."""
         self.voices = voices
         self._url = url
+        self._ears = ears
         self._plays = plays
         self._tell = tell
 
@@ -98,6 +111,7 @@ class Stage:
             title: The title of its picture; by default made from the name.
         """
         self._tell(name)
+        self._ears.begin()
         observer, places = Observer(), Places()
         self._plays[:] = [observer.watching(answer)]
         lines = [
@@ -113,7 +127,8 @@ class Stage:
             room=room,
             activity=activity,
         )
-        return Take(name, result, notes, title or name.replace("-", ": ", 1).capitalize())
+        title = title or name.replace("-", ": ", 1).capitalize()
+        return Take(name, result, notes, title, asked=self._ears.asked)
 
 
 @asynccontextmanager
@@ -129,9 +144,11 @@ async def open_stage(tell: Callable[[str], None] = print) -> AsyncIterator[Stage
     async def answer(call: Call) -> None:
         await plays[0](call)
 
+    await fetch_models(["whisper-tiny.en"], ProgressPrinter(sys.stderr))
+    ears = Timed(WhisperTiny(hint=HINT))
     async with open_voices() as (voices, voice):
         await voice.learn(STORY)
-        app = App(answer, speech=LocalSpeech(voice=voice, hint=HINT), name="the evaluation")
+        app = App(answer, speech=LocalSpeech(voice=voice, stt=ears), name="the evaluation")
         async with open_server(app, port=0) as server:
-            yield Stage(voices, server.url, plays, tell)
+            yield Stage(voices, server.url, ears, plays, tell)
             await trio.lowlevel.checkpoint()

@@ -31,19 +31,21 @@ STOP_MS = 1000
 CORRECTION = "No wait, I want a cappuccino instead."
 
 
+def assents() -> dict[str, tuple[str, ...]]:
+    """Return the words with which each caller agrees."""
+    return {who: HUMLESS if who == "joe" else ASSENTS for who in ("ann", "ben", "eve", "joe")}
+
+
 async def acknowledgement(stage: Stage) -> Found:
     """The caller agrees while the agent speaks: five words in each of four voices."""
     found = Found()
-    for who in ("ann", "ben", "eve", "joe"):
-        assents = HUMLESS if who == "joe" else ASSENTS
+    for who, texts in assents().items():
         script = [
             await stage.line(who, text, agent_has_spoken(1.2 + number * EVERY_S), longest_gap_s=0.3)
-            for number, text in enumerate(assents)
+            for number, text in enumerate(texts)
         ]
         take = await stage.call(f"acknowledgement-{who}", tell, script, answer_s=2.0)
-        found.add(
-            take, *ignored_sound_rows("acknowledgement", f"{', '.join(assents)} ({who})", take)
-        )
+        found.add(take, *ignored_sound_rows("acknowledgement", f"{', '.join(texts)} ({who})", take))
     return found
 
 
