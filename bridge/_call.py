@@ -23,6 +23,7 @@ from .agents._handoff import Handoff
 from .answers._answer import Answer, FixedText
 from .answers._answer_handle import AnswerHandle
 from .answers._call_answers import CallAnswers
+from .answers._event_recorder import HistoryListener
 from .answers._goodbye import Goodbye
 from .control._call_handle import Handle
 from .control._call_state import StateKeeper
@@ -53,7 +54,6 @@ from .events import (
     TalkKeyChanged,
     UserAudio,
 )
-from .history._event_recorder import HistoryListener
 from .history._history import History
 from .monitoring._error_listeners import ErrorListeners
 from .monitoring._stage_budgets import Budgets

@@ -24,7 +24,6 @@ from ..events import (
     JobFinished,
     Outcome,
 )
-from ..monitoring._barge_in_log import BargeInLog
 from ..playout._hold import Holding
 from ..playout._playout import Playout
 from ..playout._playout_events import PlayoutEvents
@@ -36,6 +35,7 @@ from ._answer_audio import AnswerAudio
 from ._answer_handle import OwnedAnswerHandle
 from ._answer_text import AnswerText
 from ._background_answers import BackgroundAnswers
+from ._barge_in_log import BargeInLog
 from ._cut_records import CutRecords, interruption_of
 from ._history_writer import AnswerMemory
 from ._say import FixedTexts

@@ -1,1 +1,1 @@
-"""What is noticed of a call: silent stages, blocked loops, failing providers, barge-ins, errors."""
+"""What is noticed of a call: silent stages, blocked loops, failing providers, errors."""

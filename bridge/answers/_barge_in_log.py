@@ -11,8 +11,8 @@ import trio
 from bargein.routes import Interruption, Message
 
 from .._verbs import AnswerPhase
-from ..answers._answer import Answer, OpenAnswers, verb_of
 from ..events import AgentHandoff, TurnDecided, UserStartedSpeaking
+from ._answer import Answer, OpenAnswers, verb_of
 
 if TYPE_CHECKING:
     from .._call_context import CallContext

@@ -10,7 +10,7 @@ from ..events import AgentError, JobFinished, ToolCall, ToolResult, UserTranscri
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
-    from ..answers._call_answers import CallAnswers
+    from ._call_answers import CallAnswers
 
 
 class HistoryListener:
