@@ -121,6 +121,21 @@ EMPTY_PRIVATE = re.compile(
 )
 """Private methods, attributes and classes that such a verb names, in whatever form."""
 
+ON_THE_PAGE = re.compile(
+    r"(?:\b(?:function|const) |^ +(?:(?:async|static|get|set) )*)"
+    r"((?:take|tell|look|put|begin|goOn)(?:[A-Z]\w*)?)(?=\(|(?::| =) (?:async )?(?:\(|\w+ =>))"
+    r"|(#(?:take[ns]?|took|tells?|told|telling|looks?|looked|puts?|begins?|began|begun|known?|knows"
+    r"|mind|go(?:es)?On)(?:[A-Z]\w*)?)\b",
+    re.MULTILINE,
+)
+"""The same in JavaScript: functions, methods and callbacks, and whatever is private."""
+
+PRESSED_OR_FROZEN = re.compile(r"^ +(?:async )?(#?hold(?:[A-Z]\w*)?)\(.*\) \{$", re.MULTILINE)
+"""Methods of the page that hold."""
+
+OF_THE_VOICE = {"audio.js", "playout.js", "timeline-data.js"}
+"""The scripts of the page that hold the agent's voice, or show that it was held."""
+
 OF_A_BUDGET_OR_QUEUE = {"playout/_playout_buffer.py": "take", "server/_limits.py": "take"}
 """Where a piece is taken from a queue, and a token from a bucket, as everywhere."""
 
@@ -208,6 +223,51 @@ def test_only_a_voice_is_held() -> None:
     """Runs are kept or paused, and models are borrowed: nothing there is named a hold."""
     holds = re.compile(r"\bdef (_*(?:hold|was_held|on_hold)(?:_\w+)?)\(")
     assert functions(holds, "routes", "nodes/llm", "nodes/processes", "nodes/tools") == set()
+
+
+def of_the_page(pattern: re.Pattern[str]) -> set[tuple[str, str]]:
+    """Return the script and the name of what the page names like this."""
+    return {
+        (path.name, next(filter(None, match.groups())))
+        for path in (ROOT / "bridge" / "page").glob("*.js")
+        for match in pattern.finditer(path.read_text())
+    }
+
+
+def test_a_function_of_the_page_says_what_it_does() -> None:
+    """The page's scripts add, report, answer, start and redraw: they follow the same rule."""
+    assert of_the_page(ON_THE_PAGE) == set()
+
+
+def test_the_page_holds_only_the_voice() -> None:
+    """A key is pressed, and the queued words of a transcript are frozen."""
+    found = of_the_page(PRESSED_OR_FROZEN)
+    assert {script for script, _ in found} == OF_THE_VOICE
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ("  take(entry) {", "take"),
+        ("  async tellAll() {", "tellAll"),
+        ("    begin: () => start(),", "begin"),
+        ("export function takeCall() {", "takeCall"),
+        ("const putAway = (entry) => {", "putAway"),
+        ("  #told = null;", "#told"),
+        ("    this.#goOn();", "#goOn"),
+    ],
+)
+def test_a_verb_that_says_nothing_is_found(script: str, name: str) -> None:
+    """The rule sees a function, a method, a callback and a private field."""
+    assert [a or b for a, b in ON_THE_PAGE.findall(script)] == [name]
+
+
+@pytest.mark.parametrize(
+    "script", ["    c.beginPath();", "  #untold = 1;", "    const toldAt = now();", "  takes(1) {"]
+)
+def test_other_words_of_the_page_are_left_alone(script: str) -> None:
+    """What a browser calls so, and what only looks like such a verb, is not found."""
+    assert ON_THE_PAGE.findall(script) == []
 
 
 @pytest.mark.parametrize(

@@ -94,13 +94,13 @@ export class HandleView {
   }
 
   #showVerbs(view) {
-    const { verbs, isHeld, mayHush, pending, cancels } = view;
+    const { verbs, isPaused, mayHush, pending, cancels } = view;
     const all = isFull(view);
-    const held = isHeld ? "resume" : "pause";
+    const verb = isPaused ? "resume" : "pause";
     byId("handle").dataset.offers = all ? "all" : "stop";
-    this.#verb("hush", "barge_in", all ? "Stop speaking" : "Stop", all ? mayHush && !isHeld : true, view);
-    this.#verb("pause", held, isHeld ? "Resume" : "Pause", all && (verbs[held]?.possible !== false || pending === held), view);
-    byId("pause").dataset.verb = held;
+    this.#verb("hush", "barge_in", all ? "Stop speaking" : "Stop", all ? mayHush && !isPaused : true, view);
+    this.#verb("pause", verb, isPaused ? "Resume" : "Pause", all && (verbs[verb]?.possible !== false || pending === verb), view);
+    byId("pause").dataset.verb = verb;
     this.#verb("redirect", "redirect", "Redirect", all && view.state !== "stopping", view);
     this.#verb("background", "background", "Background", all && verbs.background?.possible === true, view);
     this.#verb("cancel", cancels, cancels === "cancel" ? "Cancel" : "Stop now", all, view);
@@ -163,9 +163,9 @@ export class HandleView {
 
   /** Shows or hides; if a hidden part had the focus, it moves to a neighbour. */
   #reveal(part, shown) {
-    const held = !shown && part.contains(document.activeElement);
+    const hadFocus = !shown && part.contains(document.activeElement);
     part.hidden = !shown;
-    if (!held) return;
+    if (!hadFocus) return;
     const next = [...byId("verbs").children].find((key) => key.checkVisibility());
     (next ?? byId("transcript")).focus({ preventScroll: true });
   }

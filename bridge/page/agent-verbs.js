@@ -23,7 +23,7 @@ const WORKING = new Set([
   "stopping",
 ]);
 /** States in which there is more to decide than whether the agent continues. */
-const HOLDABLE = new Set([
+const ALL_VERBS_IN = new Set([
   "tool",
   "waiting_permission",
   "waiting_input",
@@ -68,7 +68,7 @@ export class Handle {
    *
    * `offer` is what the app wants to be offered: "full" for all verbs whenever anything runs.
    */
-  begin(offer = "auto") {
+  follow(offer = "auto") {
     this.#offersAll = offer === "full";
     this.#on.send("snapshot", { request: FOLLOW, follow: true });
   }
@@ -96,7 +96,7 @@ export class Handle {
 
   /** Pauses, or resumes. */
   pauseOrResume() {
-    this.use(this.#isHeld() ? "resume" : "pause");
+    this.use(this.#isPaused() ? "resume" : "pause");
   }
 
   /** Esc: the first press stops speech, the second the work, as the button says. */
@@ -182,7 +182,7 @@ export class Handle {
     return { tool, policy, until: deadline === undefined ? null : this.#on.now() + deadline };
   }
 
-  #isHeld() {
+  #isPaused() {
     return this.#state === "paused" || this.#state === "pausing";
   }
 
@@ -197,7 +197,7 @@ export class Handle {
     const thinks = this.#state === "thinking" && !this.#isAudible;
     const isFull =
       this.#offersAll ||
-      HOLDABLE.has(this.#state) ||
+      ALL_VERBS_IN.has(this.#state) ||
       // Keep the buttons in place between two tools.
       this.#steps.some(({ tool, state }) => tool && (thinks || state === "running")) ||
       this.#stillRunning().length > 0 ||
@@ -238,12 +238,12 @@ export class Handle {
       counts: countsOf(now),
       activeMs: now?.answer === undefined ? null : now.active_ms,
       asOf: this.#nowAt,
-      standing: this.#isHeld(),
+      standing: this.#isPaused(),
       isStill: this.#state === "paused",
       steps: stepsOf(this.#steps),
       caps: now?.caps ?? {},
       verbs: now?.verbs ?? {},
-      isHeld: this.#isHeld(),
+      isPaused: this.#isPaused(),
       mayHush: this.#mayHush(),
       fullAt: this.#fullAt(),
       cancels: this.#cancels(),

@@ -13,8 +13,8 @@ import { Settings } from "./devices.js";
 import { Drawer } from "./drawer-tabs.js";
 import { HandleView } from "./agent-verbs-view.js";
 import { Journal } from "./page-log.js";
-import { Keep } from "./save-transcript.js";
-import { keepCall, takeKeptCall } from "./call-over-reload.js";
+import { SaveTranscript } from "./save-transcript.js";
+import { keepCall, popKeptCall } from "./call-over-reload.js";
 import { Keyboard } from "./keyboard.js";
 import { Permissions } from "./permissions.js";
 import { INSECURE, NO_WORKLET } from "./problems.js";
@@ -60,13 +60,13 @@ const ui = new Ui({
   notice: (name) => NOTICE_ACTIONS[name](),
 });
 const transcript = new Transcript(ui.transcriptList);
-new Keep(transcript, () => document.title);
+new SaveTranscript(transcript, () => document.title);
 const permissions = new Permissions({
-  answer: (id, allow, remember) => call.answer(id, allow, remember),
+  answer: (id, allow, remember) => call.answerPermission(id, allow, remember),
   note: (text) => transcript.note(text),
 });
 const questions = new Questions({
-  answer: (id, text) => call.tell(id, text),
+  answer: (id, text) => call.answerQuestion(id, text),
   note: (text) => transcript.note(text),
 });
 const settings = new Settings({
@@ -89,7 +89,7 @@ const drawer = new Drawer(document.getElementById("drawer"), document.getElement
   canStop: () => !document.getElementById("handle").hidden,
   lettersOn: () => settings.lettersOn,
 });
-journal.observe((entry) => drawer.take(entry));
+journal.observe((entry) => drawer.add(entry));
 
 // A shortcut works only while the page offers its action.
 const pressKey = (id) => () => {
@@ -99,7 +99,7 @@ const pressKey = (id) => () => {
 new Keyboard(
   {
     escape: () => call.handle.escape(),
-    talk: (isDown) => (isDown ? talkKey.press() : talkKey.release("space")),
+    talk: (isDown) => (isDown ? talkKey.press("space") : talkKey.release("space")),
     isLive: () => ui.isLive,
     lettersOn: () => settings.lettersOn,
   },
@@ -116,7 +116,7 @@ addEventListener("beforeunload", (event) => {
 });
 addEventListener("pagehide", () => keepCall(call?.keepsake()));
 addEventListener("pageshow", ({ persisted }) => {
-  if (persisted) takeKeptCall(); // the same page is back, and reconnects by itself
+  if (persisted) popKeptCall(); // the same page is back, and reconnects by itself
 });
 
 if (textOnly || !canPlay()) ui.setMode("text");
@@ -140,7 +140,7 @@ async function readAgent() {
   }
 }
 
-const kept = takeKeptCall();
+const kept = popKeptCall();
 if (kept) start({ kept, textOnly: !kept.audio });
 meetAgent();
 

@@ -56,10 +56,10 @@ export class CallAudio {
     this.#player.connect(this.#volume);
     this.#player.port.onmessage = ({ data }) => {
       if (data.kind === "level") return this.#on.played(data);
-      this.#tellLatency();
+      this.#reportLatency();
       this.#on.report(data);
     };
-    this.#tellLatency();
+    this.#reportLatency();
     if (tap) await this.#openTap();
   }
 
@@ -166,7 +166,7 @@ export class CallAudio {
     this.#volume.connect(tap).connect(this.context.destination);
   }
 
-  #tellLatency() {
+  #reportLatency() {
     this.#player.port.postMessage({ type: "latency", seconds: outputLatency(this.context) });
   }
 }

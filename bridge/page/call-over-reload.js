@@ -18,7 +18,7 @@ export function keepCall(keepsake) {
 }
 
 /** Returns what was stored and removes it; null if there is none, or the server has stopped waiting. */
-export function takeKeptCall() {
+export function popKeptCall() {
   try {
     const kept = JSON.parse(sessionStorage.getItem(KEPT_UNDER));
     sessionStorage.removeItem(KEPT_UNDER);

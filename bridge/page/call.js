@@ -132,7 +132,7 @@ export class Call {
   /** Sends typed words; returns false without a connection. */
   say(text) {
     if (!this.#socket?.isOpen) return false;
-    if (!this.#questions.take(text)) this.#send("text", { text });
+    if (!this.#questions.answer(text)) this.#send("text", { text });
     return true;
   }
 
@@ -157,12 +157,12 @@ export class Call {
   }
 
   /** Answers a tool's permission question. */
-  answer(id, allow, remember) {
+  answerPermission(id, allow, remember) {
     this.#send("permission", { id, allow, remember, request: `question-${id}`.slice(0, 64) });
   }
 
   /** Answers a tool's question. */
-  tell(id, text) {
+  answerQuestion(id, text) {
     this.#send("answer", { id, text, request: `answer-${id}`.slice(0, 64) });
   }
 
@@ -316,8 +316,8 @@ export class Call {
   // --- messages of the server ---
 
   #messages = {
-    hello: (message) => this.#begin(message),
-    resumed: (message) => this.#goOn(message),
+    hello: (message) => this.#startCall(message),
+    resumed: (message) => this.#resumeCall(message),
     clear: ({ utterance, request, reason }) => {
       this.#journal.note("clear", { utterance, reason, at: this.context?.currentTime });
       this.#flush(utterance, request);
@@ -326,7 +326,7 @@ export class Call {
     hold: ({ on }) => {
       this.#journal.note("hold", { on, at: this.context?.currentTime });
       this.#audio?.hold(on);
-      this.#transcript.hold(on);
+      this.#transcript.freeze(on);
     },
     "utterance.end": ({ utterance }) => this.#audio?.end(utterance),
     transcript: ({ role, text, final, utterance }) => {
@@ -357,7 +357,7 @@ export class Call {
     if (Object.hasOwn(this.#messages, type)) this.#messages[type](message);
   }
 
-  #begin({ agent, audio, handle, transcript = [] }) {
+  #startCall({ agent, audio, handle, transcript = [] }) {
     if (!audio) this.#goWithoutSound();
     for (const said of transcript) this.#transcript.before(said);
     this.#enter(agent, handle);
@@ -369,7 +369,7 @@ export class Call {
     this.#ui.setAgent(agent || "Voice agent");
     this.#greeted = true;
     this.#ui.setPhase("live");
-    this.#handle.begin(handle);
+    this.#handle.follow(handle);
   }
 
   /** The agent has no ears and no voice, so the microphone is not needed. */
@@ -421,7 +421,7 @@ export class Call {
   }
 
   /** The connection is back; the server says when the voice continues. */
-  #goOn({ state, number, agent, handle }) {
+  #resumeCall({ state, number, agent, handle }) {
     if (!this.#greeted) this.#enter(agent, handle);
     this.#journal.note("line_back", { at: this.context?.currentTime });
     this.#ui.setReconnecting(false);

@@ -25,17 +25,17 @@ export class Offset {
   /** The page's time of an event at `theirs` on the other clock, received at `ours`; in s. */
   note(theirs, ours) {
     const delay = ours - theirs;
-    if (delay >= this.#known + this.#jump) this.#least = this.#before = Infinity;
+    if (delay >= this.#difference + this.#jump) this.#least = this.#before = Infinity;
     if (ours - this.#since > this.#window) {
       this.#before = this.#least;
       this.#least = Infinity;
       this.#since = ours;
     }
     this.#least = Math.min(this.#least, delay);
-    return theirs + this.#known;
+    return theirs + this.#difference;
   }
 
-  get #known() {
+  get #difference() {
     return Math.min(this.#least, this.#before);
   }
 }

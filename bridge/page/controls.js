@@ -69,7 +69,7 @@ export class Ui {
     if (phase !== "live") return;
     // Only text calls focus the box: on a phone, focus opens the keyboard.
     if (document.body.dataset.audio === "off") byId("text").focus();
-    else if (!holdsFocus(document.activeElement)) this.transcriptList.focus();
+    else if (!hasFocus(document.activeElement)) this.transcriptList.focus();
   }
 
   /** `audio` is whether this call has sound, `microphone` whether it hears the person. */
@@ -149,7 +149,7 @@ export class Ui {
     byId("notice-action").textContent = notice.action?.label ?? "";
     byId("notice").hidden = false;
     // If the focused button is gone, the focus moves here.
-    if (notice.action && !holdsFocus(document.activeElement)) byId("notice-action").focus();
+    if (notice.action && !hasFocus(document.activeElement)) byId("notice-action").focus();
   }
 
   /** Hides the notice, or only the one with this id. */
@@ -159,6 +159,6 @@ export class Ui {
 }
 
 /** Whether it really has the focus; hidden elements lose it a moment later. */
-function holdsFocus(element) {
+function hasFocus(element) {
   return Boolean(element) && element !== document.body && element.checkVisibility();
 }

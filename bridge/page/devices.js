@@ -74,12 +74,12 @@ export class Settings {
   }
 
   #open(open) {
-    const held = byId("settings").contains(document.activeElement);
+    const hadFocus = byId("settings").contains(document.activeElement);
     byId("settings").hidden = !open;
     byId("settings-toggle").ariaExpanded = String(open);
     const first = [...byId("settings").querySelectorAll("select, input")].find((each) => each.checkVisibility());
     if (open) first?.focus();
-    else if (held) byId("settings-toggle").focus();
+    else if (hadFocus) byId("settings-toggle").focus();
   }
 
   #keep(change) {

@@ -46,9 +46,9 @@ export class Drawer {
     this.#lettersOn = lettersOn;
     this.#records = new EventRecords({
       reset: () => this.#reset(),
-      begin: () => this.#timeline.setLive(true),
+      start: () => this.#timeline.setLive(true),
       record: (record) => this.#record(record),
-      level: (who, t, rms) => this.#model[who].put(t, rms),
+      level: (who, t, rms) => this.#model[who].add(t, rms),
       over: () => this.#over(),
       watching: (records) => this.#watching(records),
     });
@@ -70,9 +70,9 @@ export class Drawer {
     return !this.#element.hidden;
   }
 
-  /** Takes in an entry of the journal. */
-  take(entry) {
-    this.#records.take(entry);
+  /** Adds an entry of the journal. */
+  add(entry) {
+    this.#records.add(entry);
   }
 
   toggle() {
@@ -104,13 +104,13 @@ export class Drawer {
     Object.assign(this.#model, emptyModel()); // the views hold on to it
     this.#metrics.reset(this.#model.numbers);
     this.#log.clear();
-    this.#timeline.tell();
+    this.#timeline.listOverlaps();
   }
 
   #over() {
     this.#model.story.close(this.#records.now());
     this.#timeline.setLive(false);
-    this.#timeline.tell();
+    this.#timeline.listOverlaps();
   }
 
   #watching(records) {
@@ -124,17 +124,17 @@ export class Drawer {
 
   #record(record) {
     const { story, numbers } = this.#model;
-    const changed = story.take(record);
-    numbers.take(record);
+    const changed = story.add(record);
+    numbers.add(record);
     this.#log.add(record);
     this.#metrics.touch();
-    if (changed) this.#told();
+    if (changed) this.#redraw();
     this.#settleSoon();
   }
 
-  #told() {
+  #redraw() {
     this.#timeline.touch();
-    this.#timeline.tell();
+    this.#timeline.listOverlaps();
   }
 
   #settleSoon() {
@@ -143,11 +143,11 @@ export class Drawer {
 
   #settle() {
     this.#settling = null;
-    const isTold = this.#model.numbers.settle(this.#records.now());
+    const isMeasured = this.#model.numbers.settle(this.#records.now());
     this.#settleSoon(); // late entries, or those of a clock that was ahead, are measured again
-    if (!isTold) return;
+    if (!isMeasured) return;
     this.#metrics.touch();
-    this.#told();
+    this.#redraw();
   }
 
   // --- the panel ---

@@ -97,7 +97,7 @@ export class EventLog {
     this.#shownTo = this.#dropped + this.#records.length;
     for (const record of fresh.slice(-ROWS)) this.#body.append(...this.#row(record));
     if (follow) this.#trim();
-    this.#told();
+    this.#showCount();
     if (follow) this.#scroller.scrollTop = this.#scroller.scrollHeight;
   }
 
@@ -107,7 +107,7 @@ export class EventLog {
     const newest = this.filtered.slice(-ROWS);
     for (const record of newest) this.#body.append(...this.#row(record));
     this.#shownTo = this.#dropped + this.#records.length;
-    this.#told();
+    this.#showCount();
     this.#scroller.scrollTop = this.#scroller.scrollHeight;
   }
 
@@ -117,7 +117,7 @@ export class EventLog {
     const end = first ? all.indexOf(first) : all.length;
     const height = this.#scroller.scrollHeight;
     this.#body.prepend(...all.slice(Math.max(0, end - ROWS), Math.max(0, end)).flatMap((record) => this.#row(record)));
-    this.#told();
+    this.#showCount();
     this.#scroller.scrollTop += this.#scroller.scrollHeight - height; // keep the visible rows in view
   }
 
@@ -162,7 +162,7 @@ export class EventLog {
     return row.after(details);
   }
 
-  #told() {
+  #showCount() {
     const all = this.filtered.length;
     const rows = this.#body.querySelectorAll("tr:not(.details)").length;
     this.#older.hidden = rows >= all;

@@ -37,22 +37,22 @@ export class EventRecords {
   allowed = "off"; // what the server lets the page watch
   #on;
   #call = null; // the id of the call that is recorded
-  #began = 0;
+  #openedAt = 0;
   #server = new Offset(SERVER_S);
   #audio = new Offset(AUDIO_S, STOOD_STILL_S);
 
-  /** `on` has reset(), begin(), record(record), level(who, t, rms), over() and watching(records). */
+  /** `on` has reset(), start(), record(record), level(who, t, rms), over() and watching(records). */
   constructor(on) {
     this.#on = on;
   }
 
   /** The time on our clock, in seconds since the call was opened. */
   now(wallMs = performance.now()) {
-    return wallMs / 1000 - this.#began;
+    return wallMs / 1000 - this.#openedAt;
   }
 
-  /** Takes in an entry of the journal. */
-  take(entry) {
+  /** Adds an entry of the journal. */
+  add(entry) {
     const t = this.now(entry.wall_ms);
     if (entry.ev === "mic_level") return this.#on.level("mic", this.#audio.note(entry.at, t), entry.level);
     if (entry.ev === "agent_level") return this.#agentLevels(entry, t);
@@ -69,20 +69,20 @@ export class EventRecords {
   }
 
   #sent({ type, ...fields }, t) {
-    if (DONE.has(type)) this.#put(t, `page.${type}`, fields);
+    if (DONE.has(type)) this.#record(t, `page.${type}`, fields);
   }
 
   #message(message, wallMs, t) {
     const { type } = message;
     if (type === "hello") return this.#hello(message, wallMs);
-    if (type === "resumed" && message.call === this.#call) this.#on.begin();
+    if (type === "resumed" && message.call === this.#call) this.#on.start();
     else if (type === "resumed") return this.#hello(message, wallMs); // the page was loaded anew
     if (type === "watching") return this.#answered(message, t);
     if (type === "seen") return this.#seen(message, t);
-    if (type === "pong") return this.#put(t, "page.round_trip", { ms: round(wallMs - message.t) });
+    if (type === "pong") return this.#record(t, "page.round_trip", { ms: round(wallMs - message.t) });
     if (type === "error" && message.code === "agent_error" && this.watching) return undefined;
     const translate = ALWAYS[type] ?? (this.watching ? undefined : TRANSLATE[type]);
-    if (translate) this.#put(t, ...translate(message), { source: type === "error" ? "page" : "server" });
+    if (translate) this.#record(t, ...translate(message), { source: type === "error" ? "page" : "server" });
     if (type === "ended") this.#on.over();
     return undefined;
   }
@@ -92,12 +92,12 @@ export class EventRecords {
     this.allowed = watch ?? "off";
     if (call !== this.#call) {
       this.#call = call;
-      this.#began = wallMs / 1000;
+      this.#openedAt = wallMs / 1000;
       this.#server = new Offset(SERVER_S);
       this.#audio = new Offset(AUDIO_S, STOOD_STILL_S);
       this.#on.reset();
     }
-    this.#on.begin();
+    this.#on.start();
     this.#on.watching(this);
   }
 
@@ -109,17 +109,17 @@ export class EventRecords {
   }
 
   #seen({ at_s, name, source, data, answer, id, hidden, lost }, t) {
-    if (lost) this.#put(t, "page.lost", { events: lost });
-    this.#put(this.#server.note(at_s, t), name, data, { source, answer, id, hidden });
+    if (lost) this.#record(t, "page.lost", { events: lost });
+    this.#record(this.#server.note(at_s, t), name, data, { source, answer, id, hidden });
   }
 
   #page({ ev, wall_ms: _, kind: __, at: ___, ...fields }, t) {
     for (const [name, value] of Object.entries(fields)) if (typeof value === "number") fields[name] = round(value);
-    this.#put(t, `page.${ev}`, fields);
+    this.#record(t, `page.${ev}`, fields);
     if (ev === "close") this.#on.over();
   }
 
-  #put(t, name, data, { source = "page", ...rest } = {}) {
+  #record(t, name, data, { source = "page", ...rest } = {}) {
     this.#on.record({ t, name, source, data, ...rest });
   }
 }

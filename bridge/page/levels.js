@@ -21,7 +21,7 @@ export class Levels {
   }
 
   /** Records the level of the step that ends at `t`, in s; skipped steps are silent. */
-  put(t, rms) {
+  add(t, rms) {
     const step = Math.round(t / STEP_S) - 1;
     if (step < 0 || step <= this.#newest - KEPT_STEPS) return;
     for (let n = Math.max(this.#newest + 1, step - KEPT_STEPS + 1); n < step; n++) this.#bytes[n % KEPT_STEPS] = 0;

@@ -60,13 +60,13 @@ export class MetricsView {
   #card({ key, name, meaning, unit, values }) {
     if (!this.#cards.has(key)) {
       const card = newCard(name, meaning);
-      this.#cards.set(key, { ...card, told: null });
+      this.#cards.set(key, { ...card, shown: null });
       this.#grid.append(card.element);
     }
     const card = this.#cards.get(key);
     const newest = values.at(-1);
-    if (!newest || card.told === newest) return;
-    card.told = newest;
+    if (!newest || card.shown === newest) return;
+    card.shown = newest;
     const numbers = values.map(({ value }) => value);
     card.last.textContent = `${round(newest.value)} ${unit}`.trim();
     card.rest.textContent = `median ${round(median(numbers))} ${unit}`.trim() + ` of ${numbers.length}`;

@@ -33,9 +33,9 @@ export class Numbers {
     for (const [key, name, meaning, factor] of MEASURES) this.#series.set(key, { key, name, meaning, factor, unit: "ms", values: [] });
   }
 
-  take({ t, name, data }) {
+  add({ t, name, data }) {
     if (name === "call.metric" && typeof data.value === "number") this.#measure(data, t);
-    if (name === "page.round_trip") this.#add("page.round_trip", data.ms, t);
+    if (name === "page.round_trip") this.#addValue("page.round_trip", data.ms, t);
     if (name === "page.player_underrun") this.#underruns += 1;
     if (name === "agent.speech_cut") this.#waiting.push(this.#story.cuts.at(-1));
   }
@@ -53,7 +53,7 @@ export class Numbers {
     this.#waiting = this.#waiting.filter((cut) => !due.includes(cut));
     for (const cut of due) {
       cut.latency = silentAfter(this.#levels, cut.t);
-      if (cut.latency !== null) this.#add("page.silent_after", cut.latency, cut.t);
+      if (cut.latency !== null) this.#addValue("page.silent_after", cut.latency, cut.t);
     }
     return due.length > 0;
   }
@@ -81,10 +81,10 @@ export class Numbers {
       const isTime = unit === "s";
       this.#series.set(name, { key: name, name, meaning: "", factor: isTime ? 1000 : 1, unit: isTime ? "ms" : unit, values: [] });
     }
-    this.#add(name, value, t);
+    this.#addValue(name, value, t);
   }
 
-  #add(key, value, t) {
+  #addValue(key, value, t) {
     const { values, factor } = this.#series.get(key);
     values.push({ t, value: value * factor });
     if (values.length > KEPT) values.shift();

@@ -11,12 +11,12 @@ export class Journal {
     const entry = { ev, wall_ms: performance.now(), ...fields };
     this.entries.push(entry);
     if (this.entries.length > MAX_ENTRIES) this.entries.shift();
-    this.#tell(entry);
+    this.#notify(entry);
   }
 
   /** Passes observers events that are too frequent to keep: audio and its level. */
   pass(ev, fields = {}) {
-    if (this.#observers.size) this.#tell({ ev, wall_ms: performance.now(), ...fields });
+    if (this.#observers.size) this.#notify({ ev, wall_ms: performance.now(), ...fields });
   }
 
   /**
@@ -30,7 +30,7 @@ export class Journal {
     return () => this.#observers.delete(fn);
   }
 
-  #tell(entry) {
+  #notify(entry) {
     for (const fn of this.#observers) {
       try {
         fn(entry);

@@ -5,23 +5,23 @@
  * foresee: a position that differs, a player that stands still, and now and then that all is well.
  */
 
-const TELL_EVERY_MS = 250; // the server trusts the last position for this long
+const REPORT_EVERY_MS = 250; // the server trusts the last position for this long
 const FORESEEN_MS = 20; // the server ignores smaller differences (DRIFT_S)
 
 export class PlaybackReports {
-  #told = null; // {utterance, played_ms, now}: the last position that the server knows
+  #reported = null; // {utterance, played_ms, now}: the last position that the server knows
 
   /** Whether the server needs a report, which then counts as sent; `now` is in milliseconds. */
   isNews({ kind, utterance, played_ms, stands }, now) {
     if (kind === "position" && !stands && this.#isForeseen(utterance, played_ms, now)) return false;
     const goesOn = (kind === "start" || kind === "position") && !stands;
-    this.#told = goesOn ? { utterance, played_ms, now } : null;
+    this.#reported = goesOn ? { utterance, played_ms, now } : null;
     return true;
   }
 
   #isForeseen(utterance, played_ms, now) {
-    if (this.#told?.utterance !== utterance) return false;
-    const passed = now - this.#told.now;
-    return passed < TELL_EVERY_MS && Math.abs(played_ms - this.#told.played_ms - passed) < FORESEEN_MS;
+    if (this.#reported?.utterance !== utterance) return false;
+    const passed = now - this.#reported.now;
+    return passed < REPORT_EVERY_MS && Math.abs(played_ms - this.#reported.played_ms - passed) < FORESEEN_MS;
   }
 }

@@ -25,7 +25,7 @@ const KEPT_RECORDS = 64; // utterances whose played time can still be asked for
 
 export class Playout {
   #rate;
-  #report;
+  #send;
   #queue = []; // utterances, lowest number first; the first one is played
   #fence = new Fence();
   #highest = -1; // the highest number that was ever queued
@@ -43,7 +43,7 @@ export class Playout {
   /** `report` gets plain objects {kind, utterance, played_ms, queued_ms, underruns, ...}. */
   constructor(deviceHz, report) {
     this.#rate = deviceHz;
-    this.#report = report;
+    this.#send = report;
   }
 
   /** Sets how long a rendered sample takes to the loudspeaker. */
@@ -53,8 +53,8 @@ export class Playout {
 
   /** Queues PCM16 samples of an utterance. */
   audio(number, pcm) {
-    if (this.#isLate(number)) return this.#tell("late", number, { played_ms: this.#played(number) });
-    if (this.#queuedMs() > MAX_QUEUED_MS) return this.#tell("overflow", number, {});
+    if (this.#isLate(number)) return this.#report("late", number, { played_ms: this.#played(number) });
+    if (this.#queuedMs() > MAX_QUEUED_MS) return this.#report("overflow", number, {});
     const utterance = this.#open(number);
     utterance.append(pcm);
     utterance.waitingSince ??= this.#frame;
@@ -74,10 +74,10 @@ export class Playout {
     if (cut[0]?.running) this.#fadeOut(cut[0]);
     for (const utterance of cut) this.#record(utterance);
     for (const { number, queuedMs } of cut) {
-      if (number !== fence) this.#tell("flushed", number, { dropped_ms: queuedMs });
+      if (number !== fence) this.#report("flushed", number, { dropped_ms: queuedMs });
     }
     const dropped_ms = cut.find((utterance) => utterance.number === fence)?.queuedMs ?? 0;
-    this.#tell("flushed", fence, { dropped_ms, ...(request !== undefined && { request }) });
+    this.#report("flushed", fence, { dropped_ms, ...(request !== undefined && { request }) });
   }
 
   /** Holds everything at the next sample, or continues from it. */
@@ -85,7 +85,7 @@ export class Playout {
     if (on === this.#held) return;
     this.#held = on;
     if (on) this.#stand();
-    else this.#goOn();
+    else this.#resume();
   }
 
   /** Renders the next block; `frame` is the number of its first sample on the device's clock. */
@@ -101,7 +101,7 @@ export class Playout {
     this.#mixTail(out);
     this.#frame = frame + out.length;
     this.#release((entry) => entry.frame + this.#latency <= this.#frame);
-    if (this.#frame >= this.#nextPosition) this.#tellPosition();
+    if (this.#frame >= this.#nextPosition) this.#reportPosition();
   }
 
   // --- the queue ---
@@ -133,14 +133,14 @@ export class Playout {
     const waited = head.waitingSince === null ? 0 : frame - head.waitingSince;
     const enough = head.queuedMs >= PREBUFFER_MS || waited >= (PREBUFFER_MS / 1000) * this.#rate;
     if (!head.ended && (head.waitingSince === null || !enough)) return false;
-    this.#begin(head, frame);
+    this.#start(head, frame);
     return true;
   }
 
-  #begin(head, frame) {
+  #start(head, frame) {
     head.running = true;
     this.#openRun(head, frame);
-    if (!head.started) this.#tellWhenHeard("start", head.number, frame, { played_ms: 0 });
+    if (!head.started) this.#reportWhenHeard("start", head.number, frame, { played_ms: 0 });
     head.started = true;
   }
 
@@ -153,10 +153,10 @@ export class Playout {
     if (head.ended) {
       this.#queue.shift();
       this.#record(head);
-      this.#tellWhenHeard("done", head.number, frame, { played_ms });
+      this.#reportWhenHeard("done", head.number, frame, { played_ms });
     } else {
       this.#underruns += 1;
-      this.#tellWhenHeard("underrun", head.number, frame, { played_ms });
+      this.#reportWhenHeard("underrun", head.number, frame, { played_ms });
     }
   }
 
@@ -181,10 +181,10 @@ export class Playout {
     if (!head?.running) return;
     this.#mix(this.#ramp().fill(this.#level));
     this.#stopRun(this.#frame);
-    this.#tellWhenHeard("position", head.number, this.#frame, { played_ms: head.playedMs, stands: true });
+    this.#reportWhenHeard("position", head.number, this.#frame, { played_ms: head.playedMs, stands: true });
   }
 
-  #goOn() {
+  #resume() {
     const head = this.#queue[0];
     if (head?.running) {
       this.#openRun(head, this.#frame);
@@ -229,8 +229,8 @@ export class Playout {
     return queued?.playedMs ?? this.#records.get(number) ?? 0;
   }
 
-  #tell(kind, utterance, fields) {
-    this.#report({
+  #report(kind, utterance, fields) {
+    this.#send({
       kind,
       utterance,
       played_ms: this.#played(utterance),
@@ -242,17 +242,17 @@ export class Playout {
     });
   }
 
-  #tellWhenHeard(kind, utterance, frame, fields) {
+  #reportWhenHeard(kind, utterance, frame, fields) {
     this.#waiting.push({ frame, report: { kind, utterance, fields } });
   }
 
   #release(isDue) {
     const due = this.#waiting.filter(isDue);
     this.#waiting = this.#waiting.filter((entry) => !due.includes(entry));
-    for (const { report } of due) this.#tell(report.kind, report.utterance, report.fields);
+    for (const { report } of due) this.#report(report.kind, report.utterance, report.fields);
   }
 
-  #tellPosition() {
+  #reportPosition() {
     this.#nextPosition = this.#frame + Math.round((POSITION_MS / 1000) * this.#rate);
     const heard = this.#frame - this.#latency;
     const oldest = heard - this.#rate;
@@ -261,6 +261,6 @@ export class Playout {
     if (!run || (run.to !== null && run.to <= heard)) return;
     if (this.#fence.drops(run.utterance)) return; // "flushed" was its last report
     const played_ms = run.playedMs + ((heard - run.from) / this.#rate) * 1000;
-    this.#tell("position", run.utterance, { played_ms });
+    this.#report("position", run.utterance, { played_ms });
   }
 }

@@ -19,9 +19,9 @@ export class Card {
   }
 
   hide() {
-    const held = this.#box.contains(document.activeElement);
+    const hadFocus = this.#box.contains(document.activeElement);
     this.#box.hidden = true;
-    if (!held) return;
+    if (!hadFocus) return;
     const before = this.#before?.isConnected && this.#before.checkVisibility() ? this.#before : null;
     const place = before && before !== document.body ? before : document.getElementById("transcript");
     place.focus({ preventScroll: true });

@@ -19,7 +19,7 @@ export class Questions {
   /** `on` has answer(id, text) and note(text). */
   constructor(on) {
     this.#on = on;
-    byId("ask-nevermind").addEventListener("click", () => this.take("Never mind"));
+    byId("ask-nevermind").addEventListener("click", () => this.answer("Never mind"));
   }
 
   /** A tool asks. */
@@ -42,7 +42,7 @@ export class Questions {
   }
 
   /** Answers the open question with a text; false if there is none. */
-  take(text) {
+  answer(text) {
     const id = this.#open?.id;
     if (id === undefined || id === this.#answered) return false;
     this.#answered = id;
@@ -54,7 +54,7 @@ export class Questions {
   #draw({ text, choices = [] }) {
     byId("ask-text").textContent = text;
     const keys = choices.map((choice) =>
-      h("button", { type: "button", onclick: () => this.take(choice) }, choice),
+      h("button", { type: "button", onclick: () => this.answer(choice) }, choice),
     );
     byId("ask-choices").replaceChildren(...keys);
     this.#card.show();

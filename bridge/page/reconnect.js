@@ -46,7 +46,7 @@ export class Line {
   constructor(url, on, kept = null) {
     this.#url = url;
     this.#on = on;
-    if (kept) this.#goOnWith(kept);
+    if (kept) this.#resumeFrom(kept);
     else this.#socket = this.#connect(url, { open: () => this.#open() });
   }
 
@@ -63,7 +63,7 @@ export class Line {
     };
   }
 
-  #goOnWith({ token, received, unsent, playing, resumeMs, at }) {
+  #resumeFrom({ token, received, unsent, playing, resumeMs, at }) {
     this.#token = token;
     this.#received = received;
     this.#kept = unsent;

@@ -39,11 +39,11 @@ export class RedirectComposer {
 
   close() {
     if (!this.isOpen) return;
-    const held = this.#form.contains(document.activeElement);
+    const hadFocus = this.#form.contains(document.activeElement);
     this.#form.hidden = true;
     this.#text.value = "";
     byId("float").classList.remove("composing");
-    if (!held) return;
+    if (!hadFocus) return;
     const key = byId("redirect");
     (key.checkVisibility() ? key : byId("transcript")).focus({ preventScroll: true });
   }

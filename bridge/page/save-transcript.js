@@ -2,15 +2,15 @@
 
 import { copyOnClick } from "./clipboard.js";
 
-export class Keep {
+export class SaveTranscript {
   #transcript;
   #agent;
 
-  /** `agent()` returns the agent's name.  The buttons are those of every `.keep` of the page. */
+  /** `agent()` returns the agent's name.  The buttons are those of every `.save-transcript` of the page. */
   constructor(transcript, agent) {
     this.#transcript = transcript;
     this.#agent = agent;
-    for (const place of document.querySelectorAll(".keep")) {
+    for (const place of document.querySelectorAll(".save-transcript")) {
       copyOnClick(place.querySelector(".copy"), () => this.#text());
       place.querySelector(".download").addEventListener("click", () => this.#download());
     }

@@ -11,7 +11,7 @@ const byId = (id) => document.getElementById(id);
 export class TalkKey {
   #on;
   #key = byId("talk-key");
-  #by = null; // what holds it: "pointer", "key", "space" or "click"
+  #by = null; // what presses it: "pointer", "key", "space" or "click"
 
   /** `on` has open() and close(). */
   constructor(on) {
@@ -25,11 +25,6 @@ export class TalkKey {
     document.addEventListener("visibilitychange", () => document.hidden && this.release());
   }
 
-  /** Space was pressed anywhere on the page. */
-  press() {
-    this.#hold("space");
-  }
-
   /** Releases the key. */
   release(by = this.#by) {
     if (this.#by === null || this.#by !== by) return;
@@ -38,7 +33,8 @@ export class TalkKey {
     this.#on.close();
   }
 
-  #hold(by) {
+  /** Presses the key; "space" is pressed anywhere on the page. */
+  press(by) {
     if (this.#by !== null || this.#key.hidden) return;
     this.#by = by;
     this.#show();
@@ -47,13 +43,13 @@ export class TalkKey {
 
   #toggle() {
     if (this.#by === "click") this.release("click");
-    else this.#hold("click");
+    else this.press("click");
   }
 
   #show() {
-    const held = this.#by !== null;
-    this.#key.ariaPressed = String(held);
-    byId("talk-key-word").textContent = held ? "Listening" : "Hold to talk";
+    const isPressed = this.#by !== null;
+    this.#key.ariaPressed = String(isPressed);
+    byId("talk-key-word").textContent = isPressed ? "Listening" : "Hold to talk";
   }
 
   #byPointer() {
@@ -61,7 +57,7 @@ export class TalkKey {
     key.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       key.setPointerCapture(event.pointerId);
-      this.#hold("pointer");
+      this.press("pointer");
     });
     for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) {
       key.addEventListener(end, () => this.release("pointer"));
@@ -74,7 +70,7 @@ export class TalkKey {
     key.addEventListener("keydown", (event) => {
       if (event.key !== " " && event.key !== "Enter") return;
       event.preventDefault(); // suppress the browser's own click
-      if (!event.repeat) this.#hold("key");
+      if (!event.repeat) this.press("key");
     });
     key.addEventListener("keyup", (event) => {
       if (event.key !== " " && event.key !== "Enter") return;

@@ -35,7 +35,7 @@ export class Story {
   #open = null; // the current overlap
 
   /** Adds a record; returns whether anything visible has changed. */
-  take(record) {
+  add(record) {
     const act = this.#acts[record.name];
     if (act) act(record.data, record.t);
     return Boolean(act);
@@ -76,7 +76,7 @@ export class Story {
 
   #voiceBegins(t) {
     this.#voice = true;
-    if (this.#audible || this.#held) this.#begin(t);
+    if (this.#audible || this.#held) this.#openOverlap(t);
   }
 
   #voiceEnds(t) {
@@ -84,7 +84,7 @@ export class Story {
     this.#closeIfOver(t);
   }
 
-  #begin(t) {
+  #openOverlap(t) {
     this.#open ??= push(this.overlaps, { from: t, to: null, kind: "overlap", decision: null, rule: null, values: null, heldS: null, cutMs: null });
     return this.#open;
   }
@@ -99,7 +99,7 @@ export class Story {
     const hold = push(this.holds, { from: t, to: null, reason });
     if (reason !== "barge_in") return;
     this.#held = hold;
-    this.#begin(t);
+    this.#openOverlap(t);
   }
 
   #release(heldS, t) {
@@ -113,10 +113,10 @@ export class Story {
     this.#closeIfOver(t);
   }
 
-  #cut({ utterance, at_ms: atMs }, told) {
+  #cut({ utterance, at_ms: atMs }, reportedAt) {
     // This arrives only when the player has reported what was heard, after the cut itself.
-    const isKnown = this.#stopped?.utterance === utterance && told - this.#stopped.t <= LATE_S;
-    const t = isKnown ? this.#stopped.t : told;
+    const isKnown = this.#stopped?.utterance === utterance && reportedAt - this.#stopped.t <= LATE_S;
+    const t = isKnown ? this.#stopped.t : reportedAt;
     push(this.cuts, { t, atMs, utterance });
     const overlap = this.#about(t);
     if (!overlap) return;

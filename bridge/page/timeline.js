@@ -78,7 +78,7 @@ export class Timeline {
   }
 
   /** Updates the description of the overlaps, in words. */
-  tell() {
+  listOverlaps() {
     if (!this.#shown) return;
     const overlaps = this.#model.story.overlaps.slice(-LISTED);
     this.#none.hidden = overlaps.length > 0;
@@ -120,7 +120,7 @@ export class Timeline {
     if (!this.#shown || !this.#stage.clientWidth) return;
     this.#drawing.fit(this.#stage.clientWidth);
     this.#zoom ??= this.#stage.clientWidth < NARROW_PX ? NARROW_SPAN : USUAL_SPAN;
-    this.tell();
+    this.listOverlaps();
     this.touch();
   }
 

@@ -98,9 +98,9 @@ export class Transcript {
     if (entry === this.#answer) this.endOfAnswer();
   }
 
-  /** The voice is held: queued words wait and are not lost. */
-  hold(on) {
-    for (const entry of this.#agents()) entry.hold(on);
+  /** Marks queued words as waiting, while the voice is held, or no longer. */
+  freeze(on) {
+    for (const entry of this.#agents()) entry.freeze(on);
   }
 
   /** The caller's words; an interim text replaces the previous one. */
@@ -283,7 +283,7 @@ class AgentEntry {
   }
 
   /** Marks queued words as waiting. */
-  hold(on) {
+  freeze(on) {
     this.#waits?.remove();
     this.#waits = null;
     if (!on || this.#isCut || !this.#queued.textContent.trim()) return;
@@ -296,7 +296,7 @@ class AgentEntry {
   }
 
   #strike(tag) {
-    this.hold(false);
+    this.freeze(false);
     this.#show();
     this.#isCut = true;
     this.#tag = tag;

@@ -126,7 +126,7 @@ def ended(page: Any) -> None:
     """The call is over, and its transcript can be kept."""
     cut(page)
     page.click("#hangup")
-    shown(page, "#kept")
+    shown(page, "#transcript-actions")
     page.evaluate("document.activeElement.blur()")
 
 

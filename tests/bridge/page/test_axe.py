@@ -42,7 +42,7 @@ def ended(page: Any) -> None:
     """A call that is over, and its transcript."""
     scenes.cut(page)
     page.click("#hangup")
-    scenes.shown(page, "#kept")
+    scenes.shown(page, "#transcript-actions")
 
 
 def asked(page: Any) -> None:

@@ -12,13 +12,13 @@ async (entries) => {
   const told = { records: [], levels: [], calls: 0, begun: 0, over: 0, watching: [] };
   const records = new EventRecords({
     reset: () => told.calls++,
-    begin: () => told.begun++,
+    start: () => told.begun++,
     record: (record) => told.records.push(record),
     level: (who, t, rms) => told.levels.push([who, Math.round(t * 1000) / 1000, rms]),
     over: () => told.over++,
     watching: ({ watching, words, allowed }) => told.watching.push([watching, words, allowed]),
   });
-  for (const [wall_ms, ev, fields] of entries) records.take({ wall_ms, ev, ...fields });
+  for (const [wall_ms, ev, fields] of entries) records.add({ wall_ms, ev, ...fields });
   return told;
 }
 """

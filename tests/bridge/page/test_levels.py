@@ -12,7 +12,7 @@ async (script) => {
   for (const [verb, ...values] of script) {
     if (verb === "byte") told.push(toByte(...values));
     else if (verb === "end") told.push(Math.round(levels.end * 1000) / 1000);
-    else if (verb === "put") levels.put(...values);
+    else if (verb === "add") levels.add(...values);
     else told.push(levels[verb](...values));
   }
   return told;
@@ -28,7 +28,7 @@ def told(page: Any, *script: list[Any]) -> list[Any]:
 
 def speech(*spans: tuple[float, float], loud: float = 0.2) -> list[list[Any]]:
     """Steps of 20 ms that are loud in the spans, up to the end of the last one."""
-    steps = [["put", n / 50, 0.0] for n in range(1, round(spans[-1][1] * 50) + 1)]
+    steps = [["add", n / 50, 0.0] for n in range(1, round(spans[-1][1] * 50) + 1)]
     for step in steps:
         if any(start < step[1] - 0.01 < end for start, end in spans):
             step[2] = loud
@@ -44,7 +44,7 @@ def test_levels_are_decibels_in_a_byte(bare_page: Any) -> None:
 
 def test_the_loudest_step_of_a_time_is_found(bare_page: Any) -> None:
     """A column of the picture shows the loudest of its steps; what was left out is silent."""
-    script = [["put", 0.1, 1.0], ["put", 0.5, 0.1], ["end"]]
+    script = [["add", 0.1, 1.0], ["add", 0.5, 0.1], ["end"]]
     script += [["loudest", 0.0, 0.06], ["loudest", 0.07, 0.1], ["loudest", 0.1, 0.6]]
     assert told(bare_page, *script) == [0.5, 0, 255, 170]
 
@@ -52,15 +52,15 @@ def test_the_loudest_step_of_a_time_is_found(bare_page: Any) -> None:
 def test_two_values_of_one_step_are_as_loud_as_the_louder(bare_page: Any) -> None:
     """Clocks that drift put two values into one step; none is lost, in neither order."""
     for values in ([0.1, 1.0], [1.0, 0.1]):
-        script = [["put", 0.1, value] for value in values]
+        script = [["add", 0.1, value] for value in values]
         assert told(bare_page, *script, ["loudest", 0.08, 0.1]) == [255]
 
 
 def test_half_an_hour_is_kept(bare_page: Any) -> None:
     """What is older than the ring is forgotten, and never shown as something newer."""
-    script = [["put", 1.0, 1.0], ["put", 1.02, 1.0], ["put", 1801.01, 0.5]]
+    script = [["add", 1.0, 1.0], ["add", 1.02, 1.0], ["add", 1801.01, 0.5]]
     assert told(bare_page, *script, ["loudest", 0.9, 1.1], ["loudest", 1799, 1800.9]) == [0, 0]
-    assert told(bare_page, *script, ["put", 0.5, 1.0], ["loudest", 0.4, 0.6]) == [0]
+    assert told(bare_page, *script, ["add", 0.5, 1.0], ["loudest", 0.4, 0.6]) == [0]
 
 
 def test_when_somebody_fell_silent(bare_page: Any) -> None:

@@ -17,12 +17,12 @@ async ({ voices, until, records, now }) => {
     for (let n = 1; n <= until * 50; n++) {
       const t = n / 50;
       const loud = spans.some(([from, to]) => t - 0.01 > from && t - 0.01 < to);
-      model[who].put(t, loud ? 0.2 : 0.0001);
+      model[who].add(t, loud ? 0.2 : 0.0001);
     }
   }
   for (const [t, name, data] of records) {
-    model.story.take({ t, name, data });
-    numbers.take({ t, name, data });
+    model.story.add({ t, name, data });
+    numbers.add({ t, name, data });
   }
   const settled = numbers.settle(now);
   const settling = numbers.isSettling;

@@ -118,7 +118,7 @@ def test_an_app_may_ask_for_all_of_it(meet: Open) -> None:
         ([["state", "tool"]], True),
         ([["state", "paused"]], True),
         ([["state", "waiting_permission"]], True),
-        ([["begin", "full"], ["state", "speaking"]], True),
+        ([["follow", "full"], ["state", "speaking"]], True),
         ([["snapshot", AT_WORK | {"step_list": [SEARCH]}], ["state", "speaking"]], True),
         (
             [

@@ -10,7 +10,7 @@ STORY = """
 async ([events, closed]) => {
   const { Story, describe } = await import(new URL("page/timeline-data.js", document.baseURI));
   const story = new Story();
-  for (const [t, name, data] of events) story.take({ t, name, data: data ?? {} });
+  for (const [t, name, data] of events) story.add({ t, name, data: data ?? {} });
   if (closed !== null) story.close(closed);
   return { ...story, words: story.overlaps.map(describe) };
 }

@@ -13,8 +13,8 @@ async () => {
   const names = ["timeline", "levels", "timeline-data"];
   const [{ Timeline }, { Levels }, { Story }] = await Promise.all(names.map(load));
   const model = { mic: new Levels(), agent: new Levels(), story: new Story() };
-  for (let n = 1; n <= 3000; n++) model.agent.put(n / 50, n % 100 < 60 ? 0.2 : 0); // 60 s
-  const at = (t, name, data = {}) => model.story.take({ t, name, data });
+  for (let n = 1; n <= 3000; n++) model.agent.add(n / 50, n % 100 < 60 ? 0.2 : 0); // 60 s
+  const at = (t, name, data = {}) => model.story.add({ t, name, data });
   at(1, "agent.started_speaking");
   for (const t of [10, 30]) {
     at(t, "voice.started");

@@ -13,7 +13,7 @@ async () => {
   const names = ["timeline-drawing", "levels", "timeline-data"];
   const [{ Drawing }, { Levels }, { Story }] = await Promise.all(names.map(load));
   const model = { mic: new Levels(), agent: new Levels(), story: new Story() };
-  for (let n = 1; n <= 1500; n++) model.agent.put(n / 50, 0.3); // 30 s
+  for (let n = 1; n <= 1500; n++) model.agent.add(n / 50, 0.3); // 30 s
   const canvas = document.createElement("canvas");
   document.body.append(canvas);
   const drawing = new Drawing(canvas);
@@ -42,7 +42,7 @@ async ([times, width]) => {
   const [{ Drawing }, { Levels }, { Story }] = await Promise.all(names.map(load));
   const model = { mic: new Levels(), agent: new Levels(), story: new Story() };
   times.forEach((t, utterance) => {
-    model.story.take({ t, name: "agent.speech_cut", data: { utterance, at_ms: 1234 } });
+    model.story.add({ t, name: "agent.speech_cut", data: { utterance, at_ms: 1234 } });
     Object.assign(model.story.cuts.at(-1), { latency: 0.118 });
     model.story.overlaps.push({ from: t - 0.2, to: t, kind: "interruption" });
   });

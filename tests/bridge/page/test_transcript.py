@@ -145,12 +145,12 @@ def test_a_hold_is_shown_at_its_word(bare_page: Any) -> None:
           transcript.spoken(1, "All of it was heard.");
           transcript.agentText(2, "We have espresso and tea.");
           transcript.spoken(2, "We have");
-          transcript.hold(true);
-          transcript.hold(true);
+          transcript.freeze(true);
+          transcript.freeze(true);
           seen.push(texts());
-          transcript.hold(false);
+          transcript.freeze(false);
           seen.push(texts());
-          transcript.hold(true);
+          transcript.freeze(true);
           transcript.cut(2, { heard: "We have", rest: " espresso and tea.", at_ms: 500 });
           seen.push(list.querySelectorAll(".held").length);
           return seen;

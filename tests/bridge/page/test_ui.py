@@ -68,7 +68,7 @@ def test_looks(visit: Open, tmp_path: Path, screen: str, scheme: str) -> None:
     page.screenshot(path=tmp_path / "call.png")
     page.click("#hangup")
     check_layout(page)
-    last = page.locator("#kept .download").bounding_box()
+    last = page.locator("#transcript-actions .download").bounding_box()
     assert last["x"] + last["width"] <= SCREENS[screen]["viewport"]["width"]
     page.screenshot(path=tmp_path / "ended.png")
     assert all((tmp_path / f"{name}.png").stat().st_size > 5000 for name in ("welcome", "call"))

@@ -51,7 +51,7 @@ def test_a_transcript_is_downloaded(visit: Open) -> None:
     assert WORDS in text
     assert f"{LAST} [still to be heard: {REST[2:]}]" in text
     call.page.click("#hangup")
-    name, text = download(call, "#kept")
+    name, text = download(call, "#transcript-actions")
     assert WORDS in text
     assert f"{LAST} [call ended; never heard: {REST[2:]}]" in text
 
@@ -62,21 +62,21 @@ def test_a_transcript_is_copied(visit: Open) -> None:
     call.start()
     call.wait("document.querySelector('#state').dataset.state === 'speaking'")
     call.page.click("#hangup")
-    call.page.click("#kept .copy")
-    call.wait("document.querySelector('#kept .copy').textContent === 'Copied'")
+    call.page.click("#transcript-actions .copy")
+    call.wait("document.querySelector('#transcript-actions .copy').textContent === 'Copied'")
     assert WORDS in call.page.evaluate("navigator.clipboard.readText()")
-    call.wait("document.querySelector('#kept .copy').textContent === 'Copy'")
+    call.wait("document.querySelector('#transcript-actions .copy').textContent === 'Copy'")
 
 
 def test_there_is_nothing_to_keep_of_an_empty_call(visit: Open) -> None:
     """Without a word said, nothing is offered to be kept."""
     call = visit("echo", "?mode=text")
-    assert call.page.is_hidden("#kept")
+    assert call.page.is_hidden("#transcript-actions")
     call.start()
-    assert call.page.is_hidden("#kept")
+    assert call.page.is_hidden("#transcript-actions")
     call.page.click("#hangup")
     call.wait("document.body.dataset.phase === 'ended'")
-    assert call.page.is_hidden("#kept")
+    assert call.page.is_hidden("#transcript-actions")
 
 
 @pytest.mark.parametrize(
