@@ -3,6 +3,7 @@
 The README is the front page; the changelog, the security policy and the guide for contributors are
 pages too.  Each façade of ``bargein`` gets a page that mkdocstrings fills from its docstrings.
 Files that a page links to, such as the examples, are copied, so that every link leads somewhere.
+The Markdown of each page stands beside it: llms.txt lists it, for language models.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ PAGES = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "SECURITY.md": "SECURITY.md",
 }
+_sources: dict[str, str] = {}  # the Markdown of each page as the site has it, by its path
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 
 
@@ -51,7 +53,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     source = next((s for place, s in PAGES.items() if place == page.file.src_uri), None)
     folder = "docs" if source is None else "."
     if page.file.src_uri.startswith("api/"):
-        return markdown
+        return markdown  # it only names a module
 
     def rewritten(match: re.Match[str]) -> str:
         target = match[2]
@@ -59,7 +61,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             target = _place_of(normpath(f"{folder}/{target}"))
         return f"{match[1]}{target}{match[3] or ''}{match[4]}"
 
-    return _LINK.sub(rewritten, markdown)
+    text = _LINK.sub(rewritten, markdown)
+    _sources[page.file.src_uri] = text
+    return text
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the Markdown of each page beside it."""
+    for name, text in _sources.items():
+        (Path(config.site_dir) / name).write_text(text, encoding="utf-8")
 
 
 def linked_files() -> set[str]:
