@@ -1,4 +1,4 @@
-"""The generated pages say what the code says: events, commands, environment, and llms.txt."""
+"""What is generated says what the code says: events, commands, environment, states and llms.txt."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 from bargein import events
-from docs.scripts import command_reference, event_reference, llms
+from docs.scripts import command_reference, event_reference, llms, state_picture
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
 
 @pytest.mark.parametrize(
-    "page", [event_reference, command_reference, llms], ids=lambda p: p.PAGE.name
+    "page",
+    [event_reference, command_reference, llms, state_picture],
+    ids=lambda p: p.PAGE.name,
 )
 def test_a_generated_page_is_up_to_date(page) -> None:
     """A page holds what its program would write."""

@@ -1,4 +1,4 @@
-"""The site that `make docs` builds: its links lead to files."""
+"""The site that `make docs` builds: its links lead to files, and it loads nothing of others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from posixpath import normpath
 
@@ -18,7 +19,10 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.proof
 
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+_LOADED_BY_CSS = re.compile(r"(?:url\(|@import\s+)[\"']?((?:https?:)?//[^\"')\s]+)")
 _BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+LOADS = {"audio": "src", "embed": "src", "iframe": "src", "img": "src", "link": "href"}
+LOADS |= {"object": "data", "script": "src", "source": "src", "video": "src"}
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +34,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     return folder
+
+
+class Page(HTMLParser):
+    """What a page of the site loads, and the classes of its elements."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.classes: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.classes.update(given.get("class", "").split())
+        if tag != "link" or given.get("rel") not in ("canonical", "next", "prev"):
+            self.loaded.append(given.get(LOADS.get(tag, ""), ""))
 
 
 def links(text: str) -> Iterator[str]:
@@ -53,3 +73,19 @@ def test_every_link_of_the_markdown_leads_to_a_file(site: Path) -> None:
         for link in links((site / page).read_text()):
             place = normpath(str(page.parent / link))
             assert (site / place).is_file(), f"{page} links to {link!r}"
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    """No page and no style sheet names a script, a style or a picture of another host."""
+    pages = {page: Page(page.read_text()) for page in site.rglob("*.html")}
+    assert len(pages) > 50
+    for path, page in pages.items():
+        assert [each for each in page.loaded if re.match(r"(?:\w+:)?//", each)] == [], path
+    for path in site.rglob("*.css"):
+        assert _LOADED_BY_CSS.findall(path.read_text()) == [], path
+
+
+def test_no_page_has_what_the_theme_draws_with_a_script_of_another_host(site: Path) -> None:
+    """The theme loads Mermaid from another host as soon as a page has a diagram of it."""
+    for path in site.rglob("*.html"):
+        assert "mermaid" not in Page(path.read_text()).classes, path

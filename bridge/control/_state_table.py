@@ -1,7 +1,7 @@
 """The states of a call in one literal table: when each applies, what verbs do, and what may follow.
 
-``find()`` names the state, ``refusal()`` says why a verb does nothing in it, ``check_step()``
-checks a change of state, and ``diagram()`` draws the picture of the docs.
+``find()`` names the state, ``refusal()`` says why a verb does nothing in it, and ``check_step()``
+checks a change of state.
 
 Rules:
 1. The states are exclusive: the first row that applies is the state.
@@ -166,18 +166,3 @@ def check_step(state: CallState, to: CallState, verb: Verb | None = None) -> Non
     """
     if to not in TABLE[state].then:
         raise IllegalStepError(state, to, verb or "")
-
-
-def diagram() -> str:
-    """Return the table as a Mermaid state diagram: the steps that verbs make."""
-    lines = ["stateDiagram-v2", "    [*] --> idle"]
-    for state in STATES:
-        by_next: dict[CallState, list[str]] = {}
-        for verb in VERBS:
-            to = TABLE[state].verbs[verb].to
-            if to not in (None, state):
-                by_next.setdefault(to, []).append(verb)
-        lines += [f"    {state} --> {to}: {', '.join(verbs)}" for to, verbs in by_next.items()]
-    return "\n".join(
-        [*lines, "    stopping --> idle", "    stopping --> closed", "    closed --> [*]"]
-    )
