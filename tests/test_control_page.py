@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "control.md").read_text()
 
 def test_every_verb_has_its_row():
     """The table of verbs has each verb of the handle, and no other."""
-    table = PAGE.partition("## The verbs")[2].partition("\n\nAn answer")[0]
+    table = PAGE.partition("## Choose a verb")[2].partition("\n\nAn answer")[0]
     assert re.findall(r"^\| `(\w+)\(", table, re.MULTILINE) == list(VERBS)
     assert all(callable(getattr(Handle, verb)) for verb in VERBS)
 
@@ -27,7 +27,7 @@ def test_the_order_is_that_of_their_strength():
 
 def test_every_part_of_a_receipt_is_told_of():
     """The table of a receipt names all its attributes."""
-    table = PAGE.partition("## Receipts")[2].partition("A verb that")[0]
+    table = PAGE.partition("## Read a receipt")[2].partition("A verb that")[0]
     named = set(re.findall(r"`(\w+)`", table))
     assert set(Receipt.__slots__) | {"accepted"} <= named
 
@@ -39,7 +39,7 @@ def test_a_watcher_may_fall_so_far_behind():
 
 def test_every_name_of_the_token_has_its_row():
     """The second column of the token's table has all that a token can do, and nothing else."""
-    table = PAGE.partition("## The token")[2].partition("## Receipts")[0]
+    table = PAGE.partition("## The token")[2].partition("## Read a receipt")[0]
     column = re.findall(r"^\|[^|]*\| `(?:await )?(\w+)[`(]", table, re.MULTILINE)
     public = {name for name in vars(InterruptToken) if not name.startswith("_")}
     ours = public - {"is_forced", "notify_background"}  # told of elsewhere; for whoever moves a run
