@@ -210,8 +210,8 @@ class ToolLoop:
         if answer is not None:
             answer.step_list.ask_model()
         self._show("connect", step=True)
-        self._story.add_late(is_heard=answer is None or not answer.is_aside)
-        if answer is not None and not answer.is_aside:
+        self._story.add_late(is_heard=answer is None or not answer.is_in_background)
+        if answer is not None and not answer.is_in_background:
             self._last_asked.add(answer, self._story.news)
         asked = messages = self._story.messages(self._plan.messages)
         model: ChatModel | None = self._plan.model

@@ -107,6 +107,6 @@ class RunningChain(Protocol[R]):
         """Ask the listener to move a run to the background."""
         ...
 
-    def set_aside(self, run: R) -> None:
+    def move_to_background(self, run: R) -> None:
         """Move a run to the background."""
         ...

@@ -11,13 +11,13 @@ class ChainRuns:
     Attributes:
         active: Those that take a place: running, or cut and not unwound yet.
         delivered: Those that have ended but can still be cut, because output is outstanding.
-        aside: Those in the background, which no rule reaches.
+        background: Those in the background, which no rule reaches.
         all_paused: Those that ``pause_all()`` paused, each with whether it was paused before;
             ``None`` outside of a ``pause_all()``.
         suspended: Whether a rule keeps the chain from starting runs.
     """
 
-    __slots__ = ("_places", "active", "all_paused", "aside", "delivered", "suspended")
+    __slots__ = ("_places", "active", "all_paused", "background", "delivered", "suspended")
 
     def __init__(self, places: float) -> None:
         """Start without runs.
@@ -28,14 +28,14 @@ class ChainRuns:
         self._places = places
         self.active: dict[Run, None] = {}
         self.delivered: dict[Run, None] = {}
-        self.aside: dict[Run, None] = {}
+        self.background: dict[Run, None] = {}
         self.all_paused: list[tuple[Run, bool]] | None = None
         self.suspended = False
 
     @property
     def all(self) -> tuple[Run, ...]:
         """All runs that are running, or whose output has not all arrived."""
-        return (*self.active, *self.delivered, *self.aside)
+        return (*self.active, *self.delivered, *self.background)
 
     @property
     def has_place(self) -> bool:
@@ -60,8 +60,8 @@ class ChainRuns:
         Returns:
             Whether that left room for another run.
         """
-        if run in self.aside:
-            del self.aside[run]
+        if run in self.background:
+            del self.background[run]
             return False
         if run not in self.active:
             return False
@@ -79,12 +79,12 @@ class ChainRuns:
         """Forget a run whose output has all arrived; ignored if it is not kept here."""
         self.delivered.pop(run, None)
 
-    def move_aside(self, run: Run) -> bool:
+    def move_to_background(self, run: Run) -> bool:
         """Move a run to the background, and return whether it was active."""
         if run not in self.active:
             return False
         del self.active[run]
-        self.aside[run] = None
+        self.background[run] = None
         return True
 
     def suspend(self) -> None:

@@ -405,18 +405,18 @@ class RouteRuntime:
         """Ask the listener to move a run to the background."""
         self._listeners.notify(self._listeners.background_requested, run)
 
-    def set_aside(self, run: Run) -> None:
+    def move_to_background(self, run: Run) -> None:
         """Move a run to the background: rules no longer affect it, and its place is free."""
-        if self._runs.move_aside(run):
+        if self._runs.move_to_background(run):
             self.start_waiting()
 
-    def cut_all(self, message: Message | None, reason: str, *, aside: bool = True) -> int:
+    def cut_all(self, message: Message | None, reason: str, *, background: bool = True) -> int:
         """Cut every run, even protected ones, and drop queued triggers; see the router's.
 
         Afterwards the handler of the chain's first rule that has one runs, as if that rule had cut.
         """
         self._queue.drop_all(reason)
-        runs = (*self._runs.live(), *self._runs.aside) if aside else self._runs.live()
+        runs = (*self._runs.live(), *self._runs.background) if background else self._runs.live()
         return sum(run.cut(message, reason=reason) for run in runs)
 
     def close(self, outcome: str) -> None:

@@ -461,7 +461,7 @@ class Router(DeferredWork):
         source: str | None = None,
         cause: Message | None = None,
         *,
-        aside: bool = True,
+        background: bool = True,
     ) -> int:
         """Cut every run, even protected ones, and drop all queued triggers.
 
@@ -469,13 +469,13 @@ class Router(DeferredWork):
             reason: Why, as text for people.
             source: Cut only the runs of this bridge; ``None`` means all.
             cause: The message that cuts them; ``None`` if no message does.
-            aside: Whether to cut runs in the background too.
+            background: Whether to cut runs in the background too.
 
         Returns:
             How many runs were cut.
         """
         chains = self._chains.all if source is None else self._chains.of(source)
-        return sum(runtime.cut_all(cause, reason, aside=aside) for runtime in chains)
+        return sum(runtime.cut_all(cause, reason, background=background) for runtime in chains)
 
     def close(self, outcome: Outcome) -> None:
         """End every run now, as ``disconnected`` or by ``shutdown``, and start no more."""

@@ -35,9 +35,9 @@ class Run:
     __slots__ = (
         "_children", "_clocks", "_finished", "_interruption", "_nursery", "_task",
         "_token", "_waits",
-        "blocked_on", "chain", "cut_by", "id", "is_aside", "is_cut", "is_stopping", "outcome",
-        "parent", "paused_until", "scope", "stages_are_over", "started_at_s", "times_kept",
-        "times_protected", "trigger",
+        "blocked_on", "chain", "cut_by", "id", "is_cut", "is_in_background", "is_stopping",
+        "outcome", "parent", "paused_until", "scope", "stages_are_over", "started_at_s",
+        "times_kept", "times_protected", "trigger",
     )  # fmt: skip
 
     def __init__(
@@ -54,7 +54,7 @@ class Run:
         self.outcome: Outcome | None = None
         self.started_at_s = now_s
         self.scope = trio.CancelScope()
-        self.is_cut = self.is_aside = False
+        self.is_cut = self.is_in_background = False
         self.cut_by: tuple[Message | None, CutRule | None, str, bool, float] | None = None
         self._interruption: Interruption | None = None
         self.times_kept = 0
@@ -102,7 +102,7 @@ class Run:
             event_class: The class of the event.  Filters and conditions of rules are assumed to
                 hold.
         """
-        if self.is_cut or self.is_aside or self.times_protected:
+        if self.is_cut or self.is_in_background or self.times_protected:
             return False
         return self.chain.is_cut_by(event_class)
 
@@ -142,13 +142,13 @@ class Run:
             )
             if self.is_cut:
                 self._token.request()
-            elif self.is_aside:
+            elif self.is_in_background:
                 self._token.notify_background()
         return self._token
 
     def _ask_for_background(self) -> None:
         """Ask the listener to move this run to the background, as its token requested."""
-        if self.is_running and not self.is_cut and not self.is_aside:
+        if self.is_running and not self.is_cut and not self.is_in_background:
             self.chain.ask_for_background(self)
 
     def cut(
@@ -283,13 +283,13 @@ class Run:
         if self.outcome is not None and not self.times_kept and not self.is_cut:
             self.trigger = None
 
-    def set_aside(self) -> None:
+    def move_to_background(self) -> None:
         """Move this run to the background: rules no longer affect it, and its place is free.
 
         If it is paused, it continues, because no resuming event will reach it.
         """
-        self.is_aside = True
-        self.chain.set_aside(self)
+        self.is_in_background = True
+        self.chain.move_to_background(self)
         self.resume()
         if self._token is not None:
             self._token.notify_background()

@@ -89,7 +89,7 @@ class Handoff:
     def _stop_arrival(self, message: Message) -> None:
         """Cut what a refused handover has begun or queued, so that it hands over no further."""
         target = message.event.target
-        self._router.cut_all("too many handovers", source=target, cause=message, aside=False)
+        self._router.cut_all("too many handovers", source=target, cause=message, background=False)
 
     def _pass_on_words(self, old: str, unanswered: list[Message]) -> None:
         """Let the new holder of the floor answer the words that have had no answer yet.

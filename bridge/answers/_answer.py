@@ -69,7 +69,7 @@ class Answer:
     """Whether one of its tools waits for the caller's answer."""
     end_job: Callable[[Outcome], None] | None = None
     """Ends its background job; ``None`` if it is not in the background."""
-    aside: list[str] = field(default_factory=list)
+    background_text: list[str] = field(default_factory=list)
     """The text that it generated in the background."""
     is_end_published: bool = False
     """Whether its end was published."""
@@ -134,9 +134,9 @@ class Answer:
         """Add the utterance that says its next part."""
         self.utterances.append(utterance)
 
-    def say_aside(self, text: str) -> None:
+    def add_background_text(self, text: str) -> None:
         """Keep text that it generates in the background, unheard."""
-        self.aside.append(text)
+        self.background_text.append(text)
 
     def cut(self, by: Interruption) -> None:
         """Record its cut."""
@@ -179,7 +179,7 @@ class Answer:
         self.is_end_published = True
 
     @property
-    def is_aside(self) -> bool:
+    def is_in_background(self) -> bool:
         """Whether it continues in the background."""
         return self.end_job is not None
 
@@ -423,7 +423,7 @@ class OpenAnswers:
             if answer.outcome is None and answer.interruption is None and is_audible(answer.agent):
                 yield answer
 
-    def set_aside(self, answer: Answer) -> None:
+    def move_to_background(self, answer: Answer) -> None:
         """Move an answer to the background: it is no longer among the open ones."""
         self._open.pop(answer, None)
 

@@ -131,7 +131,7 @@ class AnswerText:
         run = message.run
         answer = self._answers.of(run) or self._cut_by_its_first_words(message)
         if answer is not None and answer.end_job is not None:
-            answer.say_aside(response.content)
+            answer.add_background_text(response.content)
             return
         if answer is None or answer.outcome is not None:
             answer = self._opener.open_answer(outermost(run), message.source)

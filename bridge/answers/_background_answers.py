@@ -65,13 +65,13 @@ class BackgroundAnswers:
         """Move an answer to the background, where it continues unheard and blocks nobody."""
         job = BackgroundAnswer(answer, self._ended)
         answer.move_to_background(job.end)
-        self._answers.set_aside(answer)
+        self._answers.move_to_background(answer)
         self._unpublished.append(answer)
         for utterance in answer.utterances:
             if not utterance.finished:
                 self._playout.cut(utterance, "moved to the background")
         for run in tuple(answer.active):
-            run.set_aside()
+            run.move_to_background()
         self._context.running_tools.add(job)
         # Published one step later, so that a cancel in this step still wins.
         self._context.router.nursery.start_soon(self._publish_soon)

@@ -195,7 +195,7 @@ class CallAnswers(AnswerAudio):
         )
         self.answered = max(self.answered, *heard, 0)
 
-    def set_aside(self, answer: Answer) -> None:
+    def move_to_background(self, answer: Answer) -> None:
         """Move an answer to the background, where it continues unheard and blocks nobody."""
         self._background.move(answer)
         self._holding.release_empty()
@@ -474,7 +474,7 @@ class CallAnswers(AnswerAudio):
         if self._cutting or self._background.is_unpublished(answer):
             return  # record the cut first; then its end is published
         if answer.is_delivered:
-            if not answer.is_aside:
+            if not answer.is_in_background:
                 self._answers.close(answer)
             if all(utterance.settled for utterance in answer.utterances):
                 self._publish_ended(answer)

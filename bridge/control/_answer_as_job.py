@@ -96,12 +96,12 @@ class BackgroundAnswer:
         Args:
             outcome: How its last run ended.
         """
-        told = self.answer.generated[len(self.answer.heard) :] + "".join(self.answer.aside)
+        unheard = self.answer.generated[len(self.answer.heard) :]
         self.outcome = _OUTCOMES.get(outcome, "effect_unknown")
         self.final = ToolResult(
             name=self.name,
             id=self.id,
-            content=told,
+            content=unheard + "".join(self.answer.background_text),
             error=outcome == "failed",
             outcome=self.outcome,
         )

@@ -129,7 +129,7 @@ class StateKeeper:
         if not self._tools:
             return "thinking"
         self._tools = [call for call in self._tools if not call.is_stale]
-        runs = any(call.run is None or not call.run.is_aside for call in self._tools)
+        runs = any(call.run is None or not call.run.is_in_background for call in self._tools)
         return "tool" if runs else "thinking"
 
     @property

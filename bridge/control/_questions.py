@@ -260,7 +260,7 @@ class Questions:
             return False
         agent_answer = self._answers.answer_of(run)
         return context.floor.has(question.source) and not (
-            agent_answer is not None and agent_answer.is_aside
+            agent_answer is not None and agent_answer.is_in_background
         )
 
     def _ask_aloud(self, question: _Question) -> None:

@@ -348,11 +348,11 @@ class Control(VerbTargets):
             self._router.resume_all(source)
 
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
-        aside = self._background_answers()
+        background = self._background_answers()
         self._answers.cut_moving(message)
         self._return_input(receipt, self._context.floor.heard)
         self._cut(receipt.verb, message)
-        for answer in aside:
+        for answer in background:
             self._interrupt(answer, receipt.verb)
 
     def _return_input(self, receipt: Receipt, sources: Iterable[str]) -> None:
@@ -394,7 +394,7 @@ class Control(VerbTargets):
         answer = self.target()
         assert answer is not None  # the table says so
         works = self.works(answer)
-        self._answers.set_aside(answer)
+        self._answers.move_to_background(answer)
         for work in works:
             work.notify_background()
         self._release()
@@ -411,7 +411,7 @@ class Control(VerbTargets):
 
     def _cut(self, verb: Verb, message: Message) -> None:
         for source in self._context.floor.heard:
-            self._router.cut_all(verb, source, message, aside=verb == "shutdown")
+            self._router.cut_all(verb, source, message, background=verb == "shutdown")
         self._answers.stop_all(message)
         for work in self._left():
             self._interrupt(work, as_tools_see(verb))

@@ -41,10 +41,10 @@ class VerbTargets:
         """Return the tools that a verb would stop, or let finish, now."""
         if verb in ("emergency_stop", "shutdown"):
             return tuple(self._context.running_tools)
-        aside = self._background_answers() if verb == "cancel" else []
-        answers = [self.target(), *(work.answer for work in aside)]
+        background = self._background_answers() if verb == "cancel" else []
+        answers = [self.target(), *(work.answer for work in background)]
         tools = (work for answer in answers for work in self.works(answer))
-        return tuple(dict.fromkeys((*tools, *self._left(), *aside)))
+        return tuple(dict.fromkeys((*tools, *self._left(), *background)))
 
     def _left(self) -> list[Work]:
         """Return the tools in their grace period, of answers that a verb or a rule cut."""
@@ -90,5 +90,5 @@ class VerbTargets:
             for runtime in self._context.router.routes
             if is_meant(runtime.source)
             for run in runtime.runs
-            if not (run.is_cut or run.is_aside or run.is_settled)
+            if not (run.is_cut or run.is_in_background or run.is_settled)
         ]

@@ -201,7 +201,7 @@ async def test_an_agent_without_the_floor_thinks_unheard(autojump_clock):
             assert sorted(e.role for e in caller.call.history) == ["agent", "tool"]
 
 
-async def test_an_agent_that_thinks_aside_does_not_hold_up_the_call(autojump_clock):
+async def test_an_agent_that_thinks_unheard_does_not_delay_the_call(autojump_clock):
     """State and goodbye look at the agent that is heard."""
 
     async def think(message: Message) -> AsyncIterator[object]:

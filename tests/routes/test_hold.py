@@ -1,4 +1,4 @@
-"""Everything of a source held in place, and runs set aside."""
+"""Pausing everything of a source in place, and runs moved to the background."""
 
 from typing import Literal
 
@@ -165,7 +165,7 @@ async def test_what_is_held_can_be_cut(autojump_clock):
         assert not router.runtime(route).runs
 
 
-async def test_a_run_set_aside_frees_its_chain(autojump_clock):
+async def test_a_run_in_the_background_frees_its_chain(autojump_clock):
     """The next trigger begins at once; the run goes on to its end, and no rule reaches it."""
     async with open_router() as router:
         route = router.on(Go).interrupt_on(Stop).stream(every_second).broadcast()
@@ -173,7 +173,7 @@ async def test_a_run_set_aside_frees_its_chain(autojump_clock):
         router.publish(Go(n=1))
         await trio.sleep(0.5)
         (first,) = router.runtime(route).runs
-        first.set_aside()
+        first.move_to_background()
         router.publish(Stop())
         router.publish(Go(n=2))
         await trio.sleep(0.1)
@@ -183,7 +183,7 @@ async def test_a_run_set_aside_frees_its_chain(autojump_clock):
         assert not router.runtime(route).runs
 
 
-async def test_a_paused_run_set_aside_goes_on(autojump_clock):
+async def test_a_paused_run_goes_on_in_the_background(autojump_clock):
     """No resuming event could reach it any more, so it continues where it stopped."""
     async with open_router() as router:
         route = router.on(Go).pause_on(Hold).resume_on(Free).stream(every_second).broadcast()
@@ -193,21 +193,21 @@ async def test_a_paused_run_set_aside_goes_on(autojump_clock):
         router.publish(Hold())
         await trio.sleep(10)
         (run,) = router.runtime(route).runs
-        run.set_aside()
+        run.move_to_background()
         await trio.sleep(10)
         assert got == [(0, 0), (1, 1), (11.5, 2), (12.5, 3), (13.5, 4)]
         assert run.outcome == "completed"
 
 
-async def test_a_run_set_aside_ends_with_everything(autojump_clock):
+async def test_a_run_in_the_background_ends_with_everything(autojump_clock):
     """Cutting all reaches it, unless it is left out; the router's end does too."""
     async with open_router() as router:
         route = router.on(Go).stream(every_second)
         router.publish(Go())
         await trio.sleep(0.5)
         (run,) = router.runtime(route).runs
-        run.set_aside()
-        assert router.cut_all("enough", aside=False) == 0
+        run.move_to_background()
+        assert router.cut_all("enough", background=False) == 0
         assert router.cut_all("enough") == 1
         await trio.sleep(0.1)
         assert run.outcome == "interrupted"
@@ -216,7 +216,7 @@ async def test_a_run_set_aside_ends_with_everything(autojump_clock):
         router.publish(Go())
         (run,) = router.runtime(route).runs
         await trio.sleep(0.5)
-        run.set_aside()
+        run.move_to_background()
     assert run.outcome == "shutdown"
 
 

@@ -267,7 +267,7 @@ async def test_a_run_knows_what_would_cut_it(autojump_clock):
 
 
 async def test_a_run_knows_that_nothing_would_cut_it(autojump_clock):
-    """While it is protected, held with all, aside or cut already, no rule would."""
+    """While it is protected, paused with all, in the background or cut already, no rule would."""
     async with open_router() as router:
         route = router.on(Go, name="agent").interrupt_on(Stop).stream(count)
         router.publish(Go())
@@ -279,10 +279,10 @@ async def test_a_run_knows_that_nothing_would_cut_it(autojump_clock):
         assert not run.may_be_cut_by(Stop)
         router.resume_all("agent")
         assert run.may_be_cut_by(Stop)
-        run.set_aside()
+        run.move_to_background()
         assert not run.may_be_cut_by(Stop)
         router.publish(Go())
-        (other,) = (run for run in router.runtime(route).runs if not run.is_aside)
+        (other,) = (run for run in router.runtime(route).runs if not run.is_in_background)
         router.publish(Stop())
         assert not other.may_be_cut_by(Stop)
 

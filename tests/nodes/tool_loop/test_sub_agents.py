@@ -141,8 +141,8 @@ async def test_an_answer_that_a_tool_has_caused_has_caps_of_its_own(autojump_clo
     async def answer(call):
         bridge = call.bridge(node, name="agent")
         bridge.on(UserStoppedSpeaking, source="caller").stream(node.generate).broadcast()
-        aside = call.bridge(other, name="other")
-        aside.on(UserStoppedSpeaking, source="tool").stream(other.generate).broadcast()
+        unheard = call.bridge(other, name="other")
+        unheard.on(UserStoppedSpeaking, source="tool").stream(other.generate).broadcast()
 
     async with open_call(answer, audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
