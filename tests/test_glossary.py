@@ -173,7 +173,7 @@ IN_TWO_ROOMS = {
 
 
 def test_a_class_is_not_named_in_private_words() -> None:
-    """A class has the field's word, as its module has: a replay buffer, and nothing kept."""
+    """A class has the field's word, as its module has: a resend buffer, and nothing kept."""
     assert functions(PRIVATE_WORDS, "bridge", "nodes", "routes") == set()
 
 

@@ -21,7 +21,7 @@ import trio
 from ..events import AgentAudio
 from ..transport._protocol import Transport
 from ._playout_listener import PlayoutListener
-from ._replay import Replay
+from ._resend import Resend
 from ._utterance import Utterance
 from ._utterance_timing import (
     CLOSE_S,
@@ -65,9 +65,9 @@ class Playout:
 
     __slots__ = (
         "_call_at", "_chunk_bytes", "_continues", "_drift_s", "_has_position", "_held",
-        "_holds_player", "_is_woken", "_kept_bytes", "_listener", "_next_check_s", "_numbers",
-        "_play", "_player_reports", "_plays_until_s", "_replay", "_seconds_per_byte", "_settling",
-        "_transport", "_utterances",
+        "_holds_player", "_is_woken", "_listener", "_next_check_s", "_numbers", "_play",
+        "_player_reports", "_plays_until_s", "_resend", "_resend_limit", "_seconds_per_byte",
+        "_settling", "_transport", "_utterances",
     )  # fmt: skip
 
     def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
@@ -86,8 +86,8 @@ class Playout:
         self._next_check_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
         self._play = transport.play
-        self._replay = Replay(transport, LEAD_S)
-        self._kept_bytes = self._replay.kept_bytes
+        self._resend = Resend(transport, LEAD_S)
+        self._resend_limit = self._resend.limit_bytes
         self._held = False
         self._numbers = 0
 
@@ -160,15 +160,15 @@ class Playout:
     def _overtake(self, now_s: float) -> None:
         """Recall what the player has, and renumber it: fences must rise in playing order."""
         if any(each.sent_ms - each.position_ms(now_s) > DRIFT_MS for each in self._utterances):
-            self._replay.recall(self._utterances, "another goes first", now_s)
-        if self._replay.is_recalled and not self._held:
-            self._send_again(now_s)
+            self._resend.recall(self._utterances, "another goes first", now_s)
+        if self._resend.is_recalled and not self._held:
+            self._queue_again(now_s)
             self._line_up(now_s)
             self.wake()
             return
         for behind in self._utterances:
-            if not (self._replay.is_recalled and behind.sent_ms):
-                behind.give_again(self.new_number(), behind.sent_ms, behind.sent_ms, now_s)
+            if not (self._resend.is_recalled and behind.sent_ms):
+                behind.mark_resent(self.new_number(), behind.sent_ms, behind.sent_ms, now_s)
 
     def text_complete(self, utterance: Utterance) -> None:
         """Record that an utterance gets no more text; from now on its voice has a deadline."""
@@ -232,7 +232,7 @@ class Playout:
         if self._holds_player is not None:
             self._holds_player(True)
         else:
-            self._replay.recall(self._utterances, "held", now_s)
+            self._resend.recall(self._utterances, "held", now_s)
         self.wake()
 
     def release(self) -> bool:
@@ -245,16 +245,16 @@ class Playout:
             return False
         now_s = trio.current_time()
         self._held = False
-        given_again = self._send_again(now_s)
+        is_resent = self._queue_again(now_s)
         for utterance in self._utterances:
             utterance.await_voice(now_s)
-            if not given_again:
+            if not is_resent:
                 utterance.resume(now_s)
         if self._holds_player is not None:
             self._holds_player(False)
         self._line_up(now_s)
         self.wake()
-        return given_again
+        return is_resent
 
     def resend(self) -> None:
         """Send the player's unplayed audio again, because its connection and buffer were lost.
@@ -262,13 +262,13 @@ class Playout:
         It has played as much as it last reported, if the audio from there on is still kept.
         """
         now_s = trio.current_time()
-        self._replay.lose(self._utterances, now_s)
-        if not self._held and self._send_again(now_s):
+        self._resend.lose(self._utterances, now_s)
+        if not self._held and self._queue_again(now_s):
             self._line_up(now_s)
             self.wake()
 
-    def _send_again(self, now_s: float) -> bool:
-        return self._replay.give_again(self._utterances, self.new_number, now_s)
+    def _queue_again(self, now_s: float) -> bool:
+        return self._resend.queue_again(self._utterances, self.new_number, now_s)
 
     def report(self, number: int, kind: str, played_ms: float) -> None:
         """Record a report of the player; reports about finished utterances are ignored."""
@@ -287,7 +287,7 @@ class Playout:
     def _reported(self, index: int, kind: str, place_ms: float, now_s: float) -> None:
         self._player_reports = True
         self._has_position = self._has_position or kind == "position"
-        if self._replay.is_recalled and kind != "flushed":
+        if self._resend.is_recalled and kind != "flushed":
             return  # sent before the player was cleared; it will still report where that stopped it
         utterance = self._utterances[index]
         goes_on = kind == "position" and utterance.started and not (index or self._held)
@@ -332,12 +332,12 @@ class Playout:
         utterance.cut(position_ms)
         self._utterances.remove(utterance)
         self._continues = False
-        if utterance.went_by(utterance.play_number) and not self._replay.is_recalled:
+        if utterance.went_by(utterance.play_number) and not self._resend.is_recalled:
             self._transport.clear(utterance.play_number, reason)
         utterance.drop_unsent()
         self._line_up(now_s)
         self._hear(utterance, utterance.sure_position_ms(now_s))
-        settles_s = min(now_s, self._replay.recalled_at_s) + FLUSH_REPORT_S
+        settles_s = min(now_s, self._resend.recalled_at_s) + FLUSH_REPORT_S
         waits = utterance.is_reported and settles_s > now_s
         if waits:
             self._settling[utterance] = settles_s
@@ -390,7 +390,7 @@ class Playout:
     def _forget_heard(self, utterance: Utterance, now_s: float, *, reported: bool) -> None:
         """Forget audio once it is known to be heard; by reports, if the player sends any."""
         if not utterance.finished and utterance.is_reported == reported:
-            self._replay.forget_heard(utterance, now_s)
+            self._resend.forget_heard(utterance, now_s)
 
     def _finish(self, utterance: Utterance, now_s: float) -> None:
         utterance.finish()
@@ -447,7 +447,7 @@ class Playout:
         plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
         utterance.sent(duration_s * 1000, now_s, plays_at_s)
         self._plays_until_s = plays_at_s + duration_s
-        utterance.kept.add(pcm, self._kept_bytes)
+        utterance.resend_buffer.add(pcm, self._resend_limit)
         self._play(utterance.play_number, pcm)
         if not utterance.started:
             self._advance_one(utterance, now_s)

@@ -19,7 +19,7 @@ from ..events import AgentAudio, HeardBasis, WordTiming
 from ..validation.texts import has_words
 from ._playout_buffer import PlayoutBuffer
 from ._position import REPORT_TRUSTED_S, PlayedPosition
-from ._replay_buffer import ReplayBuffer
+from ._resend_buffer import ResendBuffer
 from ._segment import Segment
 from ._word_timing import said_end
 
@@ -77,7 +77,7 @@ class Utterance(PlayedPosition):
     _whole: Segment | None = None
     play_number: int = 0
     """The number under which the player has it; 0 for its own number."""
-    kept: ReplayBuffer = field(default_factory=ReplayBuffer)
+    resend_buffer: ResendBuffer = field(default_factory=ResendBuffer)
     """Its recently sent audio, for a resend."""
     played_once_ms: float = 0.0
     """How far it had been played when it was sent again."""
@@ -185,7 +185,7 @@ class Utterance(PlayedPosition):
     def drop_unsent(self) -> None:
         """Drop its audio that was not sent, or that is kept to be sent again."""
         self.waiting.clear()
-        self.kept.clear()
+        self.resend_buffer.clear()
 
     def leave_out_rest(self) -> None:
         """Remove its unheard text from its answer."""
@@ -200,7 +200,7 @@ class Utterance(PlayedPosition):
     def finish(self) -> None:
         """End it as heard to its end, and settled."""
         self.finished = self.settled = True
-        self.kept.clear()
+        self.resend_buffer.clear()
 
     def report_done(self) -> None:
         """Record that the player has played everything, if its audio is complete and sent."""
@@ -271,7 +271,7 @@ class Utterance(PlayedPosition):
             last = self.segments[-1]
             last.duration_ms = self.audio_ms - last.start_ms
 
-    def again_from_ms(self, position_ms: float, chars: int | None = None) -> float:
+    def resend_from_ms(self, position_ms: float, chars: int | None = None) -> float:
         """Return where its audio starts when it is sent again: with the last heard word.
 
         Args:
@@ -310,7 +310,7 @@ class Utterance(PlayedPosition):
         if past > 1:
             self.segments[:past] = [Segment.joined(self.segments[:past])]
 
-    def give_again(self, play_number: int, from_ms: float, played_ms: float, now_s: float) -> None:
+    def mark_resent(self, play_number: int, from_ms: float, played_ms: float, now_s: float) -> None:
         """Record that its sent audio is sent again from a position on.
 
         Args:

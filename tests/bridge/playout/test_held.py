@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from bargein.bridge.playout._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S
-from bargein.bridge.playout._replay import LONGEST_WORD_S
+from bargein.bridge.playout._resend import LONGEST_WORD_S
 from bargein.bridge.playout._utterance_timing import VOICE_S
 
 from .conftest import RATE, FakeRun, HoldingDeck, add, playout_of, say
@@ -57,7 +57,7 @@ async def test_a_player_that_cannot_hold_is_cleared(autojump_clock, deck, playou
 
 
 async def test_all_that_the_player_had_comes_again(autojump_clock, deck, playout):
-    """Of two utterances in the player both are given again, in their order, before the next."""
+    """Of two utterances in the player both are sent again, in their order, before the next."""
     run = FakeRun()
     add(playout, 1, "one two", 700, run=run)
     second = add(playout, 2, "three", 500, run=run)
@@ -180,10 +180,10 @@ async def test_a_late_report_lets_go_of_what_was_heard(autojump_clock, nursery):
     playout.report(1, "position", 100)
     await trio.sleep(1)
     assert utterance.heard == "one two"
-    assert utterance.kept.starts_at == 0
+    assert utterance.resend_buffer.starts_at == 0
     playout.report(1, "position", 1100)
     two_begins = 2 * RATE * 400 // 1000
-    assert two_begins - 2 * RATE * CHUNK_S <= utterance.kept.starts_at <= two_begins
+    assert two_begins - 2 * RATE * CHUNK_S <= utterance.resend_buffer.starts_at <= two_begins
 
 
 async def test_what_is_kept_bounds_what_is_sent_again(autojump_clock, deck, playout):

@@ -151,7 +151,7 @@ def test_text_mode_hears_all_at_once():
     assert utterance.heard == "one two"
 
 
-# --- given again ----------------------------------------------------------------------------------
+# --- sent again -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -169,34 +169,34 @@ def test_text_mode_hears_all_at_once():
         (2000, 2000),
     ],
 )
-def test_what_is_given_again_begins_with_the_last_heard_word(position_ms, from_ms):
+def test_what_is_sent_again_begins_with_the_last_heard_word(position_ms, from_ms):
     """From its beginning; from the start if none was heard, from there on if none is left."""
     utterance = spoken(("One two. ", 900), ("Three four.", 1100))
-    assert utterance.again_from_ms(position_ms) == pytest.approx(from_ms)
+    assert utterance.resend_from_ms(position_ms) == pytest.approx(from_ms)
 
 
 def test_it_begins_with_the_last_heard_word_of_a_growing_text():
     """While more text may come, the last word there is counts like any other."""
     utterance = spoken(("One two", 700))
     utterance.text_complete = False
-    assert utterance.again_from_ms(700) == pytest.approx(400)
+    assert utterance.resend_from_ms(700) == pytest.approx(400)
 
 
 def test_audio_without_text_says_all_of_it_again():
     """Where the voice gives no text with its audio, words lie by their share of it."""
     utterance = spoken(("", 800), text="One two.")
-    assert utterance.again_from_ms(500) == 0
-    assert utterance.again_from_ms(300) == 0
+    assert utterance.resend_from_ms(500) == 0
+    assert utterance.resend_from_ms(300) == 0
     utterance.generated = "One two. Three"
     utterance.audio_complete = utterance.text_complete = False
-    assert utterance.again_from_ms(780) == pytest.approx(4 / CHARS_PER_S * 1000, abs=0.5)
+    assert utterance.resend_from_ms(780) == pytest.approx(4 / CHARS_PER_S * 1000, abs=0.5)
 
 
 def test_a_position_is_told_by_any_of_its_numbers():
     """Each number counts from where its audio began, and never beyond what it had."""
     utterance = spoken(("one two three", 1300))
     utterance.started = True
-    utterance.give_again(5, 400, 900, 1.0)
+    utterance.mark_resent(5, 400, 900, 1.0)
     assert (utterance.number, utterance.play_number) == (1, 5)
     assert utterance.position_ms(9) == utterance.sent_ms == 400
     assert utterance.went_by(1)
@@ -208,15 +208,15 @@ def test_a_position_is_told_by_any_of_its_numbers():
     assert utterance.place_of(1, 5000) == 1300
     assert utterance.place_of(5, 100) == 500
     assert utterance.position_ms(1.1) == pytest.approx(500)
-    utterance.give_again(6, 500, 500, 1.1)
+    utterance.mark_resent(6, 500, 500, 1.1)
     assert (utterance.place_of(5, 5000), utterance.place_of(6, 10)) == (1300, 510)
     assert utterance.played_once_ms == 900
 
 
-def test_what_had_not_begun_is_given_again_as_new():
+def test_what_had_not_begun_is_sent_again_as_new():
     """It has no position, no start and no report until it is sent anew."""
     utterance = spoken(("one two", 700))
-    utterance.give_again(2, 0, 0, 1.0)
+    utterance.mark_resent(2, 0, 0, 1.0)
     assert (utterance.starts_at_s, utterance.position_ms(5)) == (math.inf, 0)
     assert not utterance.is_reported
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from bargein.bridge.client._loudspeaker import Loudspeaker, LoudspeakerReport
 from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
-from bargein.bridge.playout._replay import LONGEST_WORD_S
-from bargein.bridge.playout._replay_buffer import SPARE_PIECES, ReplayBuffer
+from bargein.bridge.playout._resend import LONGEST_WORD_S
+from bargein.bridge.playout._resend_buffer import SPARE_PIECES, ResendBuffer
 from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio, WordTiming
 from bargein.routes._timers import Timers
@@ -192,7 +192,9 @@ async def talk(script: Script, acts: list[Any], delay_s: float | None) -> tuple[
                 phone.restarts.append((at_ms, utterance.place_of(utterance.play_number, 0)))
             assert utterance.generated.startswith(utterance.heard)
             spare_s = SPARE_PIECES * CHUNK_S
-            assert utterance.kept.size <= 2 * RATE * (LEAD_S + LONGEST_WORD_S + spare_s) + 100
+            assert (
+                utterance.resend_buffer.size <= 2 * RATE * (LEAD_S + LONGEST_WORD_S + spare_s) + 100
+            )
         await trio.sleep(15)
         phone.note_samples()
         nursery.cancel_scope.cancel()
@@ -352,76 +354,76 @@ def test_what_goes_first_costs_none_of_what_it_overtakes(lengths, acts, delay_s)
 
 def test_what_was_added_is_given_back_from_a_position_on():
     """The audio from any position on is the very audio that was added there."""
-    kept = ReplayBuffer()
+    buffer = ResendBuffer()
     for piece in (b"0123", b"4567", b"89"):
-        kept.add(piece, 100)
-    assert kept.pop_from(6) == (6, [b"67", b"89"])
-    assert kept.pop_from(0) == (0, [b"0123", b"45"])
-    assert kept.pop_from(0) == (0, [])
+        buffer.add(piece, 100)
+    assert buffer.pop_from(6) == (6, [b"67", b"89"])
+    assert buffer.pop_from(0) == (0, [b"0123", b"45"])
+    assert buffer.pop_from(0) == (0, [])
 
 
 def test_nothing_behind_its_end_is_given_back():
     """From a position that nothing was added behind, nothing comes, and the end is told."""
-    kept = ReplayBuffer()
-    kept.add(b"0123", 100)
-    assert kept.pop_from(9) == (4, [])
+    buffer = ResendBuffer()
+    buffer.add(b"0123", 100)
+    assert buffer.pop_from(9) == (4, [])
 
 
 def test_what_is_forgotten_is_not_given_back():
     """Audio from a position that is kept no more begins where the kept audio begins."""
-    kept = ReplayBuffer()
+    buffer = ResendBuffer()
     for piece in (b"0123", b"4567", b"89"):
-        kept.add(piece, 100)
-    kept.forget_all_but(6)
-    assert kept.starts_at == 4
-    assert kept.pop_from(1) == (4, [b"4567", b"89"])
+        buffer.add(piece, 100)
+    buffer.forget_all_but(6)
+    assert buffer.starts_at == 4
+    assert buffer.pop_from(1) == (4, [b"4567", b"89"])
 
 
 def test_a_cleared_one_counts_on():
     """Positions after a clear go on where the audio had ended."""
-    kept = ReplayBuffer()
-    kept.add(b"0123", 100)
-    kept.clear()
-    kept.add(b"4567", 100)
-    assert kept.pop_from(0) == (4, [b"4567"])
+    buffer = ResendBuffer()
+    buffer.add(b"0123", 100)
+    buffer.clear()
+    buffer.add(b"4567", 100)
+    assert buffer.pop_from(0) == (4, [b"4567"])
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=80), st.integers(1, 30))
 def test_at_least_the_limit_is_kept_and_hardly_more(sizes, limit):
     """At least the limit is kept, if so much was added; and at most so many pieces more."""
-    kept = ReplayBuffer()
+    buffer = ResendBuffer()
     for count, size in enumerate(sizes, 1):
-        kept.add(bytes(size), limit)
-        assert kept.size == sum(sizes[:count]) - kept.starts_at
-        assert min(limit, sum(sizes[:count])) <= kept.size
-        assert kept.size < limit + (SPARE_PIECES + 1) * max(sizes)
-    kept.forget_all_but(limit)
-    assert min(limit, sum(sizes)) <= kept.size < limit + max(sizes)
+        buffer.add(bytes(size), limit)
+        assert buffer.size == sum(sizes[:count]) - buffer.starts_at
+        assert min(limit, sum(sizes[:count])) <= buffer.size
+        assert buffer.size < limit + (SPARE_PIECES + 1) * max(sizes)
+    buffer.forget_all_but(limit)
+    assert min(limit, sum(sizes)) <= buffer.size < limit + max(sizes)
 
 
 def test_the_limit_holds_for_what_is_sent_again():
     """Many small pieces that are taken back make no room for as many large ones."""
-    kept = ReplayBuffer()
+    buffer = ResendBuffer()
     for _ in range(300):
-        kept.add(b"1", 200)
-    kept.pop_from(0)
+        buffer.add(b"1", 200)
+    buffer.pop_from(0)
     for _ in range(300):
-        kept.add(bytes(9), 200)
-        assert kept.size < 200 + (SPARE_PIECES + 1) * 9
+        buffer.add(bytes(9), 200)
+        assert buffer.size < 200 + (SPARE_PIECES + 1) * 9
 
 
 def test_what_is_needed_no_more_is_forgotten():
     """Whole pieces before a position go; what is at it and behind it stays."""
-    kept = ReplayBuffer()
+    buffer = ResendBuffer()
     for piece in (b"0123", b"4567", b"89"):
-        kept.add(piece, 100)
-    kept.forget_before(3)
-    assert (kept.starts_at, kept.size) == (0, 10)
-    kept.forget_before(6)
-    assert (kept.starts_at, kept.size) == (4, 6)
-    assert kept.pop_from(0) == (4, [b"4567", b"89"])
-    kept.forget_before(100)
-    assert (kept.starts_at, kept.size) == (4, 0)
+        buffer.add(piece, 100)
+    buffer.forget_before(3)
+    assert (buffer.starts_at, buffer.size) == (0, 10)
+    buffer.forget_before(6)
+    assert (buffer.starts_at, buffer.size) == (4, 6)
+    assert buffer.pop_from(0) == (4, [b"4567", b"89"])
+    buffer.forget_before(100)
+    assert (buffer.starts_at, buffer.size) == (4, 0)
 
 
 async def test_the_words_of_a_long_answer_are_bounded(playout, autojump_clock):

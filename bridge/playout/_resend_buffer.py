@@ -9,7 +9,7 @@ SPARE_PIECES = 16
 audio is forgotten, before that."""
 
 
-class ReplayBuffer:
+class ResendBuffer:
     """The last part of an utterance's sent audio.  All positions are in bytes of the audio.
 
     It keeps the very pieces that were sent: one block that grows and shrinks would fragment memory

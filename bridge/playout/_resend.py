@@ -12,16 +12,16 @@ LONGEST_WORD_S = 2.0
 """How many seconds a word may last to be said again whole: 30 letters, at 15 a second."""
 
 
-class Replay:
+class Resend:
     """The audio that the player has, or had before it was cleared or its connection was lost.
 
     Attributes:
         recalled_at_s: When the player was cleared of audio that it will get again; infinite if it
             was not.
-        kept_bytes: How many bytes of an utterance are sent again at most.
+        limit_bytes: How many bytes of an utterance are sent again at most.
     """
 
-    __slots__ = ("_bytes_per_ms", "_is_lost", "_transport", "kept_bytes", "recalled_at_s")
+    __slots__ = ("_bytes_per_ms", "_is_lost", "_transport", "limit_bytes", "recalled_at_s")
 
     def __init__(self, transport: Transport, lead_s: float) -> None:
         """Start with an empty player.
@@ -31,7 +31,7 @@ class Replay:
             lead_s: How many seconds of audio may be ahead of what was played.
         """
         self.recalled_at_s = math.inf
-        self.kept_bytes = 2 * int(transport.sample_rate_hz * (lead_s + LONGEST_WORD_S))
+        self.limit_bytes = 2 * int(transport.sample_rate_hz * (lead_s + LONGEST_WORD_S))
         self._transport = transport
         self._bytes_per_ms = 2 * transport.sample_rate_hz / 1000
         self._is_lost = False
@@ -53,7 +53,7 @@ class Replay:
         self.recall(utterances, "sent again", now_s)
         self._is_lost = self.is_recalled
 
-    def give_again(
+    def queue_again(
         self, utterances: Sequence[Utterance], new_number: Callable[[], int], now_s: float
     ) -> bool:
         """Queue the recalled audio again, from the start of the last heard word.
@@ -69,12 +69,12 @@ class Replay:
             return False  # the player's audio was cut meanwhile
         for utterance in utterances:
             played_ms = utterance.known_position_ms(now_s, lost=lost)
-            again_from_ms = utterance.again_from_ms(played_ms)
-            utterance.kept.forget_all_but(self.kept_bytes)
-            begins, audio = utterance.kept.pop_from(self._byte_of(again_from_ms))
+            resend_from_ms = utterance.resend_from_ms(played_ms)
+            utterance.resend_buffer.forget_all_but(self.limit_bytes)
+            begins, audio = utterance.resend_buffer.pop_from(self._byte_of(resend_from_ms))
             utterance.waiting.prepend(audio)
             from_ms = begins / self._bytes_per_ms
-            utterance.give_again(new_number(), from_ms, played_ms, now_s)
+            utterance.mark_resent(new_number(), from_ms, played_ms, now_s)
         return True
 
     def forget_heard(self, utterance: Utterance, now_s: float) -> None:
@@ -85,8 +85,10 @@ class Replay:
         played_ms = utterance.known_position_ms(now_s, lost=True)
         # A reported position may be earlier than the extrapolated one that counts as heard.
         chars = None if utterance.is_reported else utterance.heard_chars
-        utterance.kept.forget_before(self._byte_of(utterance.again_from_ms(played_ms, chars)))
-        utterance.forget_words_before(utterance.kept.starts_at / self._bytes_per_ms)
+        utterance.resend_buffer.forget_before(
+            self._byte_of(utterance.resend_from_ms(played_ms, chars))
+        )
+        utterance.forget_words_before(utterance.resend_buffer.starts_at / self._bytes_per_ms)
 
     def _byte_of(self, position_ms: float) -> int:
         return 2 * round(position_ms * self._bytes_per_ms / 2)
