@@ -21,7 +21,7 @@ from ._found import GAP_MS, Found, quantile
 from ._places import PLACES
 from ._row import MeasurementRow
 from ._stage import Stage
-from ._talking import assents
+from ._talking import acknowledgements_by_voice
 
 Sound: TypeAlias = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ async def places(stage: Stage) -> Found:
     """The caller agrees while the agent speaks, at every place on the windows."""
     words = [
         (f"“{text}” ({who})", await stage.voices.say(who, text))
-        for who, texts in assents().items()
+        for who, texts in acknowledgements_by_voice().items()
         for text in texts
     ]
     played = await trio.to_thread.run_sync(_play, words)

@@ -19,8 +19,8 @@ from ._found import Found, about, cut_row, ignored_sound_row, ignored_sound_rows
 from ._row import MeasurementRow, decided
 from ._stage import Stage, Take
 
-ASSENTS = ("mm-hmm", "uh-huh", "okay", "yeah", "right")
-HUMLESS = ASSENTS[1:]
+ACKNOWLEDGEMENTS = ("mm-hmm", "uh-huh", "okay", "yeah", "right")
+WITHOUT_HUM = ACKNOWLEDGEMENTS[1:]
 """Piper cannot hum: it spells "mm-hmm"."""
 EVERY_S = 2.4
 """Seconds of speech between two sounds: a decision by words takes up to two seconds."""
@@ -31,15 +31,18 @@ STOP_MS = 1000
 CORRECTION = "No wait, I want a cappuccino instead."
 
 
-def assents() -> dict[str, tuple[str, ...]]:
+def acknowledgements_by_voice() -> dict[str, tuple[str, ...]]:
     """Return the words with which each caller agrees."""
-    return {who: HUMLESS if who == "joe" else ASSENTS for who in ("ann", "ben", "eve", "joe")}
+    return {
+        who: WITHOUT_HUM if who == "joe" else ACKNOWLEDGEMENTS
+        for who in ("ann", "ben", "eve", "joe")
+    }
 
 
 async def acknowledgement(stage: Stage) -> Found:
     """The caller agrees while the agent speaks: five words in each of four voices."""
     found = Found()
-    for who, texts in assents().items():
+    for who, texts in acknowledgements_by_voice().items():
         script = [
             await stage.line(who, text, agent_has_spoken(1.2 + number * EVERY_S), longest_gap_s=0.3)
             for number, text in enumerate(texts)
@@ -133,8 +136,8 @@ async def stopped_tool(stage: Stage) -> Found:
         found.add(take, _stop_row(take, model))
     model = Searching()
     script = [await stage.line("ann", "mm-hmm", the_tool_runs(1.0))]
-    take = await stage.call("tool-assent", model.answer, script, answer_s=2.5)
-    found.add(take, _assent_row(take, model))
+    take = await stage.call("tool-acknowledgement", model.answer, script, answer_s=2.5)
+    found.add(take, _acknowledgement_row(take, model))
     return found
 
 
@@ -153,7 +156,7 @@ def _stop_row(take: Take, model: Searching) -> MeasurementRow:
                decided=decided(take.result.decisions), picture=take.name)  # fmt: skip
 
 
-def _assent_row(take: Take, model: Searching) -> MeasurementRow:
+def _acknowledgement_row(take: Take, model: Searching) -> MeasurementRow:
     ended = [at_s - take.result.recording.start_s for at_s in model.ended_s]
     goes_on = bool(ended) and ended[0] >= take.result.recording.duration_s - 0.4
     turns = len(take.result.transcripts)

@@ -4,7 +4,7 @@
     python -m tests.training.people CHECKOUTS FOLDER
     python -m tests.training.backchannels train FOLDER   # writes the weights
 
-Every voice of espeak-ng says hums, other words of assent, short words that mean something, and
+Every voice of espeak-ng says hums, other acknowledgements, short words that mean something, and
 beginnings of sentences, at random speed, pitch, loudness and noise, a quarter of them over the
 telephone.  `tests.training.people` adds what people read and say.  Every sound is heard once more
 in a room.  Three fifths of the voices and speakers are learned from, one fifth decides the
@@ -53,10 +53,10 @@ EARLIER = 256
 FALSE_ALARMS = {"early": 0.02, "late": 0.025}
 """Share of the beginnings of sentences that each look may give the probability `TAKEN`."""
 TAKEN = 0.7
-"""From this probability on the ear tells of assent."""
+"""From this probability on the ear publishes a backchannel."""
 TIMES = 4
 PEOPLE = "people.npz"
-"""What `tests.training.people` keeps: beginnings of speech that are no assent."""
+"""What `tests.training.people` keeps: beginnings of speech that are no backchannel."""
 
 
 def voices() -> list[str]:
@@ -339,10 +339,10 @@ def slopes(parts: list[np.ndarray], inputs: np.ndarray, wanted: np.ndarray) -> l
 
 
 def report(score: np.ndarray, kinds: np.ndarray, part: np.ndarray) -> None:
-    """Print which share of each kind is taken for assent, by voices nothing was learned from."""
+    """Print what share of each kind counts as a backchannel, in voices unknown to it."""
     test = part == "test"
     sentences = score[test & (kinds == KINDS.index("sentence"))]
-    print("sentences taken for assent | hums | uh-huhs | words of assent recognised")
+    print("sentences taken for backchannels | hums | uh-huhs | acknowledgements recognised")
     for share in (0.01, 0.02, 0.05, 0.1, 0.2):
         above = np.quantile(sentences, 1 - share)
         hits = [np.mean(score[test & (kinds == kind)] > above) for kind in range(3)]

@@ -1,4 +1,4 @@
-"""People who begin to read or say a word, as microphones in rooms hear them: none of it is assent.
+"""People who begin to read or say a word, as microphones in rooms hear them: no backchannels.
 
 python -m tests.training.people CHECKOUTS FOLDER    # needs soundfile, 1.2 or newer
 """

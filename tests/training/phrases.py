@@ -1,4 +1,4 @@
-"""What callers say while an agent speaks: assent, and beginnings of sentences."""
+"""What callers say while an agent speaks: acknowledgements, and beginnings of sentences."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SHORT = (
         "enough",
     ),
 )
-"""Words that mean something alone: an agent that took them for assent would talk on."""
+"""Words that mean something alone: an agent that took them for acknowledgements would talk on."""
 
 _BEGINNINGS = """
 no wait|stop|actually|can I|I want|hold on|what about|make it a|wait|sorry|could you|no|no no

@@ -1,6 +1,6 @@
 """Calls for the drawer: what a watched call tells, at the times at which it would be told.
 
-``drawer`` is a conversation with one of each: a cough, a word of assent and an interruption, for a
+``drawer`` is a conversation with one of each: a cough, an acknowledgement, an interruption; for a
 page whose microphone hears ``microphone()``.  ``flood`` tells thousands of events.
 
 Run as a program, it writes that microphone's sound to the WAV file that its argument names.
@@ -22,7 +22,7 @@ import trio
 OUTPUT_HZ = 24_000
 MICROPHONE_HZ = 48_000
 QUESTION_S, COUGH_S, MHM_S, STOP_S = 4.0, 6.7, 9.1, 11.9
-"""When the caller asks, coughs, assents and interrupts, in seconds of ``microphone()``."""
+"""When the caller asks, coughs, acknowledges and interrupts, in seconds of ``microphone()``."""
 LOUD = 1500
 APART = 30
 """Sounds with more frames of silence between them (20 ms each) are two."""

@@ -1,4 +1,4 @@
-"""Hums of assent, told from beginnings of sentences by their sound."""
+"""Backchannels, told from beginnings of sentences by their sound."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def louder(pcm: bytes, decibels: float) -> bytes:
 @pytest.mark.parametrize("name", ["en-us+f3", "en-us+m3"])
 @pytest.mark.parametrize("decibels", [0, -15])
 @pytest.mark.parametrize("look", LOOKS)
-async def test_a_hum_is_assent(
+async def test_a_hum_is_a_backchannel(
     speech_of: Say, text: str, name: str, decibels: float, look: Literal["early", "late"]
 ) -> None:
     """A hum is known at both looks, loud or soft."""
@@ -63,7 +63,7 @@ async def test_a_hum_is_assent(
 async def test_the_beginning_of_a_sentence_is_none(
     speech_of: Say, text: str, name: str, look: Literal["early", "late"]
 ) -> None:
-    """What begins as sentences do does not let the agent go on as assent would."""
+    """What begins as sentences do does not let the agent go on as a backchannel would."""
     sound = BackchannelDetector(look)
     async with EspeakVoice(name, words_per_minute=150).open() as voice:
         pcm = await speech_of(voice, text)

@@ -125,7 +125,7 @@ def onset_s(caller) -> float:
 async def test_every_microphone_is_heard(autojump_clock, sounds, change, name) -> None:
     """A voice begins within 0.25 s of its first sound and stops after it, whatever the line.
 
-    Nothing of the question passes for assent.
+    Nothing of the question passes for a backchannel.
     """
     pcm = change(sounds[QUESTION])
     loud = abs(samples(pcm)[6000:])
@@ -134,7 +134,7 @@ async def test_every_microphone_is_heard(autojump_clock, sounds, change, name) -
         await send(caller, pcm + bytes(32_000))
         assert onset_s(caller) - first_s < 0.25, name
         assert len(caller.events(VoiceStarted)) == len(caller.events(VoiceStopped)), name
-        if name != "clipped":  # the harmonics that clipping adds may pass for those of assent
+        if name != "clipped":  # the harmonics that clipping adds may pass for a backchannel's
             assert {hint.kind for hint in caller.events(VoiceHint)} <= {"speech"}, name
 
 

@@ -91,8 +91,8 @@ def test_what_is_unlikely_is_not_told() -> None:
 
 
 @pytest.mark.parametrize(("early", "late"), [(0.9, 0.6), (0.6, 0.9), (0.3, 0.99), (0.99, 0.3)])
-def test_one_look_alone_lets_nobody_go_on(early: float, late: float) -> None:
-    """Of the beginnings that people make one look or the other takes many for assent."""
+def test_one_check_alone_lets_nobody_go_on(early: float, late: float) -> None:
+    """Of the beginnings that people make one check or the other takes many for backchannels."""
     bench = Bench(Says(early, 6), Says(late, 8))
     bench.hear(2)
     bench.begin()
@@ -100,8 +100,8 @@ def test_one_look_alone_lets_nobody_go_on(early: float, late: float) -> None:
     assert bench.kinds == []
 
 
-def test_a_later_look_that_denies_an_earlier_one_is_believed() -> None:
-    """What seemed assent and is not is speech."""
+def test_a_later_check_that_denies_an_earlier_one_is_believed() -> None:
+    """What seemed a backchannel and is not is speech."""
     bench = Bench(Says(0.8, 6), Says(0.09, 8))
     bench.hear(2)
     bench.begin()
@@ -109,8 +109,8 @@ def test_a_later_look_that_denies_an_earlier_one_is_believed() -> None:
     assert bench.kinds == [(10, "speech", 0.91)]
 
 
-def test_what_is_surely_no_assent_is_speech() -> None:
-    """The last look tells so, whatever the first one thought."""
+def test_what_is_surely_no_backchannel_is_speech() -> None:
+    """The last check says so, whatever the first one thought."""
     for first in (0.05, 0.4):
         bench = Bench(Says(first, 6), Says(0.09, 8))
         bench.hear(2)

@@ -367,7 +367,7 @@ async def test_a_caller_in_babble_has_softer_syllables(autojump_clock, above_db,
 
 
 async def test_of_babble_no_other_hint_is_published(autojump_clock):
-    """Babble is neither assent nor a cough, whatever it sounds like."""
+    """Babble is neither a backchannel nor a cough, whatever it sounds like."""
     sound = Says("acknowledgement", 0.9)
     async with listening(Engines(), sounds=(sound,), first=SOFTER) as caller:
         for _ in range(3):
@@ -378,8 +378,8 @@ async def test_of_babble_no_other_hint_is_published(autojump_clock):
 
 
 @pytest.mark.parametrize(("kind", "hints"), [("acknowledgement", set()), ("noise", {"noise"})])
-async def test_a_caller_in_babble_does_not_seem_to_assent(autojump_clock, kind, hints):
-    """Voices behind a beginning make it a hum, which is no sign of assent; a cough stays one."""
+async def test_a_caller_in_babble_does_not_seem_to_acknowledge(autojump_clock, kind, hints):
+    """Voices behind a beginning make it a hum, and no backchannel; a cough stays one."""
     async with listening(Engines(), sounds=(Says(kind, 0.9),), first=SOFTER) as caller:
         await babbles(caller)
         await send(caller, VOICE, 0.64)

@@ -162,7 +162,7 @@ def test_sure_words_do_not_wait_for_a_duration():
     assert verdict.values == {"words": 3, "min_words": 1, "confidence": 0.8}
 
 
-def test_assent_lasts_no_less_than_any_voice():
+def test_an_acknowledgement_lasts_no_less_than_any_voice():
     """A minimum duration of two seconds applies to acknowledgements too."""
     settings, hint = TurnSettings(min_duration_s=2.0), Hint("acknowledgement", 0.9)
     assert judged(settings, voiced_s=1.99, hint=hint).decision == "acknowledgement"
@@ -235,7 +235,7 @@ def test_a_single_consonant_has_to_be_sure(confidence, decision):
         ("Thank you, bye.", "interruption"),
     ],
 )
-def test_thanks_over_the_agent_is_assent(text, decision):
+def test_thanks_over_the_agent_is_an_acknowledgement(text, decision):
     """Whisper makes it of coughs, and who says it and no more lets the agent go on."""
     assert over(text, confidence=0.95, voiced_s=0.5).decision == decision
 
@@ -334,7 +334,7 @@ def test_a_hum_is_no_name(text, probability, voiced_s, decision):
         ("Okay.", 0.99, "acknowledgement"),
     ],
 )
-def test_a_sure_word_outweighs_the_sound_of_assent(text, confidence, decision):
+def test_a_sure_word_outweighs_the_sound_of_a_backchannel(text, confidence, decision):
     """A digit is as short as a hum; of hums recognisers make no numbers, and nothing surely."""
     hint = Hint("acknowledgement", 0.95)
     verdict = over(text, hint=hint, voiced_s=0.3, confidence=confidence)
@@ -345,7 +345,7 @@ def test_a_sure_word_outweighs_the_sound_of_assent(text, confidence, decision):
     ("text", "decision"),
     [("Oh, Huck.", "acknowledgement"), ("Two.", "interruption"), ("Stop.", "interruption")],
 )
-def test_what_is_certainly_assent_outweighs_sure_words(text, decision):
+def test_what_is_certainly_a_backchannel_outweighs_sure_words(text, decision):
     """Of an "uh-huh" recognisers make two words surely; numbers and "stop" still count."""
     hint = Hint("acknowledgement", 0.97)
     assert over(text, hint=hint, voiced_s=0.3, confidence=0.86).decision == decision
@@ -387,7 +387,7 @@ def test_a_cough_behind_words_says_nothing_about_them():
     assert judged(**known, hint_is_old=True).rule == "longest_hold_s"
 
 
-def test_assent_that_goes_on_waits_for_more_words():
+def test_an_acknowledgement_that_goes_on_waits_for_more_words():
     """Of "I asked" a recogniser hears "Uh" first; the sound decides, or the silence behind it."""
     heard = {"text": "Uh", "confidence": 0.7, "hint": Hint("acknowledgement", 0.87)}
     assert judged(voiced_s=0.5, **heard).decision == "undecided"

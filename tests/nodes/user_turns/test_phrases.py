@@ -86,7 +86,7 @@ def test_parts_of_words_do_not_interrupt(text):
 
 
 @pytest.mark.parametrize(
-    ("language", "assent", "halt", "neither"),
+    ("language", "acknowledgement", "halt", "neither"),
     [
         ("de", "Ja, genau so. Alles klar!", "Moment mal bitte", "einen großen Kaffee"),
         ("de", "achso, ja", "HÖR AUF damit", "halte das fest"),
@@ -100,11 +100,11 @@ def test_parts_of_words_do_not_interrupt(text):
         ("ja", "うんうん、そうですね。", "もうストップ", "紅茶がいい"),
     ],
 )
-def test_every_language(language, assent, halt, neither):
+def test_every_language(language, acknowledgement, halt, neither):
     """Each pack knows its acknowledgements and interruption phrases, and leaves the rest alone."""
     found = phrases(language)
-    assert found.is_acknowledgement(assent)
-    assert not found.asks_to_stop(assent)
+    assert found.is_acknowledgement(acknowledgement)
+    assert not found.asks_to_stop(acknowledgement)
     assert found.asks_to_stop(halt)
     assert not found.is_acknowledgement(halt)
     assert not found.is_acknowledgement(neither)
@@ -113,7 +113,7 @@ def test_every_language(language, assent, halt, neither):
 
 @pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS)
 def test_no_phrase_is_both(pack):
-    """No acknowledgement of a pack asks for silence, and no interruption phrase is assent."""
+    """No acknowledgement of a pack asks for silence, and no interruption phrase acknowledges."""
     found = phrases(pack.name)
     assert len(pack.acknowledgements) >= 20
     assert len(pack.interruptions) >= 15
@@ -232,7 +232,7 @@ def test_a_sentence_may_lack_its_full_stop(text, lacks):
     assert phrases("en").lacks_stop(text) is lacks
 
 
-def test_answers_are_assent_and_short_answers():
+def test_answers_are_acknowledgements_and_short_answers():
     """A number may continue, so it is not a complete answer."""
     english = phrases("en")
     assert [english.is_answer(text) for text in ("yes", "no", "okay", "Yes, no")] == [True] * 4

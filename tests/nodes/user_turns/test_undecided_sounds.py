@@ -315,7 +315,7 @@ def test_a_hinted_acknowledgement_that_lasts_longer_still(bench, speaking):
 
 @pytest.mark.parametrize(("probability", "resumes_s"), [(0.89, 0.5), (0.9, 0.26)])
 def test_an_unsure_hint_does_not_end_the_hold(bench, speaking, probability, resumes_s):
-    """Some beginnings of sentences sound like assent: only a sure hint counts at once."""
+    """Some beginnings of sentences sound like a backchannel: only a sure hint counts at once."""
     b = bench(speaking).take(VoiceStarted()).wait(0.26)
     b.take(VoiceHint(kind="acknowledgement", probability=probability)).wait(0.09)
     b.take(VoiceStopped()).wait(0.2)
@@ -323,8 +323,8 @@ def test_an_unsure_hint_does_not_end_the_hold(bench, speaking, probability, resu
     assert b.turns == []
 
 
-def test_a_scrap_of_assent_in_a_gap_does_not_end_the_hold(bench, speaking):
-    """Of the "I" of "I should" a network is unsure, and a closure follows; assent is over then."""
+def test_a_scrap_of_a_backchannel_in_a_gap_does_not_end_the_hold(bench, speaking):
+    """Of the "I" of "I should" a network is unsure, and a closure follows: it counts no more."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2).take(VoiceStopped()).wait(0.04)
     b.take(VoiceHint(kind="acknowledgement", probability=0.83))
     b.take(VoiceWords(content="I", confidence=0.7, final=False, tentative=True)).wait(0.06)
@@ -351,13 +351,13 @@ def test_a_hint_at_speech_holds_again(bench, speaking):
     assert b.is_held
 
 
-def test_assent_says_nothing_of_what_follows(bench, speaking):
+def test_a_backchannel_says_nothing_of_what_follows(bench, speaking):
     """A voice after a word that sounds like a backchannel interrupts as soon as any voice."""
     b = bench(speaking).take(VoiceStarted()).wait(0.2)
     b.take(VoiceHint(kind="acknowledgement", probability=0.9)).wait(0.1).take(VoiceStopped())
     b.wait(0.3).take(VoiceStarted()).wait(0.49)
     assert b.turns == []
-    assert not b.is_held, "it may be another word of assent"
+    assert not b.is_held, "it may be another acknowledgement"
     b.wait(0.01)
     assert b.at(UserStartedSpeaking) == 1.1
 
