@@ -44,7 +44,7 @@ class Continuation:
         return self.rest()
 
     def rest(self) -> str:
-        """Return the text held back, without repeated words; call it when no more text comes."""
+        """Return the buffered text, without repeated words; call it when no more text comes."""
         self._is_new = True
         words, kept = self._words(), self._unsaid
         self._unsaid = ""

@@ -1,6 +1,6 @@
 """Speculative answers: the model is asked before it is certain that the user's turn is over.
 
-At a pause the model is asked as if the turn were over, and what it writes is held back: it is not
+At a pause the model is asked as if the turn were over, and what it writes is buffered: it is not
 said, not recorded, and calls no tool. The real answer takes it over if its request is identical.
 Otherwise, or when the user goes on, it is discarded.
 """
@@ -21,7 +21,7 @@ from .llm import AnswerPiece, ChatModel
 log = structlog.get_logger()
 
 PIECES_AHEAD = 512
-"""How many pieces are held back before the model has to wait. Far more than any model writes during
+"""How many pieces are buffered before the model has to wait. Far more than any model writes during
 a pause in speech."""
 
 UNCLAIMED_S = 10.0

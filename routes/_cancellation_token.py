@@ -134,7 +134,7 @@ class InterruptToken:
                 self._waiters.discard(waiter)
 
     def child(self) -> InterruptToken:
-        """Return a token that is requested whenever this one is; the reverse does not hold."""
+        """Return a token that is requested whenever this one is, and not the reverse."""
         child = InterruptToken()
         with self._lock:
             child._requested = self._requested

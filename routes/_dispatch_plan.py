@@ -73,8 +73,8 @@ def hint_at_event(value: object) -> str:
     return "wrap it in an event, such as AgentResponse(content=...)"
 
 
-def holds(checks: tuple[Predicate, ...], message: Message) -> bool:
-    """Whether all conditions hold for a message."""
+def all_met(checks: tuple[Predicate, ...], message: Message) -> bool:
+    """Whether a message meets all conditions."""
     for check in checks:  # noqa: SIM110 - a generator expression costs more than the checks
         if not check(message):
             return False
@@ -98,7 +98,7 @@ def matching(entries: Meant, cls: type) -> list[MessageObserver]:
 def _asked(fn: MessageObserver, checks: tuple[Predicate, ...]) -> MessageObserver:
     @wraps(fn)
     def call_if_meant(message: Message) -> None:
-        if holds(checks, message):
+        if all_met(checks, message):
             fn(message)
 
     return call_if_meant
@@ -211,10 +211,10 @@ def guarded(
     checks: tuple[Predicate, ...],
     act: MessageObserver,
 ) -> MessageObserver:
-    """Return a function that acts on a message if all conditions hold; errors are reported."""
+    """Return a function that acts on a message if it meets all conditions; errors are reported."""
     if not checks:
         return act
-    check = checks[0] if len(checks) == 1 else partial(holds, checks)
+    check = checks[0] if len(checks) == 1 else partial(all_met, checks)
 
     def act_if_meant(message: Message) -> None:
         try:

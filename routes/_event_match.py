@@ -28,7 +28,7 @@ class Matcher:
     specs: tuple[Spec, ...]
     """Event classes, alias patterns and predicates; one of them must match."""
     checks: tuple[Predicate, ...] = ()
-    """Further conditions; all of them must hold."""
+    """Further conditions; all of them must be met."""
     unless: tuple[type, ...] = ()
     """Event classes that never match."""
     types: tuple[type, ...] | None = field(init=False)
@@ -42,7 +42,7 @@ class Matcher:
         """Return the conditions left to check for a message with an event of this class.
 
         Returns:
-            ``None`` if no such message matches, else the conditions, all of which must hold.
+            ``None`` if no such message matches, else the conditions, all of which must be met.
         """
         if issubclass(cls, self.unless):
             return None

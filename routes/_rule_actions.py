@@ -116,7 +116,7 @@ class InterruptAction(RuleAction[Interrupt]):
         return True
 
     def _is_met(self, rule: Interrupt, message: Message) -> bool:
-        """Return whether the condition of a rule holds."""
+        """Return whether the condition of a rule is met."""
         if not (rule.suspends or self._runs.live() or self._queue.waiting):
             return True  # nothing to cut: no condition is asked
         return rule.condition is None or self._allows(rule, message)

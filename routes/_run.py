@@ -99,8 +99,8 @@ class Run:
         """Return whether a rule of its chain would cut it for an event published now.
 
         Args:
-            event_class: The class of the event.  Filters and conditions of rules are assumed to
-                hold.
+            event_class: The class of the event.  Filters and conditions of rules are assumed to be
+                met.
         """
         if self.is_cut or self.is_in_background or self.times_protected:
             return False

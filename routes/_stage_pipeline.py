@@ -234,16 +234,16 @@ class Pipeline:
 
 def _apart(head: tuple[Stage, ...]) -> Iterator[bool]:
     """Yield for each stage whether the stages before it run in their own task."""
-    held = False  # whether earlier stages in the same task may hold scopes between values
+    is_open = False  # whether earlier stages in the same task may have scopes open between values
     for index, stage in enumerate(head):
         if isinstance(stage, Through):
             apart = index > 0 and not isinstance(head[index - 1], Buffer)
         elif isinstance(stage, Buffer):
             apart = True
         else:
-            apart = held and stage.waits and isinstance(stage, (Map, Filter, Stream))
+            apart = is_open and stage.waits and isinstance(stage, (Map, Filter, Stream))
         yield apart
-        held = isinstance(stage, (Map, Stream, Through)) or (held and not apart)
+        is_open = isinstance(stage, (Map, Stream, Through)) or (is_open and not apart)
 
 
 async def _once(value: Any) -> AsyncGenerator[Any, None]:

@@ -138,7 +138,7 @@ class CallAnswers(AnswerAudio):
         """Return whether an event would cut what is heard now or, if nothing is, generated.
 
         Args:
-            event_class: The class of the event.  Conditions of rules are assumed to hold.
+            event_class: The class of the event.  Conditions of rules are assumed to be met.
 
         Returns:
             False if no rule matches it, for protected speech, while the call is paused, and when

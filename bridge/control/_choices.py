@@ -95,7 +95,7 @@ def _size_at(said: list[str], at: int, known: list[list[str]]) -> int:
 
 
 def _phrases_around(offered: dict[str, list[str]], phrases: AnswerPhrases) -> dict[str, list[str]]:
-    """Return the phrases that hold a choice which is a yes or a no, and mean something else."""
+    """Return the phrases that contain a choice which is a yes or a no, and mean something else."""
     answers = [words_of(phrase) for phrase in (*phrases.yes, *phrases.no)]
     alike = {choice: words for choice, words in offered.items() if words in answers}
     longer = (*phrases.yes, *phrases.no, *phrases.unsure, *phrases.neutral)

@@ -45,13 +45,13 @@ class Cell(NamedTuple):
 class StateRow(NamedTuple):
     """One state."""
 
-    holds: Callable[[StateKeeper], object] | None
+    applies: Callable[[StateKeeper], object] | None
     """Whether it applies; ``None`` means only in its phase."""
     verbs: dict[Verb, Cell]
     then: tuple[CallState, ...]
     """The states that may follow, for whatever reason."""
     also: Callable[[StateKeeper], object] | None = None
-    """What else must hold, if that does."""
+    """What else must apply, if that does."""
     phase: AnswerPhase | None = None
     """It also applies while the answer being generated is in this phase."""
 
@@ -83,7 +83,7 @@ _AT_WORK: dict[Verb, Cell] = {
     "emergency_stop": Cell("stopping"),
     "shutdown": Cell("stopping"),
 }
-_HELD: dict[Verb, Cell] = {**_AT_WORK, "resume": Cell("thinking")}
+_AT_PAUSE: dict[Verb, Cell] = {**_AT_WORK, "resume": Cell("thinking")}
 _STOPPING: dict[Verb, Cell] = {
     "pause": _ENDS,
     "resume": _ENDS,
@@ -100,22 +100,22 @@ _WORKS: tuple[CallState, ...] = (
 _ANY: tuple[CallState, ...] = (
     *_WORKS, "idle", "listening", "pausing", "paused", "stopping", "closed",
 )  # fmt: skip
-_UNHELD: tuple[CallState, ...] = (*_WORKS, "idle", "listening", "stopping", "closed")
+_UNPAUSED: tuple[CallState, ...] = (*_WORKS, "idle", "listening", "stopping", "closed")
 
 _PAUSED = attrgetter("context.is_paused")
 
 TABLE: dict[CallState, StateRow] = {
     "closed": StateRow(attrgetter("is_closed"), dict.fromkeys(VERBS, _OVER), ()),
-    "pausing": StateRow(_PAUSED, _HELD, _ANY, also=attrgetter("control.pause_waits")),
-    "paused": StateRow(_PAUSED, {**_HELD, "pause": Cell("paused")}, _ANY),
+    "pausing": StateRow(_PAUSED, _AT_PAUSE, _ANY, also=attrgetter("control.pause_waits")),
+    "paused": StateRow(_PAUSED, {**_AT_PAUSE, "pause": Cell("paused")}, _ANY),
     "speaking": StateRow(attrgetter("answers.is_audible_now"), _AT_WORK, _ANY),
     "waiting_permission": StateRow(None, _AT_WORK, _ANY, phase="permission"),
     "waiting_input": StateRow(None, _AT_WORK, _ANY, phase="input"),
     "tool": StateRow(None, _AT_WORK, _ANY, phase="tool"),
     "thinking": StateRow(attrgetter("is_next"), _AT_WORK, _ANY, phase="thinking"),
-    "stopping": StateRow(attrgetter("control.is_stopping"), _STOPPING, _UNHELD),
-    "listening": StateRow(attrgetter("user_speaks"), _AT_REST, _UNHELD),
-    "idle": StateRow(lambda now: True, _AT_REST, _UNHELD),
+    "stopping": StateRow(attrgetter("control.is_stopping"), _STOPPING, _UNPAUSED),
+    "listening": StateRow(attrgetter("user_speaks"), _AT_REST, _UNPAUSED),
+    "idle": StateRow(lambda now: True, _AT_REST, _UNPAUSED),
 }
 """The state machine; its rows are in the order in which they are tried."""
 
@@ -143,9 +143,9 @@ def find(now: StateKeeper) -> CallState:
             phase = phase or now.work()  # computed once, when the first row needs it
             if phase == row.phase:
                 return state
-        if row.holds is not None and row.holds(now) and (row.also is None or row.also(now)):
+        if row.applies is not None and row.applies(now) and (row.also is None or row.also(now)):
             return state
-    raise AssertionError("the last row always holds")
+    raise AssertionError("the last row always applies")
 
 
 def refusal(now: StateKeeper, verb: Verb) -> str:

@@ -131,7 +131,7 @@ class Control(VerbTargets):
 
     @property
     def under_way(self) -> Verb | None:
-        """The verb that is still taking effect, or ``pause`` while it holds; ``None`` for none."""
+        """The verb that is still taking effect, or ``pause`` while it lasts; ``None`` for none."""
         return self._under_way.verb if self._under_way is not None else None
 
     @staticmethod

@@ -5,7 +5,7 @@ Rules:
 2. An utterance's audio is not sent until the previous utterance was heard, unless both are of one
    run, so a fence never drops audio that must not be cut.
 3. A cut takes effect in the step in which it happens: before ``cut()`` returns, the queue is empty
-   and the transport was told.  The same holds for a hold.
+   and the transport was told.  The same is true of a hold.
 4. A player that cannot stand still is cleared at a hold, and gets its unplayed audio again: from
    the start of the last heard word, under a new number, because the old one is fenced off.
 """

@@ -213,12 +213,12 @@ class FallbackContext:
     async def _receive_from(self, context: Any, engine: Any) -> bool:
         """Pass on the audio of a clause; return whether it came with that of the clause before."""
         while True:
-            was_held_back = getattr(context, "is_held_back", False)
+            was_delayed = getattr(context, "is_flush_delayed", False)
             try:
                 with trio.fail_after(self._stalls_after_s):
                     piece = await context.receive()
             except trio.TooSlowError:
-                if was_held_back or getattr(context, "is_held_back", False):
+                if was_delayed or getattr(context, "is_flush_delayed", False):
                     continue  # the flush was delayed, so the vendor has had no time
                 raise self._stalled() from None
             if isinstance(piece, TextSaid):

@@ -2,7 +2,7 @@
 
 A connection pool or a worker process must outlive the answer that first needs it, and that answer
 may be interrupted while it opens. So a system task of the run owns it. It closes when the last
-block that holds it ends, or, if no block holds it, when the run ends.
+block that borrows it ends, or, if none does, when the run ends.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SharedResource(Generic[T]):
                     await self._close()
 
     async def get(self) -> T:
-        """Return the resource, opening it if necessary; without a holder it stays open until the
+        """Return the resource, opening it if necessary; without a borrower it stays open until the
         run ends.
 
         Cancelling is safe: the resource keeps opening for the next user.

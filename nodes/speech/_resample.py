@@ -93,7 +93,7 @@ class EvenResampler:
         need("EvenResampler", "soxr", "openai")
         self._resampler = Resampler(from_hz, to_hz, quality="LQ")
         self._ratio = to_hz / from_hz
-        # Starts with silence to cover what the resampler holds back: 20 ms between 16 and 24 kHz.
+        # Starts with silence to cover what the resampler delays: 20 ms between 16 and 24 kHz.
         self._ready = bytearray(2 * round(to_hz * EVEN_LAG_S) if from_hz != to_hz else 0)
 
     def push(self, pcm: bytes) -> bytes:

@@ -21,7 +21,7 @@ CLAUSES_WAITING = 4096
 """How many clauses may wait; an answer of that length would last half a day."""
 
 AHEAD_S = 3.0
-"""How much unheard speech holds back the next clause, in seconds: three times what a vendor on
+"""How much unheard speech delays the next clause, in seconds: three times what a vendor on
 another continent takes to its first audio."""
 
 CHARS_PER_S = 15.0
@@ -45,7 +45,7 @@ class StreamedText:
         """
         self._played_s = played_s
         self._audio_s = self._whole_s = 0.0  # the length of all audio so far, and of whole clauses
-        self._newest_s = 0.0  # of the newest piece, which may be held back until the next one comes
+        self._newest_s = 0.0  # of the newest piece, which may be delayed until the next one comes
         self._asked: deque[float] = deque()  # estimated lengths of the other requested clauses
         self._asked_at_s = -math.inf
         self._news = trio.Event()  # a clause was requested or has come

@@ -176,8 +176,8 @@ class VoiceContext(Protocol):
     """One utterance through a voice; one task sends, another receives.
 
     A vendor may limit how often it is flushed. The context of such a voice has two more attributes:
-    ``flush_wait_s``, how long a flush may be delayed, in seconds, and ``is_held_back``, whether one
-    is being delayed now while the vendor owes nothing.
+    ``flush_wait_s``, how long a flush may be delayed, in seconds, and ``is_flush_delayed``, whether
+    one is being delayed now while the vendor owes nothing.
     """
 
     async def send(self, text: str) -> None:

@@ -267,7 +267,7 @@ class TTSNode:
             self._bridge.owe_clauses(clause.utterance, -1)
 
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
-        # One piece is held back, so that the last one can be marked.
+        # One piece is delayed, so that the last one can be marked.
         text, kept = clause.text, None
         async with aclosing(self._in_time(clause)) as pieces:
             async for piece in pieces:

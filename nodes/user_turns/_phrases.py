@@ -172,7 +172,7 @@ class Phrases:
 
     def _is_spelt(self, word: str) -> bool:
         is_letter = len(word) == 1 and word.isalpha() and not _UNSPACED.match(word)
-        return word.isdigit() or is_letter or self._numbers.holds(word)
+        return word.isdigit() or is_letter or self._numbers.contains(word)
 
     def wants_noun(self, text: str) -> bool:
         """Whether a text ends with an adjective or a measure that needs a noun.
@@ -182,20 +182,20 @@ class Phrases:
         "the coffee is cold". A measure does in the singular after a number: "a 16 ounce".
         """
         *before, last = words_of(text) or ("",)
-        if self._units.holds(last):
+        if self._units.contains(last):
             return bool(before) and self._is_many(before[-1])
         if self._without_noun.end((*before, last)):
             return True
-        return self._adjectives.holds(last) and self._is_behind_article(before)
+        return self._adjectives.contains(last) and self._is_behind_article(before)
 
     def _is_many(self, word: str) -> bool:
-        return word not in ("1", "one") and (word.isdigit() or self._numbers.holds(word))
+        return word not in ("1", "one") and (word.isdigit() or self._numbers.contains(word))
 
     def _is_behind_article(self, words: Sequence[str]) -> bool:
         for word in reversed(words):
-            if self._linking_words.holds(word):
+            if self._linking_words.contains(word):
                 return False
-            if word.isdigit() or self._articles.holds(word):
+            if word.isdigit() or self._articles.contains(word):
                 return True
         return False
 
@@ -219,7 +219,7 @@ class Phrases:
 
     def asks_to_stop(self, text: str) -> bool:
         """Whether a text contains an interruption phrase."""
-        return self._interruptions.stand_in(words_of(text))
+        return self._interruptions.is_in(words_of(text))
 
     def is_unfinished(self, text: str) -> bool:
         """Whether a text ends where a sentence cannot, so that more is to come."""
@@ -229,7 +229,7 @@ class Phrases:
         if text.rstrip().endswith(_BREAKS_OFF) or self._unfinished.end(words):
             return True
         is_open = self._unfinished_statements.end(words)
-        return is_open and not self._question_words.stand_in(words)
+        return is_open and not self._question_words.is_in(words)
 
 
 @final
@@ -247,7 +247,7 @@ class PhraseSet:
     def __iter__(self) -> Iterator[str]:
         return map(" ".join, self.phrases)
 
-    def holds(self, word: str) -> bool:
+    def contains(self, word: str) -> bool:
         """Return whether a word is one of the phrases."""
         return (word,) in self.phrases
 
@@ -255,7 +255,7 @@ class PhraseSet:
         """Return whether the words end with one of the phrases."""
         return any(tuple(words[-length:]) in self.phrases for length in self._lengths)
 
-    def stand_in(self, words: Sequence[str]) -> bool:
+    def is_in(self, words: Sequence[str]) -> bool:
         """Return whether the words contain one of the phrases."""
         return any(self.end(words[:to]) for to in range(1, len(words) + 1))
 

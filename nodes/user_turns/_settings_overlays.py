@@ -31,7 +31,7 @@ class Overlay:
     changes: Mapping[str, Any]
     """Names of settings and their values."""
 
-    def holds(self, view: AgentView) -> bool:
+    def applies(self, view: AgentView) -> bool:
         """Whether it applies at a moment.
 
         Args:
@@ -165,10 +165,10 @@ class SettingsInForce:
         """Return the settings of a moment."""
         if not self.overlays:
             return self.base
-        held = tuple(overlay.holds(view) for overlay in self.overlays)
-        if self._last is None or self._last[0] != held:
+        in_force = tuple(overlay.applies(view) for overlay in self.overlays)
+        if self._last is None or self._last[0] != in_force:
             settings = self.base
-            for overlay, holds in zip(self.overlays, held, strict=True):
-                settings = settings.but(overlay.changes) if holds else settings
-            self._last = (held, settings)
+            for overlay, applies in zip(self.overlays, in_force, strict=True):
+                settings = settings.but(overlay.changes) if applies else settings
+            self._last = (in_force, settings)
         return self._last[1]

@@ -127,7 +127,7 @@ class WakePhrase:
         Args:
             sound: What was heard so far.
         """
-        return sound.since_turn_s <= self.awake_s or self._index.stand_in(words_of(sound.text))
+        return sound.since_turn_s <= self.awake_s or self._index.is_in(words_of(sound.text))
 
     def ignores(self, sound: Sound) -> bool:
         """Return whether the words of a sound are not meant for the agent.

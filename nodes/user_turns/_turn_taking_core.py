@@ -101,7 +101,7 @@ class TurnCore:
 
     @property
     def key_is_down(self) -> bool:
-        """Whether the caller holds the push-to-talk key."""
+        """Whether the caller presses the push-to-talk key."""
         return self._state.key_is_down
 
     @property

@@ -82,7 +82,7 @@ class TurnTakingState:
     owes_stop: bool = False
     """Whether a voice continued when it was decided, so that its stop is still to come."""
     key_is_down: bool = False
-    """Whether the caller holds the push-to-talk key."""
+    """Whether the caller presses the push-to-talk key."""
     pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=PAUSES_KEPT))
     """This caller's silences that did not end a turn, in seconds."""
     ask_by_s: float = math.inf

@@ -117,7 +117,7 @@ class VendorVoiceContext:
         self._sent = 0  # how many of them were sent on the line
         self._line = 0  # the number of that line
         self._sending = trio.Lock()
-        self._blank = ""  # spaces held back until a word comes
+        self._blank = ""  # spaces delayed until a word comes
         self._has_words = False  # since the last flush
         self._pieces: deque[Piece] = deque()
         self._waiting_bytes = 0
@@ -202,7 +202,7 @@ class VendorVoiceContext:
         return self._flush_limit.every_s
 
     @property
-    def is_held_back(self) -> bool:
+    def is_flush_delayed(self) -> bool:
         """Whether a flush is being delayed; see `VoiceContext`."""
         return self._flush_at_s < math.inf and not self._flushes
 

@@ -235,7 +235,7 @@ async def test_input_while_the_old_run_cleans_up(autojump_clock):
         assert caller.heard.rstrip() == "One two\nOne two three"  # the last word may still go on
 
 
-async def test_a_run_that_swallows_its_cancellation_holds_up_nobody(autojump_clock):
+async def test_a_run_that_swallows_its_cancellation_delays_nobody(autojump_clock):
     """A node that never unwinds is abandoned after a second; its answer ends, the next begins."""
     runs = 0
 

@@ -156,7 +156,7 @@ async def test_a_line_that_fails_gives_its_reason(autojump_clock, does, reason, 
 
 @pytest.mark.parametrize(("does", "at_s"), [(trio.sleep_forever, 30.0), (swallow, 31.0)])
 async def test_a_line_that_hangs_is_given_up(autojump_clock, does, at_s):
-    """After its deadline it counts as not done; one that swallows that holds up nobody for long."""
+    """After its deadline it counts as not done; one that swallows that delays nobody for long."""
     line = Telephone(does)
     with structlog.testing.capture_logs():
         async with App(answer).open_call(line) as call:

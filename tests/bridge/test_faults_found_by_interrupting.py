@@ -80,7 +80,7 @@ def test_a_task_that_turns_in_circles_is_found():
 
 
 def test_a_clean_up_that_takes_an_hour_is_found():
-    """The call goes on without it, and it is named when it holds up the end of the call."""
+    """The call goes on without it, and it is named when it delays the end of the call."""
 
     def generator(call: Call) -> Generate:
         async def generate(message: Message) -> AsyncIterator[object]:

@@ -197,7 +197,7 @@ async def test_a_voice_waits_while_speech_is_held(autojump_clock):
         assert player.heard == "All of it."
 
 
-async def test_a_voice_that_tells_no_words_is_not_held_up(autojump_clock):
+async def test_a_voice_that_tells_no_words_is_not_delayed(autojump_clock):
     """Its words are found by the length of the whole audio, so that is asked for at once."""
     player, voice = Player(), Voice(pieces=20, piece_s=0.2, tells_words=False)
     async with App(says("All of it."), speech=voice).open_call(player) as call:
@@ -207,7 +207,7 @@ async def test_a_voice_that_tells_no_words_is_not_held_up(autojump_clock):
         assert player.heard == "All of it."
 
 
-async def test_an_agent_that_gives_its_own_audio_is_not_held_up(autojump_clock):
+async def test_an_agent_that_gives_its_own_audio_is_not_delayed(autojump_clock):
     """What an agent gives behind its audio, such as a tool's call, does not wait for the player."""
     given_at_s: list[float] = []
 

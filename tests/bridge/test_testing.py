@@ -194,7 +194,7 @@ async def test_quiet_waits_for_one_chain_after_another(autojump_clock):
 
 
 async def test_quiet_does_not_wait_for_who_gives_nothing(autojump_clock):
-    """A chain that publishes nothing, and one of an agent without the floor, hold up nobody."""
+    """A chain that publishes nothing, and one of an agent without the floor, delay nobody."""
 
     async def for_ever(message: Message) -> None:
         await trio.sleep_forever()

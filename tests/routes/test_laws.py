@@ -272,7 +272,7 @@ def watch(world: World, router: Any, routes: list[Any], written_as: list[Chain])
             world.wrong.append(f"run {run.id} ended twice")
         world.ends.append(run)
         if run in world.cut and trio.current_time() > world.cut_at[run] + UNWIND_S + 0.001:
-            world.wrong.append(f"run {run.id} held up others for too long")
+            world.wrong.append(f"run {run.id} delayed others for too long")
 
     def cut(run: Run) -> None:
         world.cut.append(run)

@@ -1,4 +1,4 @@
-"""What interrupts, holds, releases and suspends."""
+"""What interrupts, pauses, resumes and suspends."""
 
 from typing import Literal
 
@@ -271,7 +271,7 @@ async def test_a_broken_predicate_is_reported_and_interrupts_nothing(autojump_cl
 
 
 async def test_pause_and_resume_in_place(autojump_clock):
-    """A paused run holds at its next value and goes on from there; nothing is lost."""
+    """A paused run stops at its next value and goes on from there; nothing is lost."""
     async with open_router() as router:
         route = router.on(Go).pause_on(Halt).resume_on(On).stream(count).broadcast()
         got = chunks_of(router)

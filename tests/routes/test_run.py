@@ -172,7 +172,7 @@ async def test_a_linked_run_ends_with_its_cause(autojump_clock):
 
 
 async def test_a_held_run_stays_interruptible(autojump_clock):
-    """A run that has finished can be cut while somebody holds it, and its handler is called."""
+    """A run that has finished can be cut while somebody keeps it, and its handler is called."""
     told = []
     async with open_router() as router:
         router.listen(run_ended=lambda run: run.keep())
@@ -195,7 +195,7 @@ async def test_a_held_run_stays_interruptible(autojump_clock):
 
 
 async def test_a_released_run_is_settled(autojump_clock):
-    """Once nobody holds a finished run, nothing of it can be cut."""
+    """Once nobody keeps a finished run, nothing of it can be cut."""
     async with open_router() as router:
         route = router.on(Go).interrupt_on(Stop).stream(lambda m: [1])
         router.listen(run_ended=lambda run: (run.keep(), run.keep()))

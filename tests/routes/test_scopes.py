@@ -225,7 +225,7 @@ async def test_paused_then_cut(kind, shape, autojump_clock):
 
 
 async def test_paused_then_resumed(kind, shape, autojump_clock):
-    """A pause holds a value, and nothing is lost."""
+    """A pause keeps a value, and nothing is lost."""
     scene = await play(kind, shape, (2.5, Hold()), (20, Free()))
     assert [n for _, n in scene.got] == [0, 1, 2, 3, 4]
     assert [at_s for at_s, _ in scene.got[:3]] == [1, 2, 20]
@@ -258,7 +258,7 @@ async def test_a_timeout_stands_still_in_a_pause(kind, autojump_clock):
 
 
 async def test_abandoned(kind, shape, autojump_clock):
-    """A goodbye without end holds nobody up: the next run begins after a second."""
+    """A goodbye without end delays nobody: the next run begins after a second."""
     node = Node(goodbye_s=30)
     scene = await play(kind, shape, (2.5, Stop()), (2.6, Go(n=1)), (4.75, Stop()), node=node)
     assert scene.got == [(1, 0), (2, 1), (4.5, 10)]

@@ -109,7 +109,7 @@ async def test_a_broken_sink_hinders_nobody(autojump_clock):
 
 @pytest.mark.parametrize("limit", [0, -1, True, 1.5])
 async def test_an_impossible_limit_is_refused(limit):
-    """A limit below 1 would hold up runs for ever."""
+    """A limit below 1 would delay runs for ever."""
     async with open_router() as router:
         with pytest.raises(RouteDefinitionError, match="limit= is a whole number from 1"):
             router.add_sink(print, limit=limit)
@@ -117,7 +117,7 @@ async def test_an_impossible_limit_is_refused(limit):
             router.add_sink(None)
 
 
-async def test_an_async_sink_holds_up_its_own_runs_only(autojump_clock):
+async def test_an_async_sink_delays_its_own_runs_only(autojump_clock):
     """A full queue makes the runs that fill it wait, to the millisecond, and nobody else."""
     made, fast = [], []
 
@@ -230,7 +230,7 @@ async def test_publishers_that_cannot_wait_overflow_in_the_end(autojump_clock):
     assert got == list(range(4096))
 
 
-async def test_a_held_up_run_is_cut_at_once(autojump_clock):
+async def test_a_delayed_run_is_cut_at_once(autojump_clock):
     """A run that waits for a sink is cut like any other."""
 
     async def stream(message):
@@ -255,7 +255,7 @@ async def test_a_held_up_run_is_cut_at_once(autojump_clock):
 
 @pytest.mark.parametrize("where", ["between", "lambda"])
 async def test_every_stage_waits_for_a_full_sink(where, autojump_clock):
-    """Broadcasts between waiting stages, and after a lambda's generator, are held up too."""
+    """Broadcasts between waiting stages, and after a lambda's generator, are delayed too."""
 
     async def stream(message):
         for n in range(6):

@@ -166,7 +166,7 @@ class _FakeAnswer:
         self._countdown = countdown
         self._error = error
         self._reordered: bytes | None = None
-        self._has_held = self._has_flooded = False
+        self._has_reordered = self._has_flooded = False
 
     async def give(self, event: StreamedEvent, at: FaultStage) -> bool:
         """Send an event; return whether the connection stays open."""
@@ -201,8 +201,8 @@ class _FakeAnswer:
                     await self._send(rubbish)
             case "duplicate":
                 await self._send(data)
-            case "reorder" if not self._has_held:
-                self._has_held, self._reordered = True, data
+            case "reorder" if not self._has_reordered:
+                self._has_reordered, self._reordered = True, data
                 return True
             case "slow":
                 await trio.sleep(SLOW_S)
@@ -215,9 +215,9 @@ class _FakeAnswer:
 
     async def _send(self, data: bytes) -> None:
         await self._stream.send_all(b"%x\r\n%s\r\n" % (len(data), data))
-        held, self._reordered = self._reordered, None
-        if held is not None:
-            await self._send(held)
+        delayed, self._reordered = self._reordered, None
+        if delayed is not None:
+            await self._send(delayed)
 
 
 def _encoded(event: StreamedEvent) -> bytes:

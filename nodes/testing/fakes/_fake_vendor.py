@@ -63,7 +63,7 @@ class FakeLine:
         self._countdown = countdown
         self._socket: WebSocket | None = None
         self._reordered: Data | None = None
-        self._has_held = self._has_flooded = False
+        self._has_reordered = self._has_flooded = False
         self.is_silent = False
 
     def has(self, kind: FaultKind) -> bool:
@@ -147,8 +147,8 @@ class FakeLine:
             case "duplicate":
                 await self._send_in_turn(data)
                 await self._send(data)
-            case "reorder" if not self._has_held:
-                self._has_held, self._reordered = True, data
+            case "reorder" if not self._has_reordered:
+                self._has_reordered, self._reordered = True, data
             case "slow":
                 await trio.sleep(SLOW_S)
                 await self._send_in_turn(data)
@@ -185,8 +185,8 @@ class FakeLine:
     async def _send_in_turn(self, data: Data) -> None:
         await self._send(data)
         if self._reordered is not None:
-            held, self._reordered = self._reordered, None
-            await self._send(held)
+            delayed, self._reordered = self._reordered, None
+            await self._send(delayed)
 
     async def _send(self, data: Data) -> None:
         assert self._socket is not None

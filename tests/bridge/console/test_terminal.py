@@ -158,7 +158,7 @@ def test_a_terminal_that_is_gone(open_chat):
 
 @pytest.mark.proof
 def test_a_terminal_that_is_held(open_chat):
-    """A terminal that takes nothing more holds up neither an interrupt nor the exit."""
+    """A terminal that takes nothing more delays neither an interrupt nor the exit."""
     tty = open_chat()
     tty.type("count 10000\r")
     tty.until("1 2 3")

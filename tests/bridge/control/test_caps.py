@@ -132,7 +132,7 @@ async def test_time_at_work_is_capped_to_the_moment(autojump_clock):
 
 
 async def test_a_child_has_a_time_of_its_own(autojump_clock):
-    """The time of a child begins with the child, and the parent's still holds."""
+    """The time of a child begins with the child, and the parent's still applies."""
     answer = Meter(Caps(wall_s=5))
     await trio.sleep(1)
     child = answer.child(Caps(wall_s=2))

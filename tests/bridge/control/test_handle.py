@@ -209,7 +209,7 @@ async def test_background_goes_on_unheard_and_comes_back_once(autojump_clock):
         ]
 
 
-async def test_an_answer_in_the_background_holds_up_nobody(autojump_clock):
+async def test_an_answer_in_the_background_delays_nobody(autojump_clock):
     """The next input is answered at once, while the other answer still works."""
     node = Counter()
     async with open_agent(node) as handle:
@@ -359,7 +359,7 @@ async def test_events_come_with_their_time_and_source(autojump_clock):
     assert (said.at_s, said.source) == (0.5, "caller")
 
 
-async def test_a_slow_watcher_holds_up_nobody(autojump_clock):
+async def test_a_slow_watcher_delays_nobody(autojump_clock):
     """It gets a snapshot for what it missed, and never misses the end of an answer."""
     from bargein import Snapshot
 

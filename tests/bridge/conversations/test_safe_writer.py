@@ -99,7 +99,7 @@ async def test_each_trouble_is_told_once(autojump_clock: None) -> None:
         assert (store.said, len(caller.events(AgentError))) == (["one", "two"], 2)
 
 
-async def test_an_entry_that_alone_is_refused_holds_up_no_other(autojump_clock: None) -> None:
+async def test_an_entry_that_alone_is_refused_delays_no_other(autojump_clock: None) -> None:
     """What came with it is saved with the next entry that the store takes."""
     store = Store(ValueError("no"), failures=3, refused="poison")
     async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:

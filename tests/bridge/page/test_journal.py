@@ -42,6 +42,6 @@ def test_observers_get_what_comes(bare_page: Any) -> None:
     assert result["kept"] == ["before", "kept", "after"]
 
 
-def test_an_observer_that_fails_holds_up_nobody(bare_page: Any) -> None:
+def test_an_observer_that_fails_delays_nobody(bare_page: Any) -> None:
     """The error is told on the console, and the call and the other observers go on."""
     assert bare_page.evaluate(BROKEN) == [["call"], ["Error: broken"]]

@@ -124,7 +124,7 @@ def test_a_cut_waits_for_its_levels(bare_page: Any) -> None:
 
 
 def test_levels_that_come_late_are_waited_for(bare_page: Any) -> None:
-    """On a page that is held up, it is measured when they are there, and at last without them."""
+    """On a page that is delayed, it is measured when they are there, and at last without them."""
     mic, agent = [(5.0, 7.0)], [(2.0, 5.16)]
     late = measure(bare_page, CUT, mic=mic, agent=agent, until=5.8, now=6.5)
     assert (late["settled"], late["settling"]) == (False, True)

@@ -162,7 +162,7 @@ async def test_a_voice_has_no_deadline_while_text_may_come(autojump_clock, deck,
 
 
 async def test_an_utterance_without_audio_is_over_at_once(autojump_clock, deck, playout):
-    """A text that gives no sound is finished, never started, and holds up nothing."""
+    """A text that gives no sound is finished, never started, and delays nothing."""
     add(playout, 1, "…", 0)
     add(playout, 2, "two", 300)
     await trio.sleep(1)

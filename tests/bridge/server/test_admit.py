@@ -122,7 +122,7 @@ async def test_the_app_refuses_with_a_reason(serving, verdict, code, text):
         assert place.server.metrics.rejected[code] == 1
 
 
-async def test_an_app_that_cannot_decide_holds_up_nobody(serving, autojump_clock):
+async def test_an_app_that_cannot_decide_delays_nobody(serving, autojump_clock):
     """After 5 seconds its caller is refused."""
 
     async def admit(request):

@@ -138,7 +138,7 @@ async def test_the_neighbour_of_a_flood_is_answered(tone_speech):
 
 @pytest.mark.proof
 @pytest.mark.alone
-async def test_a_flood_holds_up_no_neighbour(tone_speech):
+async def test_a_flood_delays_no_neighbour(tone_speech):
     """While a caller floods at 60 times real time, others get their words at most 0.3 s later.
 
     All eight in a row, in one of three tries: a machine may stand still for longer by itself.

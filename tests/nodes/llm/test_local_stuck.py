@@ -128,7 +128,7 @@ async def test_a_prompt_that_is_read_on_is_not_late(monkeypatch, tmp_path):
         assert await ask(chat, "who?") == first
 
 
-async def test_a_paused_reader_holds_up_nobody(monkeypatch, tmp_path):
+async def test_a_paused_reader_delays_nobody(monkeypatch, tmp_path):
     """A paused call that does not read its answer does not block other calls."""
     monkeypatch.setattr(sys.modules[__name__], "ENGINE", ENGINE.replace(
         "give(chunk(str(os.getpid())))", "[give(chunk(str(os.getpid()))) for _ in range(50)]"

@@ -264,7 +264,7 @@ async def test_what_goes_wrong_in_a_process_is_the_jobs_error(
 
 
 @pytest.mark.parametrize("how", ["hang", "die", "spin", "garbage"])
-async def test_a_lost_job_is_done_again_and_holds_up_nobody(
+async def test_a_lost_job_is_done_again_and_delays_nobody(
     pool_of: Make, tmp_path: Path, how: str
 ) -> None:
     """The caller hears each piece once; a second caller is served within 2 s, long before that."""
@@ -316,7 +316,7 @@ async def test_a_worker_that_is_at_work_says_that_it_is_there(pool_of: Make) -> 
         assert await pid_of(pool) == pid
 
 
-async def test_a_cancelled_job_that_hangs_holds_up_nobody(pool_of: Make, tmp_path: Path) -> None:
+async def test_a_cancelled_job_that_hangs_delays_nobody(pool_of: Make, tmp_path: Path) -> None:
     """A caller gives up a job that hangs; the next one is served before that worker is killed."""
     pool = pool_of(late_s=0.3, cancel_s=10)
     async with pool.open():
@@ -328,7 +328,7 @@ async def test_a_cancelled_job_that_hangs_holds_up_nobody(pool_of: Make, tmp_pat
         assert trio.current_time() - began_s < 2
 
 
-async def test_a_caller_who_takes_no_pieces_holds_up_nobody(pool_of: Make) -> None:
+async def test_a_caller_who_takes_no_pieces_delays_nobody(pool_of: Make) -> None:
     """A paused call whose answer waits to be taken leaves the others a worker; it ends later."""
     pool = pool_of(late_s=0.3)
     async with pool.open():

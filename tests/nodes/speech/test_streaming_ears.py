@@ -224,7 +224,7 @@ async def test_all_audio_reaches_the_ear(autojump_clock, ear):
     assert ear.closed == 1
 
 
-async def test_an_ear_that_takes_nothing_holds_up_nobody(autojump_clock, ear):
+async def test_an_ear_that_takes_nothing_delays_nobody(autojump_clock, ear):
     """Frames for an ear that is stuck are dropped after five seconds of them."""
     ear.is_deaf = True
     async with open_call(agent_with(ear)) as caller:

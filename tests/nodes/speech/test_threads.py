@@ -81,7 +81,7 @@ async def test_one_at_a_time_and_errors_are_raised(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-async def test_a_thread_that_hangs_holds_up_nobody(stuck: Stuck, is_cancelled: bool) -> None:
+async def test_a_thread_that_hangs_delays_nobody(stuck: Stuck, is_cancelled: bool) -> None:
     """A second caller is served in time, whether the first still waits or has given up."""
     async with SmartTurn().open() as model, trio.open_nursery() as nursery:
         first = trio.CancelScope()

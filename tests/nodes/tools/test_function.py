@@ -57,7 +57,7 @@ async def test_async_functions_run_on_the_loop(autojump_clock, open_bench):
 
 
 async def test_other_functions_run_in_threads(open_bench):
-    """A plain function never holds up the event loop."""
+    """A plain function never blocks the event loop."""
     threads = []
 
     @tool

@@ -214,7 +214,7 @@ async def test_a_server_whose_child_holds_its_output() -> None:
 
 
 async def test_a_server_that_reads_no_more() -> None:
-    """A server that reads no more holds up neither the cut of a call, nor the end for long."""
+    """A server that reads no more delays neither the cut of a call, nor the end for long."""
     async with McpServer(MINI_SERVER).open() as opened:
         stuck = named(opened)["stuck"]
         with trio.move_on_after(0.2):

@@ -97,7 +97,7 @@ async def test_a_deaf_thread_is_left_alone(open_bench):
 
 
 async def test_the_end_of_the_call_does_not_wait_for_ever(open_bench):
-    """A deaf thread holds up the end of its call only for a while."""
+    """A deaf thread delays the end of its call only for a while."""
     begun, release = Signal(), threading.Event()
 
     @tool

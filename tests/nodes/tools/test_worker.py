@@ -83,7 +83,7 @@ async def test_an_error_in_the_worker_is_the_result(open_bench, functions):
 
 
 @pytest.mark.parametrize("how", ["stop", "die"])
-async def test_a_process_that_is_stuck_holds_up_nobody(open_bench, functions, how):
+async def test_a_process_that_is_stuck_delays_nobody(open_bench, functions, how):
     """Who waits is told at the limit of the tool, another call goes on, and then the same one.
 
     A process that hears nothing has the time of its ladder until it is killed.

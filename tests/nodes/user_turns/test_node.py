@@ -352,7 +352,7 @@ async def test_overlays_follow_the_call(autojump_clock):
 
 
 async def test_settings_change_while_the_call_runs(autojump_clock):
-    """ChangeTurns holds from the step in which it is published, for a sound that goes on, too."""
+    """ChangeTurns applies from the step in which it is published, for a sound that goes on, too."""
     async with open_call(calls()) as caller:
         await says(caller, "where is my parcel", lasts_s=1.0)
         await caller.at(3.0)

@@ -111,7 +111,7 @@ def in_force(*overlays, view=VIEW):
 
 
 def test_a_state():
-    """An overlay for a state holds in it alone."""
+    """An overlay for a state applies in it alone."""
     overlay = when(state="speaking", min_words=3)
     assert in_force(overlay).min_words == 3
     assert in_force(overlay, view=replace(VIEW, state="tool")).min_words == 1
@@ -125,19 +125,19 @@ def test_several_states():
 
 
 def test_an_agent():
-    """An overlay for an agent holds while that has the floor."""
+    """An overlay for an agent applies while that has the floor."""
     overlay = when(agent="clerk", mute=("tool",))
     assert in_force(overlay).mute == ("tool",)
     assert in_force(overlay, view=replace(VIEW, agent="billing")).mute == ()
 
 
 @pytest.mark.parametrize(
-    ("pattern", "holds"),
+    ("pattern", "applies"),
     [("*UserStoppedSpeaking*", True), ("*DTMFInput*", False), (VIEW.route, True)],
 )
-def test_a_route_by_a_pattern(pattern, holds):
+def test_a_route_by_a_pattern(pattern, applies):
     """A route is named by how it is written."""
-    assert (in_force(when(route=pattern, min_words=3)).min_words == 3) is holds
+    assert (in_force(when(route=pattern, min_words=3)).min_words == 3) is applies
 
 
 async def test_a_route_itself():

@@ -93,7 +93,7 @@ def test_words_that_were_kept_keep_the_agent_awake(bench, idle, speaking):
 
 
 async def test_the_talk_key_needs_no_phrase(autojump_clock):
-    """Who holds the key speaks to the agent, even if the words come after its release."""
+    """Who presses the key speaks to the agent, even if the words come after its release."""
 
     async def answer(call: Call) -> None:
         call.converse(ChatNode(ScriptedModel("One latte.")))

@@ -163,7 +163,7 @@ async def test_what_was_not_acknowledged_is_sent_again(autojump_clock, nursery):
         assert vendor.lines[1] == ["hello", b"2", b"3", b"4"]
 
 
-async def test_a_microphone_is_not_held_up_without_a_line(autojump_clock, nursery):
+async def test_a_microphone_is_not_delayed_without_a_line(autojump_clock, nursery):
     """Without a line, kept messages do not wait, and the oldest are dropped beyond the limit."""
 
     async def works(line):

@@ -1,4 +1,4 @@
-"""What never ends holds up nothing else."""
+"""What never ends delays nothing else."""
 
 import pytest
 import structlog
@@ -9,7 +9,7 @@ from bargein.routes import PublishLoopError, open_router
 from .events import Chunk, Go, Stop
 
 
-async def test_a_shielded_clean_up_cannot_hold_up_the_next_turn(autojump_clock):
+async def test_a_shielded_clean_up_cannot_delay_the_next_turn(autojump_clock):
     """A clean-up past its limit is abandoned: told of, handled, and the next run begins."""
     order = []
 

@@ -189,7 +189,7 @@ except KeyboardInterrupt:
 
 
 async def test_a_cancelled_command_is_heard_to_its_end(cut, python, tmp_path, is_there):
-    """One that says goodbye at length is not held up by a full pipe, and what it says is kept."""
+    """One that says goodbye at length is not delayed by a full pipe, and what it says is kept."""
     up = tmp_path / "up"
     result = await cut([*python(POLITE), str(up)], up, ladder=SignalLadder(int_s=20))
     assert (result.exit_code, result.stopped.ended_by) == (5, "SIGINT")
@@ -232,7 +232,7 @@ async def test_force_kills_at_once(cut, python, tmp_path):
 
 
 async def test_what_a_command_leaves_running_is_stopped_with_it(orphans_are_ours, is_there):
-    """A background process that holds the output open neither lives on nor holds up the end."""
+    """A background process that holds the output open neither lives on nor delays the end."""
     with trio.fail_after(10):
         result = await run_command("sleep 60 & echo $!", shell=True)
     assert result.exit_code == 0
@@ -240,7 +240,7 @@ async def test_what_a_command_leaves_running_is_stopped_with_it(orphans_are_ours
 
 
 async def test_a_daemon_has_left_the_family():
-    """A program that makes a session of its own lives on; it does not hold up the end either."""
+    """A program that makes a session of its own lives on; it does not delay the end either."""
     code = (
         "import os, sys, time\n"
         "if os.fork() == 0:\n"

@@ -193,7 +193,7 @@ class TestReplacement:
     async def test_closing_while_a_call_runs_ends_it_by_the_rule(
         self, tmp_path, is_there, wait_until
     ):
-        """A call that is cancelled with the worker holds up its end no longer than the ladder."""
+        """A call that is cancelled with the worker delays its end no longer than the ladder."""
         async with trio.open_nursery() as nursery:
             worker = PythonWorker(ladder=FAST)
 

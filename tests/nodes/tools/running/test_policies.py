@@ -111,7 +111,7 @@ async def test_detach_goes_on_as_a_job(autojump_clock, open_bench, verb):
 
 @pytest.mark.parametrize("policy", ["cancel", finish(5), shield(60), "detach"])
 @pytest.mark.parametrize("verb", FORCED)
-async def test_no_policy_holds_up_what_is_forced(autojump_clock, open_bench, verb, policy):
+async def test_no_policy_delays_what_is_forced(autojump_clock, open_bench, verb, policy):
     """`emergency_stop` and `shutdown` leave no grace, whatever the policy."""
     async with open_bench(sleeper(policy)) as bench:
         running = await bench.begin("work")

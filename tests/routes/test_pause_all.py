@@ -16,8 +16,8 @@ class Stop(Event):
     type: Literal["hd.stop"] = "hd.stop"
 
 
-class Hold(Event):
-    type: Literal["hd.hold"] = "hd.hold"
+class Halt(Event):
+    type: Literal["hd.halt"] = "hd.halt"
 
 
 class Free(Event):
@@ -42,8 +42,8 @@ def chunks_of(router):
     return got
 
 
-async def test_held_runs_go_on_with_the_next_value(autojump_clock):
-    """What is held gives nothing; let go, it gives what would have come next."""
+async def test_paused_runs_go_on_with_the_next_value(autojump_clock):
+    """What is paused gives nothing; resumed, it gives what would have come next."""
     async with open_router() as router:
         router.on(Go, name="a").stream(every_second).broadcast()
         got = chunks_of(router)
@@ -57,7 +57,7 @@ async def test_held_runs_go_on_with_the_next_value(autojump_clock):
         assert got == [(0, 0), (1, 1), (11.5, 2), (12.5, 3), (13.5, 4)]
 
 
-async def test_only_the_source_that_is_meant_is_held(autojump_clock):
+async def test_only_the_source_that_is_meant_is_paused(autojump_clock):
     """Chains of other sources work on."""
     async with open_router() as router:
         router.on(Go, name="b").stream(every_second).broadcast()
@@ -68,8 +68,8 @@ async def test_only_the_source_that_is_meant_is_held(autojump_clock):
         assert len(got) == 5
 
 
-async def test_triggers_wait_while_everything_is_held(autojump_clock):
-    """Whatever its overlap, a chain begins nothing while held, and loses no trigger."""
+async def test_triggers_wait_while_everything_is_paused(autojump_clock):
+    """Whatever its overlap, a chain begins nothing while paused, and loses no trigger."""
     async with open_router() as router:
         for overlap in ("queue", "restart", "drop", "concurrent"):
             router.on(Go, name="a", overlap=overlap).stream(every_second)
@@ -82,17 +82,17 @@ async def test_triggers_wait_while_everything_is_held(autojump_clock):
         assert [len(runtime.runs) for runtime in router.routes] == [1, 1, 1, 1]
 
 
-async def test_no_rule_reaches_what_is_held(autojump_clock):
+async def test_no_rule_reaches_what_is_paused(autojump_clock):
     """Interrupts, pauses and resumes of the chain are gated, and the log says why."""
     async with open_router() as router:
-        route = router.on(Go, name="a").interrupt_on(Stop).pause_on(Hold).resume_on(Free)
+        route = router.on(Go, name="a").interrupt_on(Stop).pause_on(Halt).resume_on(Free)
         route = route.stream(every_second)
         router.publish(Go())
         await trio.sleep(0.5)
         router.pause_all("a")
         router.pause_all("a")
         (run,) = router.runtime(route).runs
-        for event in (Stop(), Free(), Hold()):
+        for event in (Stop(), Free(), Halt()):
             router.publish(event)
         assert not run.is_cut
         assert run.is_paused
@@ -103,8 +103,8 @@ async def test_no_rule_reaches_what_is_held(autojump_clock):
         assert run.is_cut
 
 
-async def test_a_suspension_does_not_half_reach_what_is_held(autojump_clock):
-    """While held, a chain is not suspended: its run goes on afterwards, and so do its triggers."""
+async def test_a_suspension_does_not_half_reach_what_is_paused(autojump_clock):
+    """While it is paused, a chain is not suspended: its run and its triggers go on afterwards."""
     async with open_router() as router:
         route = router.on(Go, name="a").suspend_on(Stop).resume_on(Free).stream(every_second)
         router.publish(Go())
@@ -122,7 +122,7 @@ async def test_a_suspension_does_not_half_reach_what_is_held(autojump_clock):
         assert router.runtime(route).decisions[-1].verdict == "matched"
 
 
-async def test_a_suspension_can_end_while_everything_is_held(autojump_clock):
+async def test_a_suspension_can_end_while_everything_is_paused(autojump_clock):
     """A resuming event that comes meanwhile is not lost: afterwards the chain triggers again."""
     async with open_router() as router:
         route = router.on(Go, name="a").suspend_on(Stop).resume_on(Free).stream(every_second)
@@ -141,18 +141,18 @@ async def test_a_suspension_can_end_while_everything_is_held(autojump_clock):
 async def test_a_run_that_was_paused_before_stays_paused(autojump_clock):
     """Letting everything go does not undo the pause of a chain's own rule."""
     async with open_router() as router:
-        route = router.on(Go, name="a").pause_on(Hold).stream(every_second)
+        route = router.on(Go, name="a").pause_on(Halt).stream(every_second)
         router.publish(Go())
         await trio.sleep(0.5)
-        router.publish(Hold())
+        router.publish(Halt())
         router.pause_all("a")
         router.resume_all("a")
         (run,) = router.runtime(route).runs
         assert run.is_paused
 
 
-async def test_what_is_held_can_be_cut(autojump_clock):
-    """Cutting a source reaches its held runs, and forgets the triggers that wait."""
+async def test_what_is_paused_can_be_cut(autojump_clock):
+    """Cutting a source reaches its paused runs, and forgets the triggers that wait."""
     async with open_router() as router:
         route = router.on(Go, name="a").stream(every_second)
         router.publish(Go())
@@ -186,11 +186,11 @@ async def test_a_run_in_the_background_frees_its_chain(autojump_clock):
 async def test_a_paused_run_goes_on_in_the_background(autojump_clock):
     """No resuming event could reach it any more, so it continues where it stopped."""
     async with open_router() as router:
-        route = router.on(Go).pause_on(Hold).resume_on(Free).stream(every_second).broadcast()
+        route = router.on(Go).pause_on(Halt).resume_on(Free).stream(every_second).broadcast()
         got = chunks_of(router)
         router.publish(Go())
         await trio.sleep(1.5)
-        router.publish(Hold())
+        router.publish(Halt())
         await trio.sleep(10)
         (run,) = router.runtime(route).runs
         run.move_to_background()
