@@ -66,7 +66,7 @@ class ChainRuns:
         if run not in self.active:
             return False
         del self.active[run]
-        if run.times_kept and not run.is_cut:
+        if run.keep_count and not run.is_cut:
             self.delivered[run] = None
         return True
 

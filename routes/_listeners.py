@@ -30,12 +30,12 @@ class Listeners:
     ``Router.listen()`` documents their arguments.
 
     Attributes:
-        is_telling: Whether the listener for failures is being called.
+        is_reporting: Whether the listener for failures is being called.
     """
 
     __slots__ = (
         "background_requested", "caught", "decided", "describe_interruption", "failed",
-        "is_telling", "run_cut", "run_ended", "run_started",
+        "is_reporting", "run_cut", "run_ended", "run_started",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Listeners:
         self.failed: FailureListener | None = None
         self.caught: ErrorListener | None = None
         self.decided: DecisionListener | None = None
-        self.is_telling = False
+        self.is_reporting = False
 
     def set(self, **listeners: Any) -> None:
         """Replace the given listeners; ``None`` leaves one as it is."""
@@ -84,11 +84,11 @@ class Listeners:
 
     def report_failure(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
         """Call the listener for failures."""
-        self.is_telling = True
+        self.is_reporting = True
         try:
             self.notify(self.failed, run, route, stage, error)
         finally:
-            self.is_telling = False
+            self.is_reporting = False
 
     def show(self, error: Exception) -> None:
         """Call the listener for caught exceptions with one that goes no further."""

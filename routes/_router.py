@@ -423,13 +423,13 @@ class Router(DeferredWork):
         """Log a failure of a chain or of one of its runs, and call the listener for failures."""
         listeners = self.listeners
         listeners.log_failure(route, stage, error)
-        if listeners.is_telling:
+        if listeners.is_reporting:
             return  # the listener for failures caused this one: only log it
-        tell = partial(listeners.report_failure, run, route, stage, error)
+        report = partial(listeners.report_failure, run, route, stage, error)
         if self._depth_limit:
-            tell()
+            report()
         else:
-            self.call_after(tell)
+            self.call_after(report)
 
     def pause_all(self, source: str) -> None:
         """Pause every run of a source in place, regardless of rules, and start no more.

@@ -36,8 +36,8 @@ class Run:
         "_children", "_clocks", "_finished", "_interruption", "_nursery", "_task",
         "_token", "_waits",
         "blocked_on", "chain", "cut_by", "id", "is_cut", "is_in_background", "is_stopping",
-        "outcome", "parent", "paused_until", "scope", "stages_are_over", "started_at_s",
-        "times_kept", "times_protected", "trigger",
+        "keep_count", "outcome", "parent", "paused_until", "scope", "stages_are_over",
+        "started_at_s", "times_protected", "trigger",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +57,7 @@ class Run:
         self.is_cut = self.is_in_background = False
         self.cut_by: tuple[Message | None, CutRule | None, str, bool, float] | None = None
         self._interruption: Interruption | None = None
-        self.times_kept = 0
+        self.keep_count = 0
         self.times_protected = 0
         self.paused_until: trio.Event | None = None
         self.blocked_on: list[Callable[[], Awaitable[None]]] | None = None
@@ -88,7 +88,7 @@ class Run:
     @property
     def is_settled(self) -> bool:
         """Whether it ended uncut, and all its output has arrived."""
-        return self.outcome is not None and not self.times_kept and not self.is_cut
+        return self.outcome is not None and not self.keep_count and not self.is_cut
 
     @property
     def is_protected(self) -> bool:
@@ -177,7 +177,7 @@ class Run:
         self, cause: Message | None, rule: CutRule | None, reason: str, at_s: float
     ) -> bool:
         """Cut this run as ``cut()`` does, and leave ``report_in_time()`` to the caller."""
-        if self.is_cut or (self.outcome is not None and not self.times_kept):
+        if self.is_cut or (self.outcome is not None and not self.keep_count):
             return False
         self.is_cut = True
         self.cut_by = cause, rule, reason, self.outcome is None, at_s
@@ -280,7 +280,7 @@ class Run:
 
     def let_go(self) -> None:
         """Forget the trigger once nothing of this run can be cut any more."""
-        if self.outcome is not None and not self.times_kept and not self.is_cut:
+        if self.outcome is not None and not self.keep_count and not self.is_cut:
             self.trigger = None
 
     def move_to_background(self) -> None:
@@ -406,7 +406,7 @@ class Run:
 
     def keep(self) -> None:
         """Keep this run interruptible until ``release()``, even after its stages have finished."""
-        self.times_kept += 1
+        self.keep_count += 1
         self.chain.was_kept(self)
 
     def release(self) -> None:
@@ -415,10 +415,10 @@ class Run:
         Raises:
             RuntimeError: Nobody keeps it.
         """
-        if not self.times_kept:
+        if not self.keep_count:
             raise RuntimeError(f"{self!r} is not kept; call keep() before release()")
-        self.times_kept -= 1
-        if not self.times_kept:
+        self.keep_count -= 1
+        if not self.keep_count:
             self.chain.was_released(self)
 
     def protect(self) -> None:

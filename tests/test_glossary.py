@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -172,30 +172,47 @@ IN_TWO_ROOMS = {
 """Names of classes that two rooms share because they mean the same there, and why."""
 
 
-def named(*words: str) -> Iterator[tuple[str, str]]:
-    """Yield each name that has one of the words, and its module: of functions, classes, values."""
+def named(*words: str, bound: Callable[[ast.AST], Iterator[str]]) -> Iterator[tuple[str, str]]:
+    """Yield each name that has one of the words, and its module."""
     for module in modules():
         path = ROOT / f"{module}.py"
         tree = ast.parse((path if path.is_file() else ROOT / module / "__init__.py").read_text())
-        for name in {name for node in ast.walk(tree) for name in _bound(node)}:
+        for name in {name for node in ast.walk(tree) for name in bound(node)}:
             spaced = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
             if not set(words).isdisjoint(spaced.split("_")):
                 yield name, module
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
+def _lasting(node: ast.AST) -> Iterator[str]:
+    """Yield what a node names for longer than a call: a function, a class, fields, attributes."""
     match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+        case ast.ClassDef(name=name, body=body):
             yield name
-        case ast.arg(arg=name):
+            fields = (each.target for each in body if isinstance(each, ast.AnnAssign))
+            yield from (field.id for field in fields if isinstance(field, ast.Name))
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name
-        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+        case ast.Attribute(attr=name, ctx=ast.Store()):
+            yield name
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Yield what a node names: also an argument, or a variable."""
+    yield from _lasting(node)
+    match node:
+        case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
             yield name
 
 
 def test_a_class_is_not_named_in_private_words() -> None:
     """A class has the field's word, as its module has: a resend buffer, and nothing kept."""
     assert functions(PRIVATE_WORDS, "bridge", "nodes", "routes") == set()
+
+
+def test_nothing_that_lasts_is_named_in_private_words() -> None:
+    """Nor is a function or an attribute, public or not: a check is no look."""
+    private = ("aloud", "aside", "assent", "doubt", "doubted", "look", "looked", "looks", "telling")
+    assert set(named(*private, bound=_lasting)) == set()
 
 
 def test_a_class_is_named_by_a_noun() -> None:
@@ -249,7 +266,7 @@ VOICES_ARE_HELD_IN = re.compile(
 
 def test_only_a_voice_is_held() -> None:
     """Runs are kept or paused, conditions met, pieces delayed: nothing there is named a hold."""
-    held = set(named("hold", "holds", "held", "holding"))
+    held = set(named("hold", "holds", "held", "holding", bound=_bound))
     assert len(held) > 40
     elsewhere = {(n, module) for n, module in held if not VOICES_ARE_HELD_IN.match(module)}
     assert elsewhere == set()

@@ -286,7 +286,7 @@ class FixedText:
 class OpenAnswers:
     """The answers of a call that are not over."""
 
-    __slots__ = ("_by_run", "_count", "_deferred", "_kept_earlier", "_open")
+    __slots__ = ("_ancestors", "_by_run", "_count", "_deferred", "_open")
 
     def __init__(self, deferred: DeferredWork, after: int = 0) -> None:
         """Continue the numbers of a conversation.
@@ -298,7 +298,7 @@ class OpenAnswers:
         self._deferred = deferred
         self._open: dict[Answer, None] = {}
         self._by_run: dict[Run, Answer] = {}
-        self._kept_earlier: dict[Run, list[Run]] = {}
+        self._ancestors: dict[Run, list[Run]] = {}
         self._count = after
 
     def __iter__(self) -> Iterator[Answer]:
@@ -324,26 +324,26 @@ class OpenAnswers:
         if run is not None and run.is_running:
             if run not in answer.active:
                 answer.active.append(run)
-                self._keep_earlier(run)
+                self._keep_ancestors(run)
             self._by_run[run] = answer
 
-    def _keep_earlier(self, run: Run) -> None:
+    def _keep_ancestors(self, run: Run) -> None:
         """Keep a run's ancestors interruptible until it ends: their rules may cut it too."""
-        earlier = [each for each in lineage(run.parent) if each.source == run.source]
-        if earlier:
-            self._kept_earlier[run] = earlier
-        for each in earlier:
+        ancestors = [each for each in lineage(run.parent) if each.source == run.source]
+        if ancestors:
+            self._ancestors[run] = ancestors
+        for each in ancestors:
             each.keep()
 
-    def _release_earlier(self, run: Run) -> None:
-        for each in self._kept_earlier.pop(run, ()):
+    def _release_ancestors(self, run: Run) -> None:
+        for each in self._ancestors.pop(run, ()):
             each.release()
 
     def leave(self, answer: Answer, run: Run) -> None:
         """Record that a run that worked on an answer has finished its stages."""
         if run in answer.active:
             answer.active.remove(run)
-        self._release_earlier(run)
+        self._release_ancestors(run)
         if run is not answer.run:
             self._forget(run, answer)
 
@@ -386,7 +386,7 @@ class OpenAnswers:
         self._open.pop(answer, None)
         self._forget(answer.run, answer)
         for run in answer.active:
-            self._release_earlier(run)
+            self._release_ancestors(run)
             self._forget(run, answer)
         answer.close()
 

@@ -146,7 +146,7 @@ class CallAnswers(AnswerAudio):
         """
         utterances = self._playout.utterances
         if utterances:
-            runs = utterances[0].kept_runs
+            runs = utterances[0].unsettled_runs
         else:
             answers = self._answers.at_work(self._context.floor.has)
             runs = [run for answer in answers for own in answer.active for run in lineage(own)]

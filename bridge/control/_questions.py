@@ -249,7 +249,7 @@ class Questions:
             if self._asked is not None:
                 return
             if self._may_ask(question):
-                self._ask_aloud(question)
+                self._speak_question(question)
             else:
                 self._close(question, QuestionAnswer("interrupted"))
 
@@ -263,7 +263,7 @@ class Questions:
             agent_answer is not None and agent_answer.is_in_background
         )
 
-    def _ask_aloud(self, question: _Question) -> None:
+    def _speak_question(self, question: _Question) -> None:
         agent_answer = self._answers.answer_of(question.run)
         if agent_answer is not None:
             self._answers.complete_text(agent_answer)  # the question is a separate utterance

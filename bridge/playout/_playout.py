@@ -27,9 +27,9 @@ from ._utterance_timing import (
     CLOSE_S,
     TICK_S,
     VOICE_S,
+    changes_at_s,
     has_started,
     is_heard,
-    looks_at_s,
     next_to_send,
     next_word_s,
     voice_until_s,
@@ -211,7 +211,7 @@ class Playout:
         try:
             self.advance(now_s)
             next_s = self._send_due(now_s)
-            next_s = min(next_s, self._next_look_s(now_s))
+            next_s = min(next_s, self._next_change_s(now_s))
         finally:
             self._next_check_s = next_s
             if not self._is_woken:
@@ -419,14 +419,14 @@ class Playout:
         self._listener.words_heard(utterance, words)
         return True
 
-    def _next_look_s(self, now_s: float) -> float:
-        looks = list(self._settling.values())
+    def _next_change_s(self, now_s: float) -> float:
+        times_s = list(self._settling.values())
         for index, utterance in enumerate(() if self._held else self._utterances):
-            looks += looks_at_s(utterance)
+            times_s += changes_at_s(utterance)
             if not index:
-                looks.append(voice_until_s(utterance))
-                looks.append(next_word_s(utterance, now_s))
-        return min((look for look in looks if look > now_s), default=math.inf)
+                times_s.append(voice_until_s(utterance))
+                times_s.append(next_word_s(utterance, now_s))
+        return min((at_s for at_s in times_s if at_s > now_s), default=math.inf)
 
     def _send_due(self, now_s: float) -> float:
         """Send the audio that is due, and return when the next is due."""

@@ -41,8 +41,8 @@ class Utterance(PlayedPosition):
     interruptible: bool
     runs: list[Run] = field(default_factory=list)
     """The runs that produced its text; none for text that no run produced."""
-    kept_runs: list[Run] = field(default_factory=list)
-    """The runs that it keeps interruptible: those and their ancestors."""
+    unsettled_runs: list[Run] = field(default_factory=list)
+    """The runs that it keeps from settling: those and their ancestors."""
     generated: str = ""
     segments: list[Segment] = field(default_factory=list)
     audio_ms: float = 0.0
@@ -134,19 +134,19 @@ class Utterance(PlayedPosition):
             keeps: The runs to keep interruptible; none in a text-only call.
         """
         self.runs.append(run)
-        for kept in keeps:
-            kept.keep()
-            self.kept_runs.append(kept)
+        for each in keeps:
+            each.keep()
+            self.unsettled_runs.append(each)
             if not self.interruptible:
-                kept.protect()
+                each.protect()
 
     def let_runs_go(self) -> None:
         """Release the runs that it keeps interruptible."""
-        kept_runs, self.kept_runs = self.kept_runs, []
-        for kept in kept_runs:
-            kept.release()
+        unsettled_runs, self.unsettled_runs = self.unsettled_runs, []
+        for each in unsettled_runs:
+            each.release()
             if not self.interruptible:
-                kept.unprotect()
+                each.unprotect()
 
     def add_text(self, text: str, at_s: float = 0.0) -> None:
         """Add text, at a time."""

@@ -60,7 +60,7 @@ def voice_until_s(utterance: Utterance) -> float:
     return max(utterance.waits_since_s, ends_at_s) + VOICE_S
 
 
-def looks_at_s(utterance: Utterance) -> tuple[float, ...]:
+def changes_at_s(utterance: Utterance) -> tuple[float, ...]:
     """Return the times at which an utterance may have started or ended."""
     if utterance.starts_at_s == math.inf:
         return ()

@@ -54,20 +54,20 @@ class _ActionRequest:
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     message: Message | None = None
     """The message that requested it; ``None`` before it is queued."""
-    kept_runs: tuple[Run, ...] = ()
-    """The runs that it keeps interruptible while it waits."""
+    unsettled_runs: tuple[Run, ...] = ()
+    """The runs that it keeps from settling while it waits."""
 
     def wait(self, message: Message) -> None:
         """Queue it, and keep the runs that requested it interruptible."""
-        self.message, self.kept_runs = message, tuple(lineage(message.run))
-        for run in self.kept_runs:
+        self.message, self.unsettled_runs = message, tuple(lineage(message.run))
+        for run in self.unsettled_runs:
             run.keep()
 
     def stop_waiting(self) -> bool:
         """Leave the queue, and return whether it should still be executed."""
         is_cut = self.message is not None and self.message.is_stale
-        kept_runs, self.kept_runs = self.kept_runs, ()
-        for run in kept_runs:
+        unsettled_runs, self.unsettled_runs = self.unsettled_runs, ()
+        for run in unsettled_runs:
             run.release()
         return not is_cut
 

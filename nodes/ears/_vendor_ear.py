@@ -239,7 +239,7 @@ class VendorEarStream:
         self._newest, self._heard_at_s = "", trio.current_time()
         if is_same:
             self._newest = text
-            self._session.doubt()
+            self._session.suspect()
             return
         try:
             message = json.loads(text)
@@ -262,7 +262,7 @@ class VendorEarStream:
             return
         self._unreadable, self._newest = 0, text
         if not facts:
-            self._session.doubt()
+            self._session.suspect()
         for fact in facts:
             self._follow(fact)
 

@@ -25,7 +25,7 @@ SURELY_NOT = 0.1
 """Below this probability of the last detector, the sound is speech if nothing else was found: 71 of
 100 beginnings of people's speech are below it, and one short backchannel in 30."""
 
-LONGEST_DOUBT_S = 0.64
+LONGEST_AS_ECHO_S = 0.64
 """How long a caller may be mistaken for the agent's echo, in seconds; speech-like sound that lasts
 longer before a voice begins was something else."""
 
@@ -55,7 +55,7 @@ class ClassifierSchedule:
         self._schedule = sorted(found, key=lambda each: each[0])
         self._last = max((windows for windows, _ in self._schedule), default=0)
         self._first = min((windows for windows, _ in self._schedule), default=0)
-        self._longest_doubt = round(LONGEST_DOUBT_S / window_s)
+        self._longest_as_echo = round(LONGEST_AS_ECHO_S / window_s)
         self._longest_break = round(CLOSURE_S / window_s)
         self._recent = recent
         self._report_error = report_error
@@ -97,7 +97,7 @@ class ClassifierSchedule:
         if sudden or self._sudden.windows:
             self._sudden.hear(sudden)
         if speechlike or self._speechlike.windows:
-            # After the caller's voice there was no doubtful sound, so a closure ends this run.
+            # After the caller's voice there was no such sound, so a closure ends this run.
             self._speechlike.hear(speechlike, may_break=not in_voice)
         since = self._speechlike.windows - onset_windows
         for windows, _ in self._schedule:
@@ -123,15 +123,15 @@ class ClassifierSchedule:
         if self._age < self._last:
             return []
         since = self._speechlike.windows - onset_windows
-        doubted = since if 0 <= since < self._longest_doubt else 0
+        as_echo = since if 0 <= since < self._longest_as_echo else 0
         began = min(self._soft.windows - onset_windows, self._first)
         syllable = self._syllable(onset_windows)
-        self._age = max(doubted, began, syllable)
-        self._started_as_noise = syllable > max(doubted, began)
+        self._age = max(as_echo, began, syllable)
+        self._started_as_noise = syllable > max(as_echo, began)
         self._found, self._least = 0.0, {}
         return self._ask(
             [
-                (sound, self._beginning[at] if at <= doubted else self._recent())
+                (sound, self._beginning[at] if at <= as_echo else self._recent())
                 for at, sound in self._schedule
                 if at <= self._age
             ]

@@ -212,12 +212,12 @@ class EchoDetector:
     def _alike_enough(self, unexplained: float, hops: int) -> float:
         """Return by how much more than an echo needs it is alike to what was played."""
         least, most = _UNEXPLAINED
-        doubt = min(max((unexplained - least) / (most - least), 0.0), 1.0)
+        suspicion = min(max((unexplained - least) / (most - least), 0.0), 1.0)
         if self._heard_agent_s < LEARNT_S:
-            doubt = 0.0
-        more = self._likeness(hops) - ALIKE - doubt * (ALIKE_UNEXPLAINED - ALIKE)
+            suspicion = 0.0
+        more = self._likeness(hops) - ALIKE - suspicion * (ALIKE_UNEXPLAINED - ALIKE)
         self._recent.append(more)
-        if doubt >= 1:
+        if suspicion >= 1:
             return more
         return max(more, *(each if each >= SURE else -1.0 for each in self._recent))
 

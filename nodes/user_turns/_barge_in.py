@@ -122,7 +122,7 @@ def _for_now(verdict: Verdict, sound: Sound, settings: TurnSettings) -> Verdict:
         lasting = _duration(sound, settings)
         if lasting is not None:
             return lasting
-    return replace(verdict, ask_in_s=_next_look_s(sound, settings))
+    return replace(verdict, ask_in_s=_next_check_s(sound, settings))
 
 
 def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -134,7 +134,7 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
         return None
     if not sound.text:
         values = {"words": 0, "voiced_s": round(sound.voiced_s, 3)}
-        return Verdict("silence", "words", values, False, _next_look_s(sound, settings))
+        return Verdict("silence", "words", values, False, _next_check_s(sound, settings))
     for rule in _WORD_RULES:
         verdict = rule(sound, settings)
         if verdict is not None and verdict.decision == "interruption":
@@ -150,7 +150,7 @@ def _in_a_gap(sound: Sound, settings: TurnSettings) -> Verdict | None:
         if unsure and (sound.confidence or 0.0) >= _least_in_a_gap(sound, settings):
             return None  # with the silence after it the recogniser may be surer
         if verdict is not None:
-            later_s = _next_look_s(sound, settings)
+            later_s = _next_check_s(sound, settings)
             return replace(verdict, decision="silence", final=False, ask_in_s=later_s)
     return None
 
@@ -422,21 +422,21 @@ def is_surely_speech(hint: Hint | None) -> bool:
     return hint is not None and hint.kind == "speech" and hint.probability >= SOUNDS_LIKE_SPEECH
 
 
-def _next_look_s(sound: Sound, settings: TurnSettings) -> float:
+def _next_check_s(sound: Sound, settings: TurnSettings) -> float:
     """Return in how many seconds an undecided rule may be able to decide."""
-    looks = []
+    waits = []
     counts = duration_that_counts(sound, settings)
     if sound.is_voiced and counts is not None:
-        looks.append(max(counts[1] - sound.voiced_s, _warms_for_s(sound, settings)))
+        waits.append(max(counts[1] - sound.voiced_s, _warms_for_s(sound, settings)))
     if sound.is_voiced and waits_for_rest(sound, settings):
-        looks.append(rest_within_s(settings) - sound.voiced_s)
+        waits.append(rest_within_s(settings) - sound.voiced_s)
     if not sound.is_voiced:
-        looks.append(_timeout(sound, settings)[1] - sound.silent_s)
+        waits.append(_timeout(sound, settings)[1] - sound.silent_s)
         if sound.seems("distant", settings.hint_above):
-            looks.append(FALLS_SILENT_S - sound.silent_s)
+            waits.append(FALLS_SILENT_S - sound.silent_s)
     if _short_hold(sound, settings):
-        looks.append(settings.longest_hold_s - sound.held_s)
-    return min((look for look in looks if look > CLOSE_S), default=math.inf)
+        waits.append(settings.longest_hold_s - sound.held_s)
+    return min((wait_s for wait_s in waits if wait_s > CLOSE_S), default=math.inf)
 
 
 LIKELY = 0.5

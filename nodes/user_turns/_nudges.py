@@ -25,18 +25,18 @@ class _Silence:
 
     since_s: float | None = None
     """When it began; None while there is none."""
-    told: int = 0
-    """How often it was told."""
+    announced: int = 0
+    """How often it was announced."""
     count: int = 0
-    """How often silences were told in a row."""
+    """How often silences were announced in a row."""
     ask_by_s: float = math.inf
-    """When it is to be told next; infinite for never."""
+    """When it is to be announced next; infinite for never."""
 
     def follow(self, now_s: float, is_silent: bool, after_s: float | None, times: int) -> bool:
         """Update whether the silence lasts; return whether to announce it now."""
         self.ask_by_s = math.inf
         if not is_silent:
-            self.since_s, self.told = None, 0
+            self.since_s, self.announced = None, 0
             return False
         if self.since_s is None:
             self.since_s = now_s
@@ -44,7 +44,7 @@ class _Silence:
             return False
         due = now_s >= self._due_s(after_s) - CLOSE_S and self.count < times
         if due:
-            self.told += 1
+            self.announced += 1
             self.count += 1
         if self.count < times:
             # A silence that was due several times without a step is announced once.
@@ -52,7 +52,7 @@ class _Silence:
         return due
 
     def _due_s(self, after_s: float) -> float:
-        return (self.since_s or 0.0) + after_s * (self.told + 1)
+        return (self.since_s or 0.0) + after_s * (self.announced + 1)
 
     def lasts_s(self, now_s: float) -> float:
         """Return how long it has lasted."""

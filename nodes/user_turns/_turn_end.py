@@ -27,7 +27,7 @@ def decide_on_turn(state: TurnTakingState, turn: UserTurn) -> None:
     if _is_too_long(state, turn) or _is_over(state, turn):
         return
     text = turn.text
-    if text and text != turn.told:
+    if text and text != turn.published_text:
         turn.mark_published()
         heard = turn.transcript
         state.publish(
@@ -41,7 +41,7 @@ def decide_on_turn(state: TurnTakingState, turn: UserTurn) -> None:
         )
     if turn.voice.is_on or not turn.transcript.is_known:
         return
-    if text != turn.told_likely and not state.settings.phrases.is_unfinished(text):
+    if text != turn.likely_over_text and not state.settings.phrases.is_unfinished(text):
         turn.mark_likely_over()
         state.publish(TurnLikelyOver(content=text))
 

@@ -220,7 +220,7 @@ class TurnCore:
             part.resume(state.now_s, new_after_s)
 
     def _resume_turn(self, turn: UserTurn) -> None:
-        if turn.told_likely:
+        if turn.likely_over_text:
             self._state.publish(TurnWentOn())
         pause_s = turn.resume(self._state.now_s)
         if pause_s is not None:

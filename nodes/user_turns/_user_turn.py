@@ -23,9 +23,9 @@ class UserTurn:
     """Whether it interrupted the agent."""
     pauses_s: list[float] = field(default_factory=list)
     """Its silences that did not end it, in seconds."""
-    told: str = ""
+    published_text: str = ""
     """The words that were last published."""
-    told_likely: str = ""
+    likely_over_text: str = ""
     """The words with which ``TurnLikelyOver`` was published; empty if it was not."""
     forced_s: float | None = None
     """When its end was forced; None if it was not."""
@@ -50,17 +50,17 @@ class UserTurn:
             pause_s = now_s - self.voice.since_s
             self.pauses_s.append(pause_s)
             self.transcript.sound_began()
-        self.told_likely, self.score, self.is_over = "", None, False
+        self.likely_over_text, self.score, self.is_over = "", None, False
         self.voice.start(now_s)
         return pause_s
 
     def mark_published(self) -> None:
         """Record that its words so far were published."""
-        self.told = self.text
+        self.published_text = self.text
 
     def mark_likely_over(self) -> None:
         """Record that ``TurnLikelyOver`` was published with its words so far."""
-        self.told_likely = self.text
+        self.likely_over_text = self.text
 
     @property
     def text(self) -> str:

@@ -214,8 +214,8 @@ class VendorSession:
             self._is_sound = False
             self._fail(why)
 
-    def doubt(self) -> None:
-        """Ignore the newest message as a sign that the line is sound, because it is a greeting."""
+    def suspect(self) -> None:
+        """Suspect the line as before: its newest message, a greeting, is no sign that it works."""
         self._is_sound = self._was_sound
 
     def revive(self) -> bool:

@@ -162,7 +162,7 @@ class VoiceLine:
                 for context in (*self._contexts.values(),):
                     await context.send_again()
             elif not self._route(data):
-                self.session.doubt()
+                self.session.suspect()
             elif self._context_of is None:
                 for context in (*self._contexts.values(),):
                     await context.send_delayed_flush()

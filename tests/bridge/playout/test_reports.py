@@ -1,4 +1,4 @@
-"""What players report, what it changes, and when the playout looks without a report."""
+"""What players report, what it changes, and when the playout checks without a report."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bargein.bridge.playout._utterance_timing import (
     START_REPORT_S,
     TICK_S,
     VOICE_S,
+    changes_at_s,
     has_started,
     is_heard,
-    looks_at_s,
     next_to_send,
     next_word_s,
     voice_until_s,
@@ -350,11 +350,13 @@ def test_what_was_sent_is_looked_at_by_its_times():
 
     The end of a voice that is not complete moves with each piece, and is none.
     """
-    assert looks_at_s(utterance(sent=False)) == ()
-    assert looks_at_s(utterance()) == pytest.approx((0.0, START_REPORT_S, 1.0, 1.0 + DONE_REPORT_S))
+    assert changes_at_s(utterance(sent=False)) == ()
+    assert changes_at_s(utterance()) == pytest.approx(
+        (0.0, START_REPORT_S, 1.0, 1.0 + DONE_REPORT_S)
+    )
     growing = utterance(300)
     growing.audio_complete = False
-    assert looks_at_s(growing) == pytest.approx((0.0, START_REPORT_S))
+    assert changes_at_s(growing) == pytest.approx((0.0, START_REPORT_S))
 
 
 def test_a_word_is_looked_for_when_it_ends():

@@ -228,7 +228,7 @@ async def test_loops_of_the_decoder_are_cut(
 
 
 @pytest.mark.parametrize(
-    ("word", "doubted"),
+    ("word", "is_unsure"),
     [
         ("latte", True),
         ("lattes", True),
@@ -240,14 +240,14 @@ async def test_loops_of_the_decoder_are_cut(
     ],
 )
 async def test_words_of_the_hint_are_decoded_once_more_without_it(
-    monkeypatch: pytest.MonkeyPatch, word: str, doubted: bool
+    monkeypatch: pytest.MonkeyPatch, word: str, is_unsure: bool
 ) -> None:
     """So are longer and shorter forms of them, but not all that begins with an "a"."""
     monkeypatch.setattr("ctranslate2.models.Whisper", decoder_of(word))
     async with WhisperTiny(hint="A latte, a cappuccino, a mocha.").open() as ears:
         heard = await ears.transcribe(bytes(32_000))
     assert heard.text == word
-    assert (heard.unhinted_confidence is not None) is doubted
+    assert (heard.unhinted_confidence is not None) is is_unsure
 
 
 def sure_of(*tokens: int) -> list[float]:

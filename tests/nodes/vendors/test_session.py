@@ -340,7 +340,7 @@ async def test_a_session_that_was_given_up_can_be_revived(autojump_clock, nurser
 
 
 async def test_a_greeting_proves_nothing(autojump_clock, nursery):
-    """A message that the reader doubts does not end a row of failures; a line of 30 s does."""
+    """A message that the reader suspects does not end a row of failures; a line of 30 s does."""
 
     async def greets(line):
         await line.send("welcome")
@@ -356,7 +356,7 @@ async def test_a_greeting_proves_nothing(autojump_clock, nursery):
     async def read(session: VendorSession) -> None:
         while True:
             if await session.receive() == "welcome":
-                session.doubt()
+                session.suspect()
 
     async with session_with(vendor) as session:
         with pytest.raises(VendorError):
