@@ -63,7 +63,7 @@ class AnswerSteps:
         self._waits_for_results = bool(self._history.unsettled)
         in_order = self._last_asked.in_order(self._before.entries)
         self._before = with_last_word(self._before.with_entries(in_order))
-        self.news = newest(self._before.entries)
+        self.newest_seen = newest(self._before.entries)
         """The newest user words or job result that the model has seen."""
 
     def messages(self, messages: Messages) -> list[ChatMessage]:
@@ -128,8 +128,8 @@ class AnswerSteps:
         self._seen += len(late)
         if is_heard:
             self._steps += [e for e in late if isinstance(e, (UserEntry, NoteEntry))]
-            told_all = not any(isinstance(e, JobEntry) for e in late)
-            self.news = (newest(late) or self.news) if told_all else None
+            saw_all = not any(isinstance(e, JobEntry) for e in late)
+            self.newest_seen = (newest(late) or self.newest_seen) if saw_all else None
 
     def _unique(self, id: str) -> str:
         base = id if _ID.fullmatch(id) else "call"

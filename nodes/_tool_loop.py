@@ -155,7 +155,8 @@ class ToolLoop:
         self._join_answer()
         try:
             await self._let_cut_tools_end()
-            if self._answer is not None and self._last_asked.covers(self._answer, self._story.news):
+            answer, seen = self._answer, self._story.newest_seen
+            if answer is not None and self._last_asked.covers(answer, seen):
                 return
             while await self._may_go_on():
                 if self.meter.refused is not None:
@@ -212,7 +213,7 @@ class ToolLoop:
         self._show("connect", step=True)
         self._story.add_late(is_heard=answer is None or not answer.is_in_background)
         if answer is not None and not answer.is_in_background:
-            self._last_asked.add(answer, self._story.news)
+            self._last_asked.add(answer, self._story.newest_seen)
         asked = messages = self._story.messages(self._plan.messages)
         model: ChatModel | None = self._plan.model
         with self.meter.steps() as step:

@@ -51,7 +51,7 @@ class AnswerOfCall(Protocol):
 @dataclass(frozen=True, slots=True)
 class _AnsweredRequest:
     answer: AnswerOfCall
-    news: Entry
+    newest_seen: Entry
     at_s: float
 
 
@@ -64,9 +64,9 @@ def with_announced_last(context: ConversationContext) -> ConversationContext:
     event = None if run is None or run.trigger is None else run.trigger.event
     if not isinstance(event, JobAnnounced):
         return context
-    told = [e for e in context.entries if isinstance(e, JobEntry) and e.job.id == event.id]
-    others = [entry for entry in context.entries if entry not in told]
-    return context.with_entries([*others, *told])
+    announced = [e for e in context.entries if isinstance(e, JobEntry) and e.job.id == event.id]
+    others = [entry for entry in context.entries if entry not in announced]
+    return context.with_entries([*others, *announced])
 
 
 class LastAsked:
@@ -77,27 +77,29 @@ class LastAsked:
     def __init__(self) -> None:
         self._last: _AnsweredRequest | None = None
 
-    def add(self, answer: AnswerOfCall, news: Entry | None) -> None:
+    def add(self, answer: AnswerOfCall, newest_seen: Entry | None) -> None:
         """Record that an answer asks its model now.
 
         Args:
             answer: The answer.
-            news: The newest user words or job result that the model sees; ``None`` if it sees none,
-                or not all.
+            newest_seen: The newest user words or job result that the model sees; ``None`` if it
+                sees none, or not all.
         """
-        self._last = None if news is None else _AnsweredRequest(answer, news, trio.current_time())
+        self._last = None
+        if newest_seen is not None:
+            self._last = _AnsweredRequest(answer, newest_seen, trio.current_time())
 
-    def covers(self, answer: AnswerOfCall, news: Entry | None) -> bool:
+    def covers(self, answer: AnswerOfCall, newest_seen: Entry | None) -> bool:
         """Return whether one that asked since this answer's trigger already covers everything new.
 
         Args:
             answer: The answer that would ask.
-            news: As in ``add()``.
+            newest_seen: As in ``add()``.
         """
         last, trigger = self._last, None if answer.run is None else answer.run.trigger
         if last is None or trigger is None or last.answer is answer:
             return False
-        if last.news is not news or trigger.at_s > last.at_s:
+        if last.newest_seen is not newest_seen or trigger.at_s > last.at_s:
             return False
         if trigger.run is not None and trigger.run is last.answer.run:
             return False  # that answer asks for this one, as when it hands the caller over
@@ -118,17 +120,17 @@ class LastAsked:
             return entries
         seen = until = 0
         for at in reversed(range(len(entries))):  # from the end: costs the same in a long call
-            if entries[at] is last.news:
+            if entries[at] is last.newest_seen:
                 seen = at
                 break
             if not until and _is_of(entries[at], last.answer):
                 until = at + 1
         else:
             return entries
-        late = [entry for entry in entries[seen + 1 : until] if _is_news(entry)]
+        late = [entry for entry in entries[seen + 1 : until] if _asks_for_answer(entry)]
         if not late:
             return entries
-        own = (entry for entry in entries[seen + 1 : until] if not _is_news(entry))
+        own = (entry for entry in entries[seen + 1 : until] if not _asks_for_answer(entry))
         return [*entries[: seen + 1], *own, *late, *entries[until:]]
 
 
@@ -153,10 +155,10 @@ def with_last_word(context: ConversationContext) -> ConversationContext:
 
 def newest(entries: Sequence[Entry]) -> Entry | None:
     """Return the newest user words or job result; ``None`` if there is none."""
-    return next((entry for entry in reversed(entries) if _is_news(entry)), None)
+    return next((entry for entry in reversed(entries) if _asks_for_answer(entry)), None)
 
 
-def _is_news(entry: Entry) -> bool:
+def _asks_for_answer(entry: Entry) -> bool:
     return isinstance(entry, (UserEntry, JobEntry))
 
 

@@ -22,7 +22,7 @@ class ChainFailures:
         self._route = route
         self.known: Failures | None = None
 
-    def is_news(self, run: Run | None, stage: str, error: Exception) -> bool:
+    def is_new(self, run: Run | None, stage: str, error: Exception) -> bool:
         """Return whether to report a failure; a repeated one is only counted.
 
         Every failed answer is reported, because a caller is waiting for it.
@@ -36,10 +36,10 @@ class ChainFailures:
             return True
         if self.known is None:
             self.known = Failures(route=str(self._route))
-        return self.known.is_news(stage, error, run.id if run is not None else 0)
+        return self.known.is_new(stage, error, run.id if run is not None else 0)
 
     def works(self, stage: str) -> bool:
-        """Record that a stage worked, and return whether its next failure is news."""
+        """Record that a stage worked, and return whether its next failure is new."""
         if self.known is not None:
             if not self.known.works(stage):
                 return False

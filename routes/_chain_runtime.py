@@ -477,5 +477,5 @@ class RouteRuntime:
         A failure that repeats with each message is reported once, until the stage works again.
         """
         self._listeners.show(error)
-        if self.failures.is_news(run, stage, error):
+        if self.failures.is_new(run, stage, error):
             self._router.report(run, self.route, stage, error)

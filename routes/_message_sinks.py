@@ -109,7 +109,7 @@ class QueuedSink:
             error = as_error(caught)
             self._on_error(error)
             sink, alias = name_of(self.fn), message.alias
-            if self._failures.is_news("sink_failed", error):
+            if self._failures.is_new("sink_failed", error):
                 log.exception("sink_failed", sink=sink, event_alias=alias, exc_info=error)
         else:
             if self._failures.stages:
@@ -153,14 +153,14 @@ class FailingReceivers:
     def failed(
         self, event: str, receiver: Callable[[Message], Any], message: Message, error: Exception
     ) -> None:
-        """Record that one raised, and log it if that is news."""
+        """Record that one raised, and log it if it is new."""
         self._on_error(error)
         name = name_of(receiver)
         if id(receiver) not in self.known:
             if len(self.known) >= KINDS_KEPT:
                 del self.known[next(iter(self.known))]
             self.known[id(receiver)] = receiver, Failures(receiver=name)
-        if self.known[id(receiver)][1].is_news(event, error):
+        if self.known[id(receiver)][1].is_new(event, error):
             log.error(event, receiver=name, event_alias=message.alias, exc_info=error)
 
     def call(self, event: str, receiver: Callable[[Message], Any], message: Message) -> None:

@@ -44,7 +44,7 @@ class Failures:
         """The stages that fail at present, each once."""
         return tuple(dict.fromkeys(stage for stage, _ in self._withheld))
 
-    def is_news(self, stage: str, error: Exception, run: int = 0) -> bool:
+    def is_new(self, stage: str, error: Exception, run: int = 0) -> bool:
         """Return whether to report a failure; a repeated one is only counted.
 
         Args:
@@ -55,10 +55,10 @@ class Failures:
         self._last_s = trio.current_time()
         key = (stage, type(error))
         if key in self._withheld:
-            told_run, withheld = self._withheld[key]
-            if run and run == told_run:
+            reported_run, withheld = self._withheld[key]
+            if run and run == reported_run:
                 return True
-            self._withheld[key] = (told_run, withheld + 1)
+            self._withheld[key] = (reported_run, withheld + 1)
             return False
         if len(self._withheld) >= KINDS_KEPT:
             del self._withheld[next(iter(self._withheld))]
@@ -66,7 +66,7 @@ class Failures:
         return True
 
     def works(self, stage: str) -> bool:
-        """Record that a stage worked, and return whether its next failure is news.
+        """Record that a stage worked, and return whether its next failure is new.
 
         Args:
             stage: Which stage worked.

@@ -102,7 +102,7 @@ class Caller:
         self._spoken = SpokenAudio()
         self._next_frame = microphone or self._spoken.next_frame
         self._speaker = Loudspeaker(buffer_s=buffer_s)
-        self._news = trio.Event()
+        self._changed = trio.Event()
         self._played = trio.Event()
         self._requests = 0
 
@@ -354,7 +354,7 @@ class Caller:
             seen = max(seen, len(self.received))
             if self.reason is not None:
                 raise CallOverError(self.reason, kind.__name__)
-            await self._news.wait()
+            await self._changed.wait()
 
     # --- the connection -------------------------------------------------------------------------
 
@@ -420,7 +420,7 @@ class Caller:
         """
         self.reason = reason
         self.ended.set()
-        self._news.set()
+        self._changed.set()
         self._played.set()
         self._spoken.stop()
 
@@ -467,8 +467,8 @@ class Caller:
                 self._speaker.end(utterance)
         self._played.set()
         self.received.append(ReceivedMessage(now, len(self.received), message))
-        self._news.set()
-        self._news = trio.Event()
+        self._changed.set()
+        self._changed = trio.Event()
 
     def _report(self, report: LoudspeakerReport, request: int | str | None = None) -> None:
         if not self.line.is_up:

@@ -33,8 +33,8 @@ class Outbox:
     """
 
     __slots__ = (
-        "_is_broken", "_max_bytes", "_on_broken", "_on_news", "_queue", "_urgent", "_waiting_bytes",
-        "dropped", "is_closed", "on_next", "sent", "spare",
+        "_is_broken", "_max_bytes", "_on_broken", "_on_change", "_queue", "_urgent",
+        "_waiting_bytes", "dropped", "is_closed", "on_next", "sent", "spare",
     )  # fmt: skip
 
     def __init__(
@@ -50,7 +50,7 @@ class Outbox:
         self.dropped = 0
         self.sent = 0
         self.is_closed = False
-        self._on_news: Callable[[], None] = lambda: None
+        self._on_change: Callable[[], None] = lambda: None
         self.on_next: Callable[[int | None, Data], None] = lambda utterance, data: None
         self.spare: Callable[[], Data | None] = lambda: None
         self._max_bytes = max_bytes
@@ -61,9 +61,9 @@ class Outbox:
         self._waiting_bytes = 0
         self._is_broken = False
 
-    def notify(self, on_news: Callable[[], None]) -> None:
-        """Call ``on_news`` when there may be something to take, from now on."""
-        self._on_news = on_news
+    def notify(self, on_change: Callable[[], None]) -> None:
+        """Call ``on_change`` when there may be something to take, from now on."""
+        self._on_change = on_change
 
     @property
     def waiting(self) -> int:
@@ -78,7 +78,7 @@ class Outbox:
             return
         self._waiting_bytes = waiting_bytes
         self._queue.append((None, data))
-        self._on_news()
+        self._on_change()
 
     def enqueue_audio(self, utterance: int, pcm: bytes) -> None:
         """Queue audio behind waiting messages.
@@ -87,13 +87,13 @@ class Outbox:
         """
         if self._admit(pcm):
             self._queue.append((utterance, pcm))
-            self._on_news()
+            self._on_change()
 
     def enqueue_first(self, data: Data) -> None:
         """Queue a message in front of waiting ones, but behind earlier ones queued like this."""
         if self._admit(data):
             self._urgent.append(data)
-            self._on_news()
+            self._on_change()
 
     def drop_audio(self, fence: int) -> int:
         """Drop the waiting audio of all utterances up to and including ``fence``.
@@ -114,7 +114,7 @@ class Outbox:
 
     def wake(self) -> None:
         """Make the connection look for something to send; called by the owner of ``spare``."""
-        self._on_news()
+        self._on_change()
 
     def adopt(self, other: Outbox, before: Iterable[OutboxEntry] = ()) -> None:
         """Take over the waiting messages of another outbox, which breaks silently.
@@ -134,12 +134,12 @@ class Outbox:
         other._clear()
         other.close()
         other._is_broken = True
-        self._on_news()
+        self._on_change()
 
     def close(self) -> None:
         """Accept nothing more; the connection is closed once everything waiting is sent."""
         self.is_closed = True
-        self._on_news()
+        self._on_change()
 
     def next(self) -> Data | None:
         """Remove and return the next message; ``None`` if there is none."""

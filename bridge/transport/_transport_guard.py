@@ -67,9 +67,9 @@ class TransportGuard:
                 watcher.add(message)
 
     def failed(self, method: str, error: Exception) -> None:
-        """Record that a method raised, and log it if that is news."""
+        """Record that a method raised, and log it if it is new."""
         self.fails = True
-        if self._failures.is_news(method, error):
+        if self._failures.is_new(method, error):
             log.error(
                 "transport_failed",
                 transport=type(self._transport).__name__,

@@ -66,8 +66,8 @@ class Source(Protocol):
         """Whether no more will be added."""
         ...
 
-    def notify(self, on_news: Callable[[], None]) -> None:
-        """Call ``on_news`` whenever a message is added, from now on."""
+    def notify(self, on_change: Callable[[], None]) -> None:
+        """Call ``on_change`` whenever a message is added, from now on."""
         ...
 
     def next(self) -> Data | None:

@@ -46,7 +46,7 @@ class Outgoing:
     """A plain queue of messages: the default source of a ``WebSocket``."""
 
     def __init__(self) -> None:
-        self._on_news: Callable[[], None] = lambda: None
+        self._on_change: Callable[[], None] = lambda: None
         self.is_closed = False
         self.waiting_bytes = 0
         self.room = trio.Event()
@@ -56,16 +56,16 @@ class Outgoing:
         """Queue a message."""
         self._queue.append(data)
         self.waiting_bytes += len(data)
-        self._on_news()
+        self._on_change()
 
-    def notify(self, on_news: Callable[[], None]) -> None:
-        """Call ``on_news`` whenever a message is added, or none will be, from now on."""
-        self._on_news = on_news
+    def notify(self, on_change: Callable[[], None]) -> None:
+        """Call ``on_change`` whenever a message is added, or none will be, from now on."""
+        self._on_change = on_change
 
     def close(self) -> None:
         """Add no more messages; the connection closes once all are sent."""
         self.is_closed = True
-        self._on_news()
+        self._on_change()
 
     def next(self) -> Data | None:
         """Take the oldest message; ``None`` if none waits."""
@@ -88,7 +88,7 @@ class WebSocket:
         self._max_bytes = max_waiting_bytes
         self._inbox: deque[Data] = deque()
         self._inbox_bytes = 0
-        self._news = trio.Event()
+        self._changed = trio.Event()
         self._received_one = trio.Event()
         self._is_closing = False
         self._is_over = False
@@ -127,8 +127,8 @@ class WebSocket:
         while not self._inbox:
             if self._is_over:
                 raise self._closed()
-            self._news = trio.Event()
-            await self._news.wait()
+            self._changed = trio.Event()
+            await self._changed.wait()
         data = self._inbox.popleft()
         self._inbox_bytes -= len(data)
         self._received_one.set()
@@ -164,14 +164,14 @@ class WebSocket:
             await self.connection.run(self._source, self._receive_message, self._may_read)
         finally:
             self._is_over = True
-            self._news.set()
+            self._changed.set()
             if isinstance(self._source, Outgoing):
                 self._source.room.set()
 
     def _receive_message(self, data: Data) -> None:
         self._inbox.append(data)
         self._inbox_bytes += len(data)
-        self._news.set()
+        self._changed.set()
 
     async def _may_read(self) -> None:
         while self._inbox_bytes > self._max_bytes:

@@ -98,7 +98,7 @@ class FallbackContext:
         self._clauses: list[str] = []
         self._text = ""  # of the clause that is not flushed yet
         self._is_ended = False
-        self._news = trio.Event()
+        self._changed = trio.Event()
         self._said = 0  # how many clauses are said
         self._words = WholeWords("", sample_rate_hz)
         self._error: Exception | None = None
@@ -146,8 +146,8 @@ class FallbackContext:
             return None
 
     def _wake(self) -> None:
-        self._news.set()
-        self._news = trio.Event()
+        self._changed.set()
+        self._changed = trio.Event()
 
     # --- for the voices -------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class FallbackContext:
         while number >= len(self._clauses):
             if self._is_ended:
                 return False
-            await self._news.wait()
+            await self._changed.wait()
         return True
 
     def _rest_of(self, number: int) -> str:

@@ -75,8 +75,18 @@ class _ResponseRequest:
 
     messages: Chat
     tools: Chat
-    news: Sequence[Entry]
-    told: int
+    unknown_entries: Sequence[Entry]
+    context_count: int
+
+    @property
+    def steps(self) -> Chat:
+        """The messages of the current answer."""
+        return self.messages[self.context_count :]
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether there are messages of the current answer."""
+        return self.context_count != len(self.messages)
 
 
 class RealtimeLine:
@@ -226,15 +236,15 @@ class RealtimeLine:
 
     # --- the model ------------------------------------------------------------------------------
 
-    def ask_about(self, news: Sequence[Entry], told: int) -> None:
+    def ask_about(self, unknown_entries: Sequence[Entry], context_count: int) -> None:
         """Record what the next request consists of.
 
         Args:
-            news: The entries of the conversation in it.
-            told: The number of their messages, including the system prompt; the messages after them
-                are the current answer.
+            unknown_entries: The entries of the conversation in it.
+            context_count: The number of their messages, including the system prompt; the messages
+                after them are the current answer.
         """
-        self._about = (news, told)
+        self._about = (unknown_entries, context_count)
 
     def stream(self, messages: Chat, *, tools: Chat = ()) -> AsyncGenerator[AnswerPiece, None]:
         """Yield a response; see `ChatModel.stream`.
@@ -258,8 +268,7 @@ class RealtimeLine:
                 except LineLostError:
                     if has_given:
                         raise
-                    steps = question.messages[question.told :]
-                    messages = [*self._everything(), *steps]
+                    messages = [*self._everything(), *question.steps]
                     question = _ResponseRequest(messages, question.tools, *self._about)
                     response = await self._response_to(question)
                     continue
@@ -304,7 +313,7 @@ class RealtimeLine:
                 raise self._error
             early = self._responses.claim_early()
             if early is not None:
-                if not question.news and question.told == len(question.messages):
+                if not question.unknown_entries and not question.has_steps:
                     log.debug("realtime_early_response_used")
                     return early
                 self._responses.leave(early)
@@ -343,12 +352,12 @@ class RealtimeLine:
     def _inform(self, question: _ResponseRequest) -> None:
         messages = question.messages
         first = 1 if messages and messages[0]["role"] == "system" else 0
-        chat = self.memory.untold(messages[first : question.told])
+        chat = self.memory.unknown_messages(messages[first : question.context_count])
         for text in self._codec.add(chat, self.caller_audio.pop_place()):
             self._post(text)
-        for text in self._codec.add(self.memory.untold_steps(messages[question.told :])):
+        for text in self._codec.add(self.memory.unknown_steps(question.steps)):
             self._post(text)
-        self.memory.told(question.news)
+        self.memory.mark_sent(question.unknown_entries)
 
     def _ask(self, question: _ResponseRequest, *, early: bool) -> Response:
         """Send what the vendor does not know, and request a response."""
@@ -356,7 +365,7 @@ class RealtimeLine:
         has_prompt = bool(messages) and messages[0]["role"] == "system"
         self._configure(str(messages[0]["content"]) if has_prompt else "", question.tools)
         self._inform(question)
-        if question.told == len(messages):  # not in an answer whose tools are about to start
+        if not question.has_steps:  # not in an answer whose tools are about to start
             for item in self.memory.drop_calls():
                 self._delete(item)
         assert self._asked_for is not None  # it is open

@@ -151,9 +151,9 @@ class RealtimeNode(ChatNode):
         Args:
             context: The conversation up to the turn.
         """
-        news = self._line.memory.news(context.entries)
-        chat = context.with_entries(news).as_chat()
-        self._line.ask_about(news, len(chat))
+        unknown_entries = self._line.memory.unknown_entries(context.entries)
+        chat = context.with_entries(unknown_entries).as_chat()
+        self._line.ask_about(unknown_entries, len(chat))
         return chat
 
     async def generate(self, message: Message | None = None) -> AsyncIterator[Any]:

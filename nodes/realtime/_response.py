@@ -78,7 +78,7 @@ class Response:
         self._early_audio: list[SpeechDelta] = []  # audio before any text
         self._pieces: deque[tuple[str, AnswerPiece]] = deque()
         self._error: VendorError | None = None
-        self._news = trio.Event()
+        self._changed = trio.Event()
 
     def start(self, name: str) -> None:
         """Record the vendor's id when the response begins."""
@@ -137,12 +137,12 @@ class Response:
                 self.is_over = True
             case AskRefused():
                 self.fail(fact.error)
-        self._news.set()
+        self._changed.set()
 
     def fail(self, error: VendorError) -> None:
         """End the response with an error."""
         self._error, self.is_over = error, True
-        self._news.set()
+        self._changed.set()
 
     def lose(self, vendor: str) -> None:
         """End the response because its line was lost."""
@@ -180,8 +180,8 @@ class Response:
                 if self.is_over:
                     self.is_read = True
                     return None
-                self._news = trio.Event()
-                await self._news.wait()
+                self._changed = trio.Event()
+                await self._changed.wait()
         item, piece = self._pieces.popleft()
         self.used.add(item)
         if isinstance(piece, SpeechDelta):

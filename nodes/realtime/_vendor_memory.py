@@ -63,7 +63,7 @@ class VendorMemory:
 
     # --- what has to be sent --------------------------------------------------------------------
 
-    def news(self, entries: Iterable[Entry]) -> list[Entry]:
+    def unknown_entries(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return the entries that the vendor does not know, in order.
 
         If a verb interrupted an answer that the vendor spoke itself, the interruption is new to it.
@@ -80,20 +80,20 @@ class VendorMemory:
                 found.append(replace(entry, generated="", heard=""))
         return found
 
-    def told(self, entries: Iterable[Entry]) -> None:
+    def mark_sent(self, entries: Iterable[Entry]) -> None:
         """Record that entries were sent."""
         for entry in entries:
             self._in_vendors_memory.add(_key(entry))
             if isinstance(entry, AgentEntry) and _is_marked(entry):
                 self._in_vendors_memory.add(_cut(entry))
 
-    def untold(self, chat: Iterable[ChatMessage]) -> list[ChatMessage]:
+    def unknown_messages(self, chat: Iterable[ChatMessage]) -> list[ChatMessage]:
         """Return the messages of a chat that the vendor does not know, and mark them as sent."""
         return [message for one in chat for message in self._unknown_of(one)]
 
-    def untold_steps(self, steps: Iterable[ChatMessage]) -> list[ChatMessage]:
+    def unknown_steps(self, steps: Iterable[ChatMessage]) -> list[ChatMessage]:
         """Return the unknown messages of the current answer, whose text the vendor knows."""
-        return self.untold(
+        return self.unknown_messages(
             {**one, "content": ""} if one["role"] == "assistant" else one for one in steps
         )
 
@@ -102,7 +102,7 @@ class VendorMemory:
             id, text = str(message["tool_call_id"]), str(message["content"])
             if id not in self._results:
                 yield message
-            elif self._results[id] != text:  # the vendor was told that it runs
+            elif self._results[id] != text:  # the vendor knows that it runs
                 yield {"role": "user", "content": f"The result of the call {id} is now: {text}"}
             self._results[id] = text
             self._open.pop(id, None)

@@ -42,7 +42,7 @@ class FilteredMicrophone:
             with CONTAINED:
                 cleaned = _checked(self._filter.clean(pcm), self._name)
         except Exception as error:  # a noisy caller is better than none
-            if self._failures.is_news(self._name, error):
+            if self._failures.is_new(self._name, error):
                 log.exception("noise_filter_failed", call_id=self._call_id, filter=self._name)
                 self._report(error)
             return pcm

@@ -48,7 +48,7 @@ class StreamedText:
         self._newest_s = 0.0  # of the newest piece, which may be delayed until the next one comes
         self._asked: deque[float] = deque()  # estimated lengths of the other requested clauses
         self._asked_at_s = -math.inf
-        self._news = trio.Event()  # a clause was requested or has come
+        self._changed = trio.Event()  # a clause was requested or has come
         self._send, self._texts = trio.open_memory_channel[str](CLAUSES_WAITING)
         self._context: VoiceContext | None = None
         self._rate_hz = 1  # of its audio
@@ -86,7 +86,7 @@ class StreamedText:
                         await self._until_due()
                         self._asked.append(len(text) / CHARS_PER_S)
                         self._asked_at_s = trio.current_time()
-                        self._has_news()
+                        self._has_changed()
                         await context.send(text)
                         await context.flush()
                     await context.end()
@@ -96,13 +96,13 @@ class StreamedText:
         finally:
             self._context = None
             self._opened.set()
-            self._has_news()
+            self._has_changed()
 
     async def _until_due(self) -> None:
         """Wait until little of the requested speech is unheard."""
         while (wait_s := self._wait_s()) > 0:
             with trio.move_on_after(max(wait_s, LEAST_WAIT_S)):
-                await self._news.wait()
+                await self._changed.wait()
 
     def _wait_s(self) -> float:
         """Return how long the next clause has to wait, as far as is known."""
@@ -114,15 +114,15 @@ class StreamedText:
         near_s = max(unheard_s - NEAR_S, self._asked_at_s + NEAR_S - trio.current_time())
         return min(planned_s - ahead_s, near_s)
 
-    def _has_news(self) -> None:
-        self._news.set()
-        self._news = trio.Event()
+    def _has_changed(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
 
     async def asked(self) -> None:
         """Wait until the next clause was requested from the voice, or never will be."""
         await self._opened.wait()
         while self._context is not None and not self._asked:
-            await self._news.wait()
+            await self._changed.wait()
 
     async def pieces(self) -> AsyncGenerator[SpeechPiece, None]:
         """Yield the audio of the next clause; end early if this is closed.
@@ -143,7 +143,7 @@ class StreamedText:
                 self._audio_s, self._newest_s = self._audio_s + self._newest_s, 0.0
                 self._whole_s = self._audio_s
                 self._asked.popleft()
-                self._has_news()
+                self._has_changed()
                 return
             if piece is None:
                 raise SpeechEngineError("the voice ended its speech before all text was said")

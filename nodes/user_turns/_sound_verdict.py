@@ -117,4 +117,4 @@ class Verdict:
     """Whether nothing can change it any more; otherwise the agent's speech goes on, and the
     strategy is asked again."""
     ask_in_s: float = math.inf
-    """In how many seconds to ask again without news, at least 0.005; infinity for never."""
+    """In how many seconds to ask again without a change, at least 0.005; infinity for never."""

@@ -156,20 +156,20 @@ def _is_longer(content: str, known: str) -> bool:
     return len(words_of(content)) > len(words_of(known))
 
 
-def is_old_news(content: str, told: str) -> bool:
+def is_already_published(content: str, published: str) -> bool:
     """Whether words are the beginning of words that were already published."""
-    words, known = words_of(content), words_of(told)
+    words, known = words_of(content), words_of(published)
     return known[: len(words)] == words
 
 
-def rest_of(content: str, told: str) -> str:
+def rest_of(content: str, published: str) -> str:
     """Return the words of a late transcript that were not published yet.
 
     Args:
         content: The new words.
-        told: The words published before they were final.
+        published: The words published before they were final.
     """
-    known = words_of(told)
+    known = words_of(published)
     if not known or words_of(content)[: len(known)] != known:
         return content
     parts = content.split()

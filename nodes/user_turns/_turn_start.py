@@ -36,7 +36,7 @@ class TurnStart(Protocol):
 
     @property
     def ask_after_s(self) -> float | None:
-        """Seconds into a sound at which to ask again without news; ``None`` for never."""
+        """Seconds into a sound at which to ask again without a change; ``None`` for never."""
         ...
 
 

@@ -17,7 +17,7 @@ from bargein.routes.error_containment import as_error
 
 from ._agent_state_view import AgentView
 from ._settings import TurnSettings
-from ._transcript_merge import MergedTranscript, is_old_news, rest_of
+from ._transcript_merge import MergedTranscript, is_already_published, rest_of
 from ._turn_actions import Act, HoldSpeech, PublishEvent, ReleaseSpeech, ReportFailure, Values
 from ._undecided_sound import UndecidedSound
 from ._user_turn import UserTurn
@@ -198,13 +198,13 @@ class TurnTakingState:
             is_late: Whether their sound is already decided.
         """
         content = "" if is_blank(words.content) else words.content.strip()
-        told = self.unfinal.get(words.segment, "")
-        if told:
+        published = self.unfinal.get(words.segment, "")
+        if published:
             if words.final:
                 del self.unfinal[words.segment]
-            return rest_of(content, told)
+            return rest_of(content, published)
         # An interim transcript that comes after its turn brings nothing new.
-        is_old = is_late and not words.final and is_old_news(content, self.last_text)
+        is_old = is_late and not words.final and is_already_published(content, self.last_text)
         return "" if is_old else content
 
     # --- the turn -------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ class VendorVoiceContext:
         self._pieces: deque[Piece] = deque()
         self._waiting_bytes = 0
         self._half = b""  # of a sample that is split between two messages
-        self._news = trio.Event()
+        self._changed = trio.Event()
         self._error: VendorError | None = None
         self._has_begun = self._is_over = False
         self._has_sent = self._is_final = False  # on this line
@@ -179,20 +179,20 @@ class VendorVoiceContext:
                 raise self._error
             if self._is_over:
                 return None
-            self._news = trio.Event()
-            await self._wait_for_news()
+            self._changed = trio.Event()
+            await self._wait_for_change()
         piece = self._pieces.popleft()
         if isinstance(piece, SpeechPiece):
             self._waiting_bytes -= len(piece.pcm)
         return piece
 
-    async def _wait_for_news(self) -> None:
+    async def _wait_for_change(self) -> None:
         """Wait for the next piece; meanwhile, send a delayed flush once the limit allows it."""
         if self._flush_at_s == math.inf:
-            await self._news.wait()
+            await self._changed.wait()
             return
         with trio.move_on_at(self._flush_at_s):
-            await self._news.wait()
+            await self._changed.wait()
         if trio.current_time() >= self._flush_at_s:
             await self.send_delayed_flush()
 
@@ -218,7 +218,7 @@ class VendorVoiceContext:
             return False
         if trio.current_time() < self._flush_limit.next_at_s:
             self._flush_at_s = self._flush_limit.next_at_s
-            self._news.set()  # receive() then sends the flush on time
+            self._changed.set()  # receive() then sends the flush on time
             return False
         return True
 
@@ -357,7 +357,7 @@ class VendorVoiceContext:
         is_vendors = self._is_named and self._requests
         if self._is_ended and not (is_vendors or self._flushes or self._delayed):
             self._is_over = True
-            self._news.set()
+            self._changed.set()
 
     def _add_audio(self, piece: SpeechPiece) -> None:
         words = in_time_order(piece.words, self._word_s - self._audio_s)
@@ -375,7 +375,7 @@ class VendorVoiceContext:
 
     def _add(self, piece: Piece) -> None:
         self._pieces.append(piece)
-        self._news.set()
+        self._changed.set()
 
     async def send_again(self) -> None:
         """Send everything on another line, if no audio has come yet."""
@@ -389,7 +389,7 @@ class VendorVoiceContext:
     def fail(self, error: VendorError) -> None:
         """Make whoever waits for audio raise this error."""
         self._error = self._error or error
-        self._news.set()
+        self._changed.set()
 
     async def cancel(self) -> None:
         """Cancel the context at the vendor, unless all was said; a failed one may still run

@@ -185,10 +185,10 @@ class RealtimeCaller:
     # --- an answer ------------------------------------------------------------------------------
 
     def _chat(self) -> list[dict[str, Any]]:
-        news = [] if self._said is None or self._is_known else [self._said]
-        told = [{"role": "user", "content": entry.content} for entry in news]
-        chat: list[dict[str, Any]] = [{"role": "system", "content": PROMPT}, *told]
-        self._line.ask_about(news, len(chat))
+        unknown_entries = [] if self._said is None or self._is_known else [self._said]
+        messages = [{"role": "user", "content": entry.content} for entry in unknown_entries]
+        chat: list[dict[str, Any]] = [{"role": "system", "content": PROMPT}, *messages]
+        self._line.ask_about(unknown_entries, len(chat))
         return chat
 
     def _start_early(self) -> None:

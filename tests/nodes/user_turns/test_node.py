@@ -398,7 +398,7 @@ async def test_a_microphone_that_falls_silent(autojump_clock):
 
 
 async def test_frames_that_go_on_keep_a_voice(autojump_clock):
-    """A voice without news lasts as long as audio arrives."""
+    """A voice without a change lasts as long as audio arrives."""
     async with open_call(calls()) as caller:
         caller.publish(VoiceStarted())
         for _ in range(500):

@@ -20,7 +20,11 @@ from bargein.events import (
 from bargein.nodes.user_turns._nudges import Nudges
 from bargein.nodes.user_turns._settings import SETTINGS, check_changes
 from bargein.nodes.user_turns._settings_overlays import SettingsInForce
-from bargein.nodes.user_turns._transcript_merge import MergedTranscript, is_old_news, rest_of
+from bargein.nodes.user_turns._transcript_merge import (
+    MergedTranscript,
+    is_already_published,
+    rest_of,
+)
 from bargein.routes import open_router
 from bargein.user_turns import AgentView, ChangeTurns, FixedEndpointing, TurnSettings, when
 
@@ -357,9 +361,9 @@ def test_confidence_is_that_of_the_weakest_part():
 
 def test_old_news_is_the_beginning_of_what_was_told():
     """Letter case and punctuation do not make words new."""
-    assert is_old_news("A large", "a large latte.")
-    assert is_old_news("", "anything")
-    assert not is_old_news("large latte", "a large latte")
+    assert is_already_published("A large", "a large latte.")
+    assert is_already_published("", "anything")
+    assert not is_already_published("large latte", "a large latte")
 
 
 def test_the_rest_of_words_that_were_told():
