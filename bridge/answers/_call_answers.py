@@ -178,7 +178,7 @@ class CallAnswers(AnswerAudio):
         by = interruption_of(answer, message, "pause", "running")
         self._cuts.record(answer, by, answer.seen_phase)
 
-    def ending_as(self, outcome: Outcome) -> None:
+    def end_cuts_as(self, outcome: Outcome) -> None:
         """End answers that are cut from now on with this outcome."""
         self._ends_as = outcome
 

@@ -401,7 +401,7 @@ class Control(VerbTargets):
 
     def _do_shutdown(self, receipt: Receipt, message: Message) -> None:
         self._context.close()
-        self._answers.ending_as("shutdown")
+        self._answers.end_cuts_as("shutdown")
         self._answers.cut_moving(message)
         self._return_input(receipt, (*self._context.floor.agents, "call"))
         self._cut(receipt.verb, message)

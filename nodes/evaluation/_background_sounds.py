@@ -11,7 +11,7 @@ from ._table import MeasurementRow
 BELOW_DB = 20
 
 
-def another_talker(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_another_talker(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure somebody who talks in the room after the caller's first turn, 20 dB softer."""
     first = setup.folder.some("orders", most=10)
     talkers = setup.folder.some("readers", most=10)
@@ -46,7 +46,7 @@ def another_talker(setup: MeasurementSetup) -> list[MeasurementRow]:
 SOFTER_DB = (0, 6, 9)
 
 
-def same_caller(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_same_caller(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure callers who interrupt the answer to them, as loud as before or softer."""
     by: dict[str, list[RecordingFile]] = {}
     for each in setup.folder.some("readers", most=100):
@@ -84,7 +84,7 @@ def _missing(want: list[str], heard: list[str]) -> int:
     return sum(word not in heard for word in want)
 
 
-def in_babble(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_in_babble(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure orders in babble that goes on after them.
 
     The recogniser also gets each order whole: what it misses there, turn taking did not lose.
@@ -129,7 +129,7 @@ def in_babble(setup: MeasurementSetup) -> list[MeasurementRow]:
 ECHO_DB = (-6.0, -12.0, -20.0)
 
 
-def echoes(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_echoes(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure an agent whose echo reaches the microphone through several rooms."""
     rows = []
     for number, response in enumerate(setup.surroundings.rooms, 1):
@@ -153,7 +153,7 @@ def echoes(setup: MeasurementSetup) -> list[MeasurementRow]:
     return rows
 
 
-def barge_ins_over_echo(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_barge_ins_over_echo(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure people who interrupt an agent whose echo reaches the microphone."""
     rows = []
     sample = setup.folder.some("orders", most=(setup.folder.most + 1) // 2)

@@ -102,7 +102,7 @@ SILENCE_GOALS_MS = {50: 240, 95: 540}
 it was after coughs when people's were first measured."""
 
 
-def no_words(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_no_words(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure how often coughs, laughs and other throat sounds cut the agent."""
     rows, silences = list[MeasurementRow](), list[float]()
     for kind, goal in NO_WORDS.items():
@@ -151,7 +151,7 @@ CUT_GOALS_MS = {50: 900, 95: 1200}
 TALKS_ON_GOALS = {"plain": 2.0, "telephone": 2.0, "noise": 5.0, "babble": 5.0}
 
 
-def barge_ins(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_barge_ins(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure how soon the agent falls silent when people interrupt, in every condition."""
     rows: list[MeasurementRow] = []
     for condition in filter(setup.surroundings.has, CONDITIONS):
@@ -219,7 +219,7 @@ def _why_resumed(each: SoundOverAgent) -> str:
     )
 
 
-def short_words(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_short_words(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure how often a single word over the agent has no effect."""
     rows = []
     for kind in ("digits", "words"):

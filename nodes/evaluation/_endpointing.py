@@ -35,7 +35,7 @@ class TurnEnding:
     delay_s: float | None
 
 
-def ending(
+def measure_endings(
     setup: MeasurementSetup, kind: str, name: str, sound: Samples, number: int, **facts: Any
 ) -> tuple[TurnEnding, TurnEnding]:
     """Say a sentence to a silent agent, with the default endpointing and with a fixed silence."""
@@ -65,7 +65,7 @@ def _pause_row(
     return MeasurementRow("pauses", f"{len(endings)} {what}: split", happened, split, "%", goal)
 
 
-def numbers(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_numbers(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure numbers of seven digits, with gaps between the digits."""
     import numpy as np
 
@@ -85,14 +85,14 @@ def numbers(setup: MeasurementSetup) -> list[MeasurementRow]:
             said = " ".join(each.words for each in chosen)
             sound = joined[: -round(pause_s * RATE)]
             endings.append(
-                ending(setup, "number", speaker, sound, number, said=said, pause_s=pause_s)
+                measure_endings(setup, "number", speaker, sound, number, said=said, pause_s=pause_s)
             )
         if endings:
             rows.append(_pause_row(f"numbers of seven digits, gaps of {pause_s} s", endings, goal))
     return rows
 
 
-def orders_with_pauses(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_orders_with_pauses(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure orders with a pause inserted at the deepest gap of their middle."""
     rows = []
     split_at = [(each, x, middle_gap(x)) for each in setup.folder.some("orders", most=60)
@@ -104,8 +104,10 @@ def orders_with_pauses(setup: MeasurementSetup) -> list[MeasurementRow]:
         endings = []
         for number, (each, sound, gap) in enumerate(usable):
             is_open = _is_open(setup, sound[:gap])
-            found = ending(setup, "order", each.name, with_pause(sound, gap, pause_s), number,
-                           pause_s=pause_s, open=is_open)  # fmt: skip
+            paused = with_pause(sound, gap, pause_s)
+            found = measure_endings(
+                setup, "order", each.name, paused, number, pause_s=pause_s, open=is_open
+            )
             endings.append(found)
             if pause_s <= 0.5:
                 everything[is_open].append(found)
@@ -149,12 +151,12 @@ def with_pause(sound: Samples, gap: int, pause_s: float) -> Samples:
     return np.concatenate([before, silence(pause_s), after])
 
 
-def whole_sentences(setup: MeasurementSetup) -> list[MeasurementRow]:
+def measure_whole_sentences(setup: MeasurementSetup) -> list[MeasurementRow]:
     """Measure unchanged orders, and longer speech with the reader's own pauses."""
     rows = []
     for kind, most in (("orders", 5.0), ("readers", 30.0)):
         endings = [
-            ending(setup, f"whole {kind}", each.name, trim(each.samples), number)
+            measure_endings(setup, f"whole {kind}", each.name, trim(each.samples), number)
             for number, each in enumerate(setup.folder.some(kind))
         ]
         if not endings:

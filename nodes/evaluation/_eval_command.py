@@ -184,15 +184,20 @@ def _measure_all(arguments: argparse.Namespace, folder: RecordingFolder, stack: 
 
 
 def _measures() -> dict[str, Measure]:
-    from . import _background_sounds as beside
-    from . import _barge_ins as over
-    from . import _endpointing as endings
+    from . import _background_sounds, _barge_ins, _endpointing
 
     found = (
-        *(over.no_words, over.barge_ins, over.short_words),
-        *(beside.another_talker, beside.same_caller, beside.in_babble),
-        *(beside.echoes, beside.barge_ins_over_echo),
-        *(endings.numbers, endings.orders_with_pauses, endings.whole_sentences),
+        _barge_ins.measure_no_words,
+        _barge_ins.measure_barge_ins,
+        _barge_ins.measure_short_words,
+        _background_sounds.measure_another_talker,
+        _background_sounds.measure_same_caller,
+        _background_sounds.measure_in_babble,
+        _background_sounds.measure_echoes,
+        _background_sounds.measure_barge_ins_over_echo,
+        _endpointing.measure_numbers,
+        _endpointing.measure_orders_with_pauses,
+        _endpointing.measure_whole_sentences,
     )
     return dict(zip(NAMES, found, strict=True))
 

@@ -127,7 +127,7 @@ class FakeEar(FakeVendor):
         """Return the messages that report that the turn continues."""
         return ()
 
-    def ending(self, turn: FakeTurn) -> Sequence[VendorMessage]:
+    def before_end(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the messages that precede the end of a turn."""
         return ()
 
@@ -235,9 +235,9 @@ class _Hearing:
         if turn is None:
             return
         turn.heard, turn.is_forced = len(turn.words), is_forced
-        ending = self._ear.ending(turn)
-        self._newest = ending or self._newest
-        await self._send_all(ending, "middle")
+        messages = self._ear.before_end(turn)
+        self._newest = messages or self._newest
+        await self._send_all(messages, "middle")
         await self._send_all(self._ear.over(turn), "last")
         self._turn, self._is_perhaps_over = None, False
         if not self._line.is_silent:

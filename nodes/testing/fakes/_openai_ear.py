@@ -99,7 +99,7 @@ class FakeOpenAIEar(FakeEar):
         """Return the newest word, if the session streams words."""
         return self._deltas(turn, turn.words[turn.heard - 1 : turn.heard]) if self._streams else ()
 
-    def ending(self, turn: FakeTurn) -> Sequence[VendorMessage]:
+    def before_end(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         """Return the end of the stretch, and its words one by one."""
         over: list[VendorMessage] = []
         if not turn.is_forced:
