@@ -69,11 +69,6 @@ class Canvas:
         width, height = self._image.size
         return width, height
 
-    def color_at(self, x: float, y: float) -> tuple[int, int, int]:
-        """Return the colour of a point."""
-        red, green, blue = self._image.getpixel((round(x * SCALE), round(y * SCALE)))
-        return red, green, blue
-
     # --- shapes ---------------------------------------------------------------------------------
 
     def bar(self, box: Box, fill: str, radius: float = 0) -> None:

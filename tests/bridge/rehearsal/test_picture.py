@@ -5,7 +5,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -158,7 +160,7 @@ def test_failed_checks_are_in_the_heading(result: Rehearsal) -> None:
     """The heading is in the colour of the cut when a check failed."""
     for ok in (True, False):
         canvas = draw(replace(result, cuts=(), checks=(Check("x", ok),)), NOTES)
-        ink = {canvas.color_at(x, y) for x in range(92, 400) for y in range(62, 84)}
+        ink = {color_at(canvas, x, y) for x in range(92, 400) for y in range(62, 84)}
         assert (ImageColor.getrgb(CUT) in ink) is not ok
 
 
@@ -170,11 +172,26 @@ MHM = IgnoredSound(
 )
 
 
+@lru_cache(maxsize=1)
+def saved(canvas: Any) -> Any:
+    """Return the image that a picture is saved as."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "picture.png")
+        canvas.save(path)
+        with Image.open(path) as image:
+            return image.convert("RGB")
+
+
+def color_at(canvas: Any, x: float, y: float) -> Any:
+    """Return the colour of a point of a picture, in its units."""
+    return saved(canvas).getpixel((round(x * SCALE), round(y * SCALE)))
+
+
 def shown(canvas: Any, from_s: float, until_s: float, top: int, bottom: int) -> set[Any]:
     """Return the colours of a part of a picture of 10 s."""
     px_per_s = (LEAST_WIDTH - LEFT - RIGHT) / 10
     left, right = (round(LEFT + at_s * px_per_s) for at_s in (from_s, until_s))
-    return {canvas.color_at(x, y) for x in range(left, right) for y in range(top, bottom)}
+    return {color_at(canvas, x, y) for x in range(left, right) for y in range(top, bottom)}
 
 
 def test_a_hold_and_its_gap_are_shown(result: Rehearsal) -> None:
@@ -236,7 +253,7 @@ def test_a_picture_can_have_a_title_and_verdict_of_its_own(result: Rehearsal) ->
     """The verdict is in the colour of a cut where it is bad news."""
     for ok in (True, False):
         canvas = draw(replace(result, cuts=()), NOTES, title="A cough", verdict="went on", ok=ok)
-        ink = {canvas.color_at(x, y) for x in range(92, 400) for y in range(62, 84)}
+        ink = {color_at(canvas, x, y) for x in range(92, 400) for y in range(62, 84)}
         assert (ImageColor.getrgb(CUT) in ink) is not ok
 
 
@@ -271,7 +288,7 @@ def row(canvas: Any, y: float, from_ms: float, until_ms: float, span_s: float) -
     px_per_ms = WIDTH / (BEFORE_S + span_s) / 1000
     first, last = (LEFT + (BEFORE_S * 1000 + ms) * px_per_ms for ms in (from_ms, until_ms))
     return {
-        canvas.color_at(x / 2, enlarged(canvas) + y)
+        color_at(canvas, x / 2, enlarged(canvas) + y)
         for x in range(round(first * 2), round(last * 2))
     }
 
@@ -308,7 +325,7 @@ def test_an_agent_that_spoke_on_is_shown_to_its_end(tone: Callable[..., Any]) ->
     assert agent in row(canvas, AGENT_EDGE, 1_500, 1_990, 2.3)
     assert dropped not in row(canvas, AGENT_EDGE, -400, 2_290, 2.3)
     beside = {
-        canvas.color_at(x / 2, enlarged(canvas) + y)
+        color_at(canvas, x / 2, enlarged(canvas) + y)
         for x in range(2_190, 2_270)
         for y in range(145, 180)
     }
@@ -343,9 +360,9 @@ def test_a_sound_that_cut_the_agent_is_in_the_colour_of_a_cut(tone: Callable[...
     """What was meant to leave the agent speaking and did not is drawn as a cut."""
     cut = replace(MURMUR, is_cut=True, gap_s=0.0, gap_from_s=None)
     canvas = drawn_ignored_sound(cut, recording(tone))
-    lane = {canvas.color_at(LEFT + WIDTH * 0.34, enlarged(canvas) + y) for y in range(56, 266)}
+    lane = {color_at(canvas, LEFT + WIDTH * 0.34, enlarged(canvas) + y) for y in range(56, 266)}
     rows = range(round(enlarged(canvas)) + 150, round(enlarged(canvas)) + 175)
-    text = {canvas.color_at(x, y) for x in range(LEFT + 300, LEFT + 700) for y in rows}
+    text = {color_at(canvas, x, y) for x in range(LEFT + 300, LEFT + 700) for y in rows}
     assert ImageColor.getrgb(CUT) in lane | text
     assert ImageColor.getrgb(HELD) not in text
     assert ImageColor.getrgb(DROPPED) in row(canvas, AGENT_EDGE + 30, 300, 900, AFTER_S)
