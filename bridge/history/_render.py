@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ._cut_prompt_texts import OUTCOME_WORDS, marker_text, pending_words
 from ._entries import (
     AgentEntry,
     Entry,
@@ -25,7 +26,6 @@ from ._entries import (
     UserEntry,
     moved_note,
 )
-from ._prompt_texts import OUTCOME_WORDS, marker_text, pending_words
 
 ChatMessage = dict[str, Any]
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from .._verbs import ToolOutcome
 from ..events import JobFinished, ToolResult
+from ._cut_prompt_texts import OUTCOME_WORDS
 from ._entries import (
     AgentEntry,
     Entry,
@@ -29,7 +30,6 @@ from ._entries import (
     ToolEntry,
 )
 from ._history import merged_records, tool_record
-from ._prompt_texts import OUTCOME_WORDS
 
 _MOVED = re.compile(r"answer [0-9]{1,9} was moved to the background")
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from bargein.bridge.control import ToolOutcome
 from bargein.routes.error_containment import text_of
 
-from ._prompt_texts import words_for
+from ._tool_prompt_texts import words_for
 
 if TYPE_CHECKING:
     from ._tool_body import ToolBody

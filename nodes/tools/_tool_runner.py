@@ -17,11 +17,11 @@ from bargein.routes.error_containment import CONTAINED
 
 from ._duplicate_calls import without_duplicate
 from ._errors import BadArgumentsError, ToolDefinitionError
-from ._prompt_texts import NEVER
 from ._tool import Tool
 from ._tool_call import OnSettled, RunningTool
 from ._tool_context import ToolContext
 from ._tool_outcome import FinalOutcome, plain
+from ._tool_prompt_texts import NEVER
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
