@@ -71,8 +71,7 @@ class Report:
         return "\n".join(lines)
 
     def failure(self) -> str:
-        """Return the message of a failed test: the points at which something broke, and what
-        did."""
+        """Return the message of a failed test: the points at which something broke, and how."""
         broken = self.broken
         lines = [f"{len(broken)} of {len(self.tried)} {self.what} broke the scenario"]
         for run in broken[:SHOWN]:

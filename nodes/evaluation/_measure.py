@@ -46,8 +46,7 @@ def percent(count: int, of: int) -> float | None:
 
 
 def quantiles(values: Iterable[float | None]) -> str:
-    """Return the median and the 95th percentile as text, in seconds; ``None`` values are left
-    out."""
+    """Return the median and the 95th percentile as text, in seconds, without ``None`` values."""
     import numpy as np
 
     known = [value for value in values if value is not None]

@@ -42,8 +42,7 @@ class SpokenUtterances:
         self._parts.clear()
 
     def cut(self, utterance: int, heard_ms: float) -> Iterator[tuple[str, int]]:
-        """Yield the items that were not heard whole, and how much of each was heard, in
-        milliseconds.
+        """Yield the items that were not heard whole, each with how many milliseconds were heard.
 
         Args:
             utterance: The number of the utterance.

@@ -84,8 +84,7 @@ class VoiceActivity(Protocol):
 
 @runtime_checkable
 class SoundOfVoice(Protocol):
-    """Classifies a voice that has just begun by its sound; shared by all calls, called on the event
-    loop."""
+    """Classifies a new voice by its sound; shared by all calls, called on the event loop."""
 
     @property
     def kind(self) -> Literal["acknowledgement", "noise"]:
@@ -112,8 +111,7 @@ class SoundOfVoice(Protocol):
 
 @runtime_checkable
 class NoiseFilter(Protocol):
-    """Removes noise from the microphone's audio; one instance per call, called on the event
-    loop."""
+    """Removes noise from a microphone's audio; one instance per call, called on the event loop."""
 
     def clean(self, pcm: bytes) -> bytes:
         """Return the audio without its noise, as far as it is ready.
@@ -130,8 +128,7 @@ class NoiseFilter(Protocol):
 
 @runtime_checkable
 class EchoProbability(Protocol):
-    """Detects the loudspeaker's sound in the microphone; one instance per call, called on the event
-    loop."""
+    """Detects the agent's echo in a microphone; one per call, called on the event loop."""
 
     def probability(self, frame: bytes) -> float:
         """Return how likely it is that this frame is the agent's own voice.

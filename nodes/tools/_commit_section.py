@@ -43,8 +43,7 @@ class CommitState:
 
     @property
     def until_s(self) -> float:
-        """The deadline of the section that the tool is in, in seconds of trio's clock; ``-inf``
-        outside of it."""
+        """The deadline of the tool's section, in seconds of trio's clock; ``-inf`` outside."""
         return self._until_s if self.is_open else -math.inf
 
     @property

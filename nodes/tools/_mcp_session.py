@@ -1,5 +1,4 @@
-"""A session with an MCP server, for calls from any number of tasks, which survives the server's
-loss.
+"""A session with an MCP server, which any number of tasks use, and which outlives the server.
 
 Rules:
 1. The connection lives in a task of its own, so that its failures cannot cancel the tasks that use

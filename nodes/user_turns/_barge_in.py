@@ -358,8 +358,7 @@ def _has_words(sound: Sound, settings: TurnSettings) -> bool:
 
 
 def _longest_hold_reached(sound: Sound, settings: TurnSettings) -> Verdict | None:
-    """Return a verdict for a sound that may hold the agent only briefly, once it has held it so
-    long."""
+    """Return a verdict for a sound that may hold the agent only briefly, and has done so."""
     kind = _short_hold(sound, settings)
     if not kind or not sound.held_s or settings.longest_hold_s - sound.held_s > CLOSE_S:
         return None

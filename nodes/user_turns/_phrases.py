@@ -149,9 +149,7 @@ class Phrases:
         )
 
     def is_short_answer(self, text: str) -> bool:
-        """Whether a text consists only of numbers, "no", and other words that are said on their
-        own.
-        """
+        """Whether a text consists only of numbers, "no", and other words that are said alone."""
         words = [word for word in words_of(text) if not word.isdigit()]
         return bool(words_of(text)) and self._short_answers.cover(words)[-1]
 

@@ -1,5 +1,4 @@
-"""The core of turn taking: facts and times in, decisions out. It has no side effects and never
-waits.
+"""The core of turn taking: facts and times in, decisions out, without side effects or waiting.
 
 A sound of the caller is first *undecided*: it may be a turn, an acknowledgement, a cough or an
 echo. While the agent is idle, the sound becomes a turn at once; while the agent speaks, its speech

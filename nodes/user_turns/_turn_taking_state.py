@@ -170,8 +170,7 @@ class TurnTakingState:
         return voice.began_s - max(self.turn_ended_s, self.silent_at_s)
 
     def start_voice(self) -> float:
-        """Record the start of a voice; return when a stop came without a start, or minus
-        infinity."""
+        """Record the start of a voice; return when a stop came without a start, or ``-inf``."""
         stray_s, self.stray_stop_s = self.stray_stop_s, -math.inf
         self.unfinal, self.owes_stop = {}, False
         return stray_s

@@ -392,8 +392,7 @@ class VendorVoiceContext:
         self._changed.set()
 
     async def cancel(self) -> None:
-        """Cancel the context at the vendor, unless all was said; a failed one may still run
-        there."""
+        """Cancel the context at the vendor, unless all was said; a failed one may still run."""
         all_asked = self._is_ended and self._is_named and not self._flushes
         if self._is_over or (all_asked and self._error is None):
             return

@@ -114,8 +114,7 @@ class ModelStore:
         return folder / model.main if model.main else folder
 
     def is_present(self, name: str) -> bool:
-        """Return whether all files of a model are present, by size; they were hashed on
-        download."""
+        """Return whether all files of a model are present, by size; a download hashed them."""
         model = self.model(name)
         folder = self._folder_of(model)
         return all(_has_size(folder / file.name, file.size) for file in model.files)

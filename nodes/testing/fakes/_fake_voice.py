@@ -1,5 +1,4 @@
-"""A fake of a vendor's voice, in which each character lasts `CHAR_S`; ``FakeVoice.speed`` sets its
-pace."""
+"""A fake of a vendor's voice: a character lasts `CHAR_S`, and comes at ``FakeVoice.speed``."""
 
 from __future__ import annotations
 
