@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import assert_type
+from typing import Any, Protocol, assert_type
 
 from bargein import Bridge, Message
 from bargein.events import DTMFInput
 from bargein.routes import Route
 
 Key = Message[DTMFInput]
+
+
+class Store(Protocol):
+    """A library that says nothing of what it gives."""
+
+    def read(self, message: Key) -> Any: ...
 
 
 def yields(message: Key) -> Iterator[str]:
@@ -43,3 +49,15 @@ def iterable_or_not(bridge: Bridge) -> None:
     assert_type(chain.map(yields_vaguely), Route[Iterable[str]])
     assert_type(chain.stream(lists_vaguely), Route[Sequence[str]])
     assert_type(chain.map(lists_vaguely), Route[Sequence[str]])
+
+
+def from_a_store(bridge: Bridge, store: Store) -> None:
+    """What nobody knows is ``Any``; a function of yours says what it is."""
+
+    def read(message: Key) -> Iterator[str]:
+        yield from store.read(message)
+
+    chain = bridge.on(DTMFInput)
+    assert_type(chain.stream(lambda m: store.read(m)), Route[Any])
+    assert_type(chain.stream(store.read), Route[Any])
+    assert_type(chain.stream(read), Route[str])
