@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from ._chain_types import E1, E2, E3, E4, AnyEvent, Condition, E, Handler
     from ._event_match import Predicate
+    from ._message import Message
+    from ._run_outcome import Interruption
 
 
 class ChainRules:
@@ -27,7 +29,27 @@ class ChainRules:
     def interrupt_on(
         self,
         event: type[E],
-        handler: Handler[E] | None = None,
+        handler: Callable[[Message[E]], object] | None = None,
+        *,
+        condition: Condition[E] | None = None,
+        source: str | Iterable[str] | None = None,
+        **filters: Any,
+    ) -> Self: ...
+    @overload
+    def interrupt_on(
+        self,
+        event: type[E],
+        handler: Callable[[Message[E], Interruption], object],
+        *,
+        condition: Condition[E] | None = None,
+        source: str | Iterable[str] | None = None,
+        **filters: Any,
+    ) -> Self: ...
+    @overload
+    def interrupt_on(
+        self,
+        event: type[E],
+        handler: Callable[[], object],
         *,
         condition: Condition[E] | None = None,
         source: str | Iterable[str] | None = None,
@@ -120,7 +142,25 @@ class ChainRules:
     def suspend_on(
         self,
         event: type[E],
-        handler: Handler[E] | None = None,
+        handler: Callable[[Message[E]], object] | None = None,
+        *,
+        condition: Condition[E] | None = None,
+        **filters: Any,
+    ) -> Self: ...
+    @overload
+    def suspend_on(
+        self,
+        event: type[E],
+        handler: Callable[[Message[E], Interruption], object],
+        *,
+        condition: Condition[E] | None = None,
+        **filters: Any,
+    ) -> Self: ...
+    @overload
+    def suspend_on(
+        self,
+        event: type[E],
+        handler: Callable[[], object],
         *,
         condition: Condition[E] | None = None,
         **filters: Any,

@@ -163,6 +163,11 @@ def anything(bridge: Bridge) -> None:
     bridge.on(aliases).interrupt_on([*aliases], on_any_cut)
 
 
+class Watcher:
+    def cut(self, message: Message | None, interruption: Interruption | None = None) -> None:
+        print(message, interruption)
+
+
 def on_cut(message: Message[UserStartedSpeaking] | None, interruption: Interruption) -> None:
     print(message, interruption.heard)
 
@@ -177,9 +182,17 @@ def interrupts(bridge: Bridge) -> None:
     chain = bridge.on(OrderPlaced)
     assert_type(chain.interrupt_on(UserStartedSpeaking, on_cut), Route[Message[OrderPlaced]])
     chain.interrupt_on(UserStartedSpeaking, on_any_cut, source="caller").stream(words)
+    chain.interrupt_on(UserStartedSpeaking, Watcher().cut)
     chain.interrupt_on((UserStartedSpeaking, EmergencyStop), on_any_cut)
     chain.interrupt_on([UserStartedSpeaking, EmergencyStop], handler=on_any_cut)
     chain.interrupt_on("user.*", lambda m, i: log.append(i.heard))
+    chain.interrupt_on(UserStartedSpeaking, lambda m, i: log.append(i.heard))
+    chain.interrupt_on(DTMFInput, lambda m: log.append(m.event.button), source="caller")
+    chain.interrupt_on(DTMFInput, handler=lambda: log.append("cut"), button="*")
+    chain.interrupt_on((UserStartedSpeaking, DTMFInput), lambda m: log.append(m.event.type))
+    chain.suspend_on(DTMFInput, lambda m, i: log.append(f"{m.event.button}: {i.heard}"))
+    chain.suspend_on(UserStartedSpeaking, None)
+    chain.suspend_on(UserStartedSpeaking, lambda: log.append("suspended"))
     chain.interrupt_on(lambda m: m.source == "till", lambda: log.append("cut"))
     chain.interrupt_on(DTMFInput, condition=lambda m: m.event.button == "*")
     chain.interrupt_on(DTMFInput, button="*")

@@ -109,6 +109,25 @@ def handlers(bridge: Bridge) -> None:
     order.suspend_on(UserStartedSpeaking, three)
 
 
+def lambdas_as_handlers(bridge: Bridge) -> None:
+    """A field that the event or the interruption does not have; to mypy, behind one class only."""
+    order = bridge.on(OrderPlaced)
+    # wrong: attr-defined, reportAttributeAccessIssue
+    order.interrupt_on(UserStartedSpeaking, lambda m: m.event.nope)
+    # wrong: misc, arg-type, reportAttributeAccessIssue
+    order.interrupt_on(UserStartedSpeaking, lambda m, i: i.herd)
+    # wrong: misc, arg-type, reportAttributeAccessIssue
+    order.interrupt_on(UserStartedSpeaking, handler=lambda m, i: m.event.nope)
+    # wrong: attr-defined, reportAttributeAccessIssue
+    order.suspend_on(UserStartedSpeaking, lambda m: m.event.nope)
+    # wrong: misc, arg-type, reportAttributeAccessIssue
+    order.suspend_on(UserStartedSpeaking, lambda m, i: i.herd)
+    # wrong: misc, arg-type, reportArgumentType, reportCallIssue
+    order.suspend_on(UserStartedSpeaking, lambda m, i, more: None)
+    # wrong: reportAttributeAccessIssue
+    order.interrupt_on((UserStartedSpeaking, DTMFInput), lambda m, i: i.herd)
+
+
 def streams(bridge: Bridge, message: Message[OrderPlaced]) -> None:
     """What is no function and nothing to iterate again and again."""
     order = bridge.on(OrderPlaced)
