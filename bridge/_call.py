@@ -37,6 +37,7 @@ from .control._tool_permissions import Permissions
 from .control._verb_argument_checks import (
     check_event,
     check_flag,
+    check_function,
     check_number,
     check_string,
     check_word,
@@ -89,10 +90,8 @@ class Call:
         agent_status: What the agent that the caller hears is doing now.
         control: Executes the verbs; use ``call.handle`` instead.
         actions: Transfers the caller and presses keys, if the transport can.
-        on_touch: Plain functions, called after anything that may change ``snapshot()``.
         conversation: Names the conversation in the conversation store; empty without one.
         request: How a client of the server asked for the call; ``None`` without a server.
-        on_error: Plain functions, called with each exception of the app's code.
         nursery: Owns the call's tasks; tasks started in it end with the call.
         ended: Set once the call is over.
     """
@@ -123,13 +122,11 @@ class Call:
         self._bridges = Bridges(partial(new_bridge, self), context.floor)
         self.ended = context.ended
         self.running_tools = context.running_tools
-        self.on_touch = context.on_touch
         # The first sink, so that the caller's side gets an event before its consequences.
         router.add_sink(self._transport.send, unless=_SENT_ELSEWHERE, may_wait=True)
         self.delivery = Delivery(context)
         self.answers = CallAnswers(context, self._transport, self.delivery, self._interrupt)
         self.steps = StepKeeper(context, self.answers.answer_of)
-        self.on_error: list[Callable[[Exception], None]] = []
         self.permissions = Permissions(context)
         # Before the history writer: it records which question the words answer.
         self.questions = Questions(context, self.answers)
@@ -147,7 +144,7 @@ class Call:
         )
         self.actions = CallActions(router, transport, self.ended)
         self._token = trio.lowlevel.current_trio_token()
-        ErrorListeners(router, self.on_error)
+        self._errors = ErrorListeners(router)
         router.listen(
             run_started=self._run_started,
             run_ended=self.answers.run_ended,
@@ -397,8 +394,7 @@ class Call:
             self.ended.set()
             self.control.close()
             self.questions.close()
-            for watcher in tuple(self._transport.watchers):
-                watcher.close()
+            self._transport.close_watchers()
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -447,12 +443,39 @@ class Call:
 
     def watch(self) -> Subscription:
         """Subscribe: return a snapshot, then every event from now on."""
-        watcher = Subscription(self.snapshot, self._transport.watchers.remove)
+        watcher = Subscription(self.snapshot, self._transport.remove_watcher)
         if self.ended.is_set():
             watcher.end()
         else:
-            self._transport.watchers.append(watcher)
+            self._transport.add_watcher(watcher)
         return watcher
+
+    def observe_changes(self, fn: Callable[[], None]) -> None:
+        """Call a plain function after anything that may change ``snapshot()``, from now on.
+
+        Raises:
+            TypeError: It is no plain function.
+        """
+        check_function("observe_changes", "fn", fn)
+        self._context.observe_changes(fn)
+
+    def forget_changes(self, fn: Callable[[], None]) -> None:
+        """No longer call a function that ``observe_changes()`` was given.
+
+        Raises:
+            ValueError: It was not given, or is forgotten already.
+        """
+        if not self._context.forget_changes(fn):
+            raise ValueError(f"forget_changes() fn= is one of observe_changes(), not {fn!r}")
+
+    def observe_errors(self, fn: Callable[[Exception], None]) -> None:
+        """Call a plain function with each exception of the app's code, from now on.
+
+        Raises:
+            TypeError: It is no plain function.
+        """
+        check_function("observe_errors", "fn", fn)
+        self._errors.observe(fn)
 
     def answer_of(self, run: Run | None) -> Answer | None:
         """Return the answer that a run works on; ``None`` if there is none, or it is over."""

@@ -31,12 +31,11 @@ class CallContext:
         is_paused: Whether the call is paused.
         is_closing: Whether nothing new is accepted any more.
         touch_state: Updates the state once the current publication is over.
-        on_touch: Called after anything that may have changed the snapshot.
     """
 
     __slots__ = (
-        "_polled", "_update", "audio", "ended", "floor", "history", "is_closing", "is_paused",
-        "on_touch", "router", "running_tools", "state", "touch_state",
+        "_observers", "_polled", "_update", "audio", "ended", "floor", "history", "is_closing",
+        "is_paused", "router", "running_tools", "state", "touch_state",
     )  # fmt: skip
 
     def __init__(self, router: Router, history: History, *, audio: bool) -> None:
@@ -50,7 +49,7 @@ class CallContext:
         self.state: CallState = "idle"
         self.is_paused = False
         self.is_closing = False
-        self.on_touch: list[Callable[[], None]] = []
+        self._observers: list[Callable[[], None]] = []
         self._update: Callable[[], None] | None = None
         self._time_cuts(False)
         self._polled: list[tuple[Callable[[], object], Callable[[], None]]] = []
@@ -69,7 +68,7 @@ class CallContext:
         if self._update is not None:
             self._update()
         notify = self.router.listeners.notify
-        for fn in tuple(self.on_touch):
+        for fn in tuple(self._observers):
             notify(fn)
         for waits, fn in self._polled:
             if waits():
@@ -78,6 +77,17 @@ class CallContext:
     def work_out_by(self, update: Callable[[], None]) -> None:
         """Set the function that updates the state whenever it is touched."""
         self._update = update
+
+    def observe_changes(self, fn: Callable[[], None]) -> None:
+        """Call a function after anything that may have changed the snapshot, from now on."""
+        self._observers.append(fn)
+
+    def forget_changes(self, fn: Callable[[], None]) -> bool:
+        """No longer call a function that ``observe_changes()`` was given; whether it was."""
+        was_given = fn in self._observers
+        if was_given:
+            self._observers.remove(fn)
+        return was_given
 
     def call_while(self, waits: Callable[[], object], fn: Callable[[], None]) -> None:
         """Call a function after each update of the state, while something waits."""

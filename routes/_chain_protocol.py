@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import trio
 
-R = TypeVar("R")
+R = TypeVar("R", contravariant=True)
 
 
 class CutRule(Protocol):
@@ -25,13 +25,11 @@ class CutRule(Protocol):
 
 
 class CutLedger(Protocol[R]):
-    """Keeps the runs that were cut until their cut is reported.
+    """Keeps the runs that were cut until their cut is reported."""
 
-    Attributes:
-        unreported: These runs.
-    """
-
-    unreported: list[R]
+    def add_cut(self, run: R) -> None:
+        """Keep a run that is cut now."""
+        ...
 
     def report_soon(self) -> None:
         """Report the cuts within this publication: a run that was cut has ended already."""

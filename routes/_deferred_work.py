@@ -78,6 +78,10 @@ class DeferredWork:
             self._calls.append(fn)
             self._is_due = True
 
+    def add_cut(self, run: Run) -> None:
+        """Keep a run that is cut now, until its cut is reported."""
+        self.unreported.append(run)
+
     def report_soon(self) -> None:
         """Report the cuts within this publication: a run that was cut has ended already."""
         self._is_urgent = True

@@ -27,7 +27,6 @@ class ChainRouter(Protocol):
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
         waits: Whether a publication is over but its deferred work is not done yet.
-        unreported: The runs whose cut is not reported yet.
     """
 
     nursery: trio.Nursery
@@ -38,7 +37,6 @@ class ChainRouter(Protocol):
     closing: Outcome | None
     closed: bool
     waits: bool
-    unreported: list[Run]
 
     def broadcast(self, source: str, value: Any, run: Run | None) -> None:
         """Publish a value that a chain produced."""
@@ -50,6 +48,10 @@ class ChainRouter(Protocol):
 
     def report(self, run: Run | None, route: Route, stage: str, error: Exception) -> None:
         """Log a failure of a chain, and call the listener for failures."""
+        ...
+
+    def add_cut(self, run: Run) -> None:
+        """Keep a run that is cut now, until its cut is reported."""
         ...
 
     def catch_up(self) -> None:

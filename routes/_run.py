@@ -182,7 +182,7 @@ class Run:
         self.is_cut = True
         self.cut_by = cause, rule, reason, self.outcome is None, at_s
         cuts = self.chain.cuts
-        cuts.unreported.append(self)
+        cuts.add_cut(self)
         if self._task is not None:  # so it has no outcome yet
             self._task.cancel(self.scope, reason)
         elif self.outcome is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Mapping, MutableSequence
+from collections.abc import Mapping
 from shlex import quote
 from typing import TYPE_CHECKING, TextIO, final
 
@@ -222,10 +222,11 @@ class Console:
 
     # --- keys -----------------------------------------------------------------------------------
 
-    @property
-    def queued(self) -> MutableSequence[str]:
-        """The entries that wait to be sent."""
-        return self._early if self._typed is None else self._typed.queued
+    def unqueue(self) -> str | None:
+        """Return the last entry that waits to be sent, which then is not; ``None`` for none."""
+        if self._typed is not None:
+            return self._typed.unqueue()
+        return self._early.pop() if self._early else None
 
     def enter(self, entry: str) -> None:
         """Accept an entry, even before there is a call."""

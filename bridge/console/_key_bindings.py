@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import MutableSequence
 from typing import Protocol, final
 
 import trio
@@ -16,9 +15,8 @@ from ._key_parser import Key, KeyParser
 class KeyActions(Protocol):
     """The actions of keys besides editing the line.  No method waits."""
 
-    @property
-    def queued(self) -> MutableSequence[str]:
-        """The entries that wait to be sent."""
+    def unqueue(self) -> str | None:
+        """Return the last entry that waits to be sent, which then is not; ``None`` for none."""
         ...
 
     def enter(self, entry: str) -> None:
@@ -98,8 +96,8 @@ class Keyboard:
                     self._actions.leave()
                 case "ctrl+l":
                     self._actions.draw_anew()
-                case "up" if not self._editor.text and self._actions.queued:
-                    self._editor.replace(self._actions.queued.pop())
+                case "up" if not self._editor.text and (entry := self._actions.unqueue()):
+                    self._editor.replace(entry)
                 case _:
                     self._editor.press(key)
         self._actions.refresh()

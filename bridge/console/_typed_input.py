@@ -93,6 +93,10 @@ class TypedInput:
             self.queued.append(entry)
         self.changed()
 
+    def unqueue(self) -> str | None:
+        """Return the last message that waits to be sent, which then is not; ``None`` for none."""
+        return self.queued.pop() if self.queued else None
+
     def interrupt(self) -> bool:
         """Cancel the agent's work.
 

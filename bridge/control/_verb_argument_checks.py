@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from inspect import iscoroutinefunction
 
 from .._verbs import VERBS
 from ..validation.texts import is_blank
@@ -41,6 +42,16 @@ def check_event(event: object) -> None:
     else:
         return
     raise TypeError(f"publish() event= is an instance of an event class, not {found}")
+
+
+def check_function(verb: str, argument: str, value: object) -> None:
+    """Check that an argument is a plain function, which is called and not awaited.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not callable(value) or iscoroutinefunction(value):
+        raise TypeError(f"{verb}() {argument}= is a plain function, not {value!r}")
 
 
 def check_flag(verb: str, argument: str, value: object) -> None:

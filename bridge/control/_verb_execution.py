@@ -191,7 +191,7 @@ class Control(VerbTargets):
             reason = reason or "the call is over"
         receipt = self._receipt("barge_in", reason, answer)
         if receipt.accepted and answer is None:
-            receipt.settled.set()
+            receipt.settle()
         elif receipt.accepted and answer is not None:
             self._cut_one(answer, receipt)
         log.info(
@@ -337,7 +337,7 @@ class Control(VerbTargets):
             answer.resume("pause", message.at_s)
         self._release()
         self._under_way = None
-        receipt.settled.set()
+        receipt.settle()
 
     def _release(self) -> None:
         """Continue everything that a pause stopped."""
@@ -451,7 +451,7 @@ class Control(VerbTargets):
     async def _settle(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
         """Wait until all the work that a verb stopped is over, then settle its receipt."""
         await stopped_work_ended(receipt, runs, works)
-        receipt.settled.set()
+        receipt.settle()
         if self._under_way is receipt and receipt.verb != "pause":
             self._under_way = None
         self._context.touch_state()
@@ -462,7 +462,7 @@ class Control(VerbTargets):
         """Settle every receipt, because the call is over."""
         self._context.close()
         for receipt in self._unsettled:
-            receipt.settled.set()
+            receipt.settle()
         self._unsettled.clear()
 
     async def _close(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
@@ -471,7 +471,7 @@ class Control(VerbTargets):
         for work in self._context.running_tools:
             work.interrupt("shutdown")
         self._end("shutdown")
-        receipt.settled.set()
+        receipt.settle()
 
 
 def as_tools_see(verb: Verb) -> Verb:

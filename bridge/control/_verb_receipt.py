@@ -41,7 +41,7 @@ class Settled:
         return self._event.wait().__await__()
 
     def set(self) -> None:
-        """Mark it as settled; only the call's control does this."""
+        """Mark it as settled; only its receipt does this."""
         self._event.set()
 
 
@@ -89,12 +89,16 @@ class Receipt:
         self.returned: tuple[str, ...] = ()
         self.settled = Settled()
         if reason:
-            self.settled.set()
+            self.settle()
 
     @property
     def accepted(self) -> bool:
         """Whether it did anything."""
         return not self.reason
+
+    def settle(self) -> None:
+        """Record that everything that the verb stopped is over."""
+        self.settled.set()
 
     def aim_at(self, answer: int | None) -> None:
         """Record the answer that it actually acted on."""

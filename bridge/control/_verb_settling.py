@@ -47,4 +47,4 @@ async def stopped_work_ended(receipt: Receipt, runs: list[Run], works: list[Work
 async def settle_with(weaker: Receipt, stronger: Receipt) -> None:
     """Settle the receipt of a verb with that of the stronger verb that took over its work."""
     await stronger.settled
-    weaker.settled.set()
+    weaker.settle()

@@ -18,23 +18,22 @@ log = structlog.get_logger()
 class ErrorListeners:
     """The errors of the app's code in one call."""
 
-    __slots__ = ("_on_error", "_router")
+    __slots__ = ("_observers", "_router")
 
-    def __init__(self, router: Router, on_error: list[Callable[[Exception], None]]) -> None:
-        """Listen to a router.
-
-        Args:
-            router: The call's.
-            on_error: Called with each error, in the step in which it is caught.
-        """
+    def __init__(self, router: Router) -> None:
+        """Listen to the router of the call."""
         self._router = router
-        self._on_error = on_error
+        self._observers: list[Callable[[Exception], None]] = []
         router.listen(failed=self.report_failure, caught=self.show)
+
+    def observe(self, fn: Callable[[Exception], None]) -> None:
+        """Call a function with each error, in the step in which it is caught, from now on."""
+        self._observers.append(fn)
 
     def show(self, error: Exception) -> None:
         """Report an error to the listeners, with advice what to do."""
         explain(error)
-        for look in tuple(self._on_error):
+        for look in tuple(self._observers):
             try:
                 with CONTAINED:
                     look(error)

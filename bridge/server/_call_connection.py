@@ -110,6 +110,10 @@ class Line:
             self._heard_at_s = math.inf  # report it once
             self._on_silent()
 
+    def note_over(self) -> None:
+        """Record that ``run`` has returned and its caller has dealt with that."""
+        self.over.set()
+
     def cut(self) -> None:
         """Break the connection now."""
         self.connection.cut()

@@ -116,10 +116,10 @@ class RemoteHandle:
 
     def _follow_call(self, call: Call | None, request: Request) -> None:
         if self._call is not None:
-            self._call.on_touch.remove(self._touched)
+            self._call.forget_changes(self._touched)
         self._call, self._followed = call, request
         if call is not None:
-            call.on_touch.append(self._touched)
+            call.observe_changes(self._touched)
 
     def _touched(self) -> None:
         """Send a snapshot, if it differs from the last one sent."""

@@ -340,7 +340,7 @@ class CallSession:
                 self.end("disconnected")
         finally:
             self._close_code = line.connection.close_code
-            line.over.set()
+            line.note_over()
             if self._line is line:
                 self._lose_line(line)
 

@@ -55,7 +55,7 @@ async def open_agent(
     async with seeded(seed):
         try:
             async with _open_agent.open_agent(node, name=name, history=history) as handle:
-                handle.call.on_error.append(errors.add)
+                handle.call.observe_errors(errors.add)
                 yield handle
         except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
             failure = only_error(error)

@@ -33,7 +33,7 @@ class RecordingTransport:
         self.pressed: list[Button] = []
 
     def attached(self, call: Call) -> None:
-        call.on_error.append(self.errors.add)
+        call.observe_errors(self.errors.add)
 
     def send(self, message: Message) -> None:
         if message.is_stale:

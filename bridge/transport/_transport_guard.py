@@ -30,14 +30,13 @@ class TransportGuard:
         clear: The transport's own, but never raises.
         hold: The same; ``None`` for a player that cannot stand still.
         fails: Whether a method raised, and has not worked since.
-        watchers: Who gets each event that is sent to the caller's side.
     """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._failures = Failures(transport=type(transport).__name__)
         self.fails = False
-        self.watchers: list[Subscription] = []
+        self._watchers: list[Subscription] = []
         self.play: Callable[[int, bytes], None] = _Guarded(self, "play", transport.play)
         self.clear: Callable[[int, str], None] = _Guarded(self, "clear", transport.clear)
         holds: Callable[[bool], None] | None = getattr(transport, "hold", None)
@@ -62,9 +61,22 @@ class TransportGuard:
         else:
             if self.fails:
                 self.worked("send")
-        if self.watchers:
-            for watcher in tuple(self.watchers):
+        if self._watchers:
+            for watcher in tuple(self._watchers):
                 watcher.add(message)
+
+    def add_watcher(self, watcher: Subscription) -> None:
+        """Give a watcher each event that is sent to the caller's side, from now on."""
+        self._watchers.append(watcher)
+
+    def remove_watcher(self, watcher: Subscription) -> None:
+        """Give a watcher no more events."""
+        self._watchers.remove(watcher)
+
+    def close_watchers(self) -> None:
+        """Close all watchers, because the call is over."""
+        for watcher in tuple(self._watchers):
+            watcher.close()
 
     def failed(self, method: str, error: Exception) -> None:
         """Record that a method raised, and log it if it is new."""

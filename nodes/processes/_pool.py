@@ -143,7 +143,7 @@ class Pool:
                     worker = self._idle.pop()
                     if worker.is_alive:
                         return worker
-                    worker.unwanted.set()
+                    worker.dismiss()
                 if self._failure is not None:
                     raise self._failure
                 self._complete()
@@ -175,7 +175,7 @@ class Pool:
         """Return a worker to the idle ones, or end it if there are too many."""
         worker.rest()
         if self._on_duty > self._settings.size:
-            worker.unwanted.set()
+            worker.dismiss()
             return
         self._idle.append(worker)
         self._changed.unpark_all()

@@ -103,6 +103,10 @@ class Worker:
         finally:
             self.gone.set()
 
+    def dismiss(self) -> None:
+        """End the process: nobody wants it any more."""
+        self.unwanted.set()
+
     async def _start(self, nursery: trio.Nursery) -> Process:
         settings = self._settings
         streams: tuple[OutputStream, ...] = (

@@ -35,6 +35,11 @@ class ModelRequest:
     ended_at_s: float | None = None
     """When the answer ended, in seconds of trio's clock; ``None`` while it is open."""
 
+    def end(self, outcome: Literal["done", "cut", "failed"]) -> None:
+        """Record that its answer has ended now; the first outcome stays."""
+        self.outcome = outcome if self.outcome == "open" else self.outcome
+        self.ended_at_s = trio.current_time()
+
     def texts(self, role: str) -> list[str]:
         """Return the texts of the messages of a role, in order.
 

@@ -87,17 +87,16 @@ class ScriptedModel:
                 elif isinstance(piece, Exception):
                     raise piece
                 elif piece is None or isinstance(piece, Usage):
-                    request.outcome = "done"
+                    request.end("done")
                     yield Usage() if piece is None else piece
                     return
                 else:
                     yield self._as_answer(piece, request)
         except (GeneratorExit, trio.Cancelled):
-            request.outcome = "done" if request.outcome == "done" else "cut"
+            request.end("cut")
             raise
         finally:
-            request.outcome = "failed" if request.outcome == "open" else request.outcome
-            request.ended_at_s = trio.current_time()
+            request.end("failed")
 
     def _next(self, request: ModelRequest) -> list[Piece]:
         problems = request_problems(request.messages, request.tools)

@@ -239,7 +239,7 @@ class TurnTakingState:
             forced_s=undecided.forced_s,
         )
         if goes_on:
-            self.turn.pauses_s.append(pause_s)
+            self.turn.add_pause(pause_s)
         self.publish(UserStartedSpeaking())
         self.release(undecided)
 

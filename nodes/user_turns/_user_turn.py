@@ -39,6 +39,10 @@ class UserTurn:
         self.forced_s, self.is_over = now_s, False
         await_words(self.voice, self.transcript)
 
+    def add_pause(self, pause_s: float) -> None:
+        """Record a silence that did not end it."""
+        self.pauses_s.append(pause_s)
+
     def resume(self, now_s: float) -> float | None:
         """Continue after a pause.
 
@@ -48,7 +52,7 @@ class UserTurn:
         pause_s = None
         if self.voice.was_started:
             pause_s = now_s - self.voice.since_s
-            self.pauses_s.append(pause_s)
+            self.add_pause(pause_s)
             self.transcript.sound_began()
         self.likely_over_text, self.score, self.is_over = "", None, False
         self.voice.start(now_s)

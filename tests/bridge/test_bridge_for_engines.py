@@ -93,7 +93,7 @@ async def test_an_error_that_an_engine_survives_is_shown_to_developers(
 ):
     """The listeners of the call get it; the caller's side is told nothing."""
     shown: list[Exception] = []
-    caller.call.on_error.append(shown.append)
+    caller.call.observe_errors(shown.append)
     error = ValueError("no sound")
     engines["voice"].bridge.report_error(error)
     assert shown == [error]

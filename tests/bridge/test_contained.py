@@ -266,7 +266,7 @@ async def test_what_a_thread_raises_is_an_error(
         async with open_call(answer, expect_errors=True) as caller:
             caller.publish(DTMFInput(button="1"))
             failed = trio.Event()
-            caller.call.on_error.append(lambda error: failed.set())
+            caller.call.observe_errors(lambda error: failed.set())
             await failed.wait()
             await trio.testing.wait_all_tasks_blocked()
             assert not caller.call.ended.is_set()

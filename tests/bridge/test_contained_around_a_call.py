@@ -148,25 +148,27 @@ async def test_an_operator(autojump_clock: None, kind: type[BaseException]) -> N
 
 @pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
 async def test_a_listener_of_errors(autojump_clock: None, kind: type[BaseException]) -> None:
-    """A function of ``call.on_error`` that exits keeps no other from hearing of the error."""
-    caller = await lives_on(lambda call: in_error_listener(call, raises(kind)))
-    assert [type(error) for error in caller.errors] == [LookupError]
+    """A listener of errors that exits keeps no other from hearing of the error."""
+    told: list[Exception] = []
+    caller = await lives_on(lambda call: in_error_listener(call, raises(kind), told))
+    assert [type(error) for error in (*caller.errors, *told)] == [LookupError] * 2
 
 
-def in_error_listener(call: Call, fail: Raise) -> None:
-    """A function that is told of errors, before the one of the test is."""
+def in_error_listener(call: Call, fail: Raise, told: list[Exception]) -> None:
+    """A function that is told of errors, before another one is."""
 
     def stage(message: Message) -> None:
         raise LookupError("no tea")
 
-    call.on_error.insert(0, lambda error: fail())
+    call.observe_errors(lambda error: fail())
+    call.observe_errors(told.append)
     call.bridge(name="bad").on(DTMFInput).map(stage).broadcast()
 
 
 @pytest.mark.parametrize("kind", EXITS, ids=lambda kind: kind.__name__)
 async def test_a_listener_of_changes(autojump_clock: None, kind: type[BaseException]) -> None:
-    """A function of ``call.on_touch`` that exits is told, and all else goes on."""
-    caller = await lives_on(lambda call: call.on_touch.append(raises(kind)))
+    """A listener of changes that exits is told, and all else goes on."""
+    caller = await lives_on(lambda call: call.observe_changes(raises(kind)))
     assert caller.errors
     assert all(is_told(error, kind) for error in caller.errors)
 

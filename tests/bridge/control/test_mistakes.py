@@ -84,6 +84,9 @@ CALL = [
     wrong(Call.report_playback, "kind", "over", utterance=1, played_ms=1),
     wrong(Call.end, "reason", 7),
     wrong(Call.talk, "down", "yes"),
+    wrong(Call.observe_changes, "fn", 7),
+    wrong(Call.observe_errors, "fn", trio.sleep_forever),
+    wrong(Call.forget_changes, "fn", print),
 ]
 CALLER = [
     wrong(Caller.control, "verb", "cancle"),
