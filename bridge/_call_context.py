@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 import trio
 
@@ -77,6 +78,16 @@ class CallContext:
     def work_out_by(self, update: Callable[[], None]) -> None:
         """Set the function that updates the state whenever it is touched."""
         self._update = update
+
+    def start_soon(self, fn: Callable[..., Awaitable[object]], *args: Any, name: str = "") -> None:
+        """Start a task that ends with the call.
+
+        Args:
+            fn: What it runs.
+            *args: Its arguments.
+            name: Its name for people; empty for that of the function.
+        """
+        self.router.nursery.start_soon(fn, *args, name=name or None)
 
     def observe_changes(self, fn: Callable[[], None]) -> None:
         """Call a function after anything that may have changed the snapshot, from now on."""

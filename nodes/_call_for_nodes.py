@@ -46,6 +46,11 @@ class AnsweredCall(RememberedCall, Protocol):
         ...
 
     @property
+    def nursery(self) -> trio.Nursery:
+        """The nursery that owns the tasks of the call; a cap's warning comes from one."""
+        ...
+
+    @property
     def answers(self) -> SpokenAnswers:
         """What the agents of the call say."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -178,6 +179,23 @@ def test_changes_to_the_fields_of_another_are_found():
         "shelf.py:11 self._box.label",
         "shelf.py:17 box.label",
     }
+
+
+REACHING = re.compile(
+    r"(?<!self)\.router\.nursery\.start_soon|_answers\.history\.(add|give|keep|mark|set)_"
+)
+"""What a part of a call would do through a part of another one."""
+
+
+def test_nobody_reaches_through_a_part_of_a_call():
+    """The context starts the tasks of a call's parts, and the answers write the history."""
+    found = [
+        f"{path}:{node.lineno} {ast.unparse(node.func)}"
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and REACHING.search(ast.unparse(node.func))
+    ]
+    assert found == []
 
 
 def test_nobody_imports_a_private_name_of_another_file():

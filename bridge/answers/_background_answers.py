@@ -74,7 +74,7 @@ class BackgroundAnswers:
             run.move_to_background()
         self._context.running_tools.add(job)
         # Published one step later, so that a cancel in this step still wins.
-        self._context.router.nursery.start_soon(self._publish_soon)
+        self._context.start_soon(self._publish_soon)
 
     def run_cut(self, run: Run) -> None:
         """End the answer of a cut run as cut, if it was moved in this very step."""

@@ -182,11 +182,33 @@ class CallAnswers(AnswerAudio):
         """End answers that are cut from now on with this outcome."""
         self._ends_as = outcome
 
+    def note_resumed(self, step: int, note: str) -> None:
+        """Record that a paused answer continues; see ``History.add_resumed()``."""
+        self.history.add_resumed(step, note)
+
+    def note_for_model(self, text: str) -> None:
+        """Record what models see and nobody has said."""
+        self.history.add_note(text)
+
+    def keep_said(self, messages: Iterable[int]) -> None:
+        """Record that the words of these messages were handled, so they cannot be given back."""
+        self.history.keep_said(messages)
+
+    def give_back_input(self, until: int) -> list[str]:
+        """Mark the caller's words that wait for an answer as returned, and return them.
+
+        Args:
+            until: The number of the last message that waits for its answer.
+        """
+        return self.history.give_back(self.answered, until)
+
     def upgrade(self, number: int | None, verb: Verb) -> None:
-        """End a cut answer by a stronger verb, if its end is not published yet."""
+        """Name a stronger verb in the record of a cut answer, and in its end if that is to come."""
+        self.advance()
         for answer in self._answers:
             if answer.number == number and answer.interruption is not None:
                 answer.upgrade(verb)
+        self._cuts.upgrade(number, verb)
 
     def floor_moved(self) -> None:
         """Update which message the agent with the floor answers, now that the floor has moved."""

@@ -8,8 +8,8 @@ import trio
 
 from bargein.routes import Interruption, Message, Phase
 
-from .._verbs import AnswerPhase
-from ..history._entries import AgentEntry
+from .._verbs import AnswerPhase, Verb
+from ..history._entries import AgentEntry, directive_of
 from ..history._history import History
 from ._answer import Answer, record_of
 
@@ -30,6 +30,14 @@ class CutRecords:
         """Record that an answer was cut or paused, and what it was doing."""
         record = record_of(answer, interruption, phase)
         self._history.set_interruption(record, answer.agent)
+
+    def upgrade(self, number: int | None, verb: Verb) -> None:
+        """Name a stronger verb in the record of a cut answer, which has only one record."""
+        for entry in self._history.entries:
+            record = entry.interruption if isinstance(entry, AgentEntry) else None
+            if isinstance(entry, AgentEntry) and record and record.answer == number:
+                stronger = replace(record, verb=verb, directive=directive_of(verb))
+                self._history.set_interruption(stronger, entry.agent)
 
     def keep(self, answer: Answer, by: Interruption) -> None:
         """Remember which answer was cut with a run."""

@@ -51,9 +51,7 @@ class Goodbye:
     def _start_ending(self, message: Message) -> None:
         if self._ending is None or self._ending.is_stale:
             self._ending = message
-            self._context.router.nursery.start_soon(
-                self._end_when_heard, message, name="end of call"
-            )
+            self._context.start_soon(self._end_when_heard, message, name="end of call")
 
     async def _end_when_heard(self, message: Message) -> None:
         answers = self._answers

@@ -404,12 +404,12 @@ class Questions:
         if not question.is_noted:
             question.is_noted = True
             note = f"The tool {question.name} has asked the user: {question.text}"
-            self._answers.history.add_note(note)
+            self._answers.note_for_model(note)
 
     def _answer_by_words(self, question: _Question) -> None:
         if not question.words:
             return  # only a sound, or keys: keep waiting
-        self._answers.history.keep_said([id for id, _ in question.words])
+        self._answers.keep_said([id for id, _ in question.words])
         text = " ".join(words for _, words in question.words)
         choice = match_choice(text, question.choices, self._phrases)
         unwanted = choice is None and (

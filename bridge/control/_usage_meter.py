@@ -61,12 +61,17 @@ class CapReachedError(BargeinError):
         return f"the cap {self.which!r} is reached: {self.used:g} of {self.limit:g} used"
 
 
-class HasRouter(Protocol):
-    """A call, for code that only publishes in it."""
+class MeteredCall(Protocol):
+    """A call, for code that publishes in it and starts tasks."""
 
     @property
     def router(self) -> Router:
-        """The routes of the call; its nursery owns the call's tasks."""
+        """The routes of the call."""
+        ...
+
+    @property
+    def nursery(self) -> trio.Nursery:
+        """The nursery that owns the call's tasks."""
         ...
 
 
@@ -90,7 +95,7 @@ class Meter:
         self,
         caps: Caps,
         answer: Answer | None = None,
-        call: HasRouter | None = None,
+        call: MeteredCall | None = None,
         clock: ActiveClock | None = None,
         *,
         parent: Meter | None = None,
@@ -118,7 +123,7 @@ class Meter:
         self.refused: CapReachedError | None = None
         if call is not None and caps.wall_s is not None:
             self._watch = trio.CancelScope()
-            call.router.nursery.start_soon(self._warn_in_time, caps.wall_s, name="warning of a cap")
+            call.nursery.start_soon(self._warn_in_time, caps.wall_s, name="warning of a cap")
 
     def child(self, caps: Caps | None = None) -> Meter:
         """Return a meter for a part of the work; what it counts also counts here.

@@ -7,7 +7,6 @@ step in which the event is published.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 import structlog
@@ -23,7 +22,6 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ..history._entries import AgentEntry, directive_of
 from ._running_tools import Work
 from ._verb_argument_checks import check_string, check_verb
 from ._verb_receipt import Receipt
@@ -209,7 +207,7 @@ class Control(VerbTargets):
             runs, works = self._runs, self._works
             self._performing, self._runs, self._works = outer
         self._keep_unsettled(receipt)
-        self._router.nursery.start_soon(self._settle, receipt, runs, works)
+        self._context.start_soon(self._settle, receipt, runs, works)
         self._context.touch_state()
 
     def shut_down(self, deadline_s: float) -> Receipt:
@@ -272,9 +270,9 @@ class Control(VerbTargets):
         if receipt.upgraded_from in _CUTTING:
             self._upgrade_record(receipt)
         if before is not None and before is not receipt and not before.settled:
-            self._router.nursery.start_soon(settle_with, before, receipt)
+            self._context.start_soon(settle_with, before, receipt)
         if receipt.verb not in ("resume", "pause", "shutdown") and not receipt.settled:
-            self._router.nursery.start_soon(self._settle, receipt, self._runs, self._works)
+            self._context.start_soon(self._settle, receipt, self._runs, self._works)
         self._context.touch_state()
 
     def _keep_unsettled(self, receipt: Receipt) -> None:
@@ -290,14 +288,7 @@ class Control(VerbTargets):
 
     def _upgrade_record(self, receipt: Receipt) -> None:
         """Name the stronger verb in the record of a cut answer, which has only one record."""
-        history = self._answers.history
         self._answers.upgrade(receipt.answer, receipt.verb)
-        for entry in history.entries:
-            record = entry.interruption if isinstance(entry, AgentEntry) else None
-            if isinstance(entry, AgentEntry) and record and record.answer == receipt.answer:
-                directive = directive_of(receipt.verb)
-                stronger = replace(record, verb=receipt.verb, directive=directive)
-                history.set_interruption(stronger, entry.agent)
 
     def _do_pause(self, receipt: Receipt, message: Message) -> None:
         self._paused = []
@@ -315,7 +306,7 @@ class Control(VerbTargets):
                 work.to_background()
             if self._still_runs(work):  # tools that have not started, or wait, stand still
                 self._works.append(work)
-        self._router.nursery.start_soon(self._settle, receipt, [], self._works)
+        self._context.start_soon(self._settle, receipt, [], self._works)
 
     def floor_moved(self) -> None:
         """Record that the floor has moved; during a pause, pause the new agent too."""
@@ -332,7 +323,7 @@ class Control(VerbTargets):
         answer = self.target()
         receipt.aim_at(answer.number if answer else None)
         step = answer.step if answer is not None else 0
-        self._answers.history.add_resumed(step, message.event.text.strip())
+        self._answers.note_resumed(step, message.event.text.strip())
         if answer is not None:
             answer.resume("pause", message.at_s)
         self._release()
@@ -360,7 +351,7 @@ class Control(VerbTargets):
         router = self._router
         waiting = [each.id for source in sources for each in router.waiting(source)]
         if waiting:
-            texts = self._answers.history.give_back(self._answers.answered, max(waiting))
+            texts = self._answers.give_back_input(max(waiting))
             receipt.give_back(texts)
             for text in texts:
                 router.publish_detached(InputReturned(content=text), "call")
@@ -407,7 +398,7 @@ class Control(VerbTargets):
         self._cut(receipt.verb, message)
         for work in self._context.running_tools:
             self._interrupt(work, "cancel")
-        self._router.nursery.start_soon(self._close, receipt, self._runs, self._works)
+        self._context.start_soon(self._close, receipt, self._runs, self._works)
 
     def _cut(self, verb: Verb, message: Message) -> None:
         for source in self._context.floor.heard:
