@@ -137,12 +137,9 @@ class Caller:
             kind: An event class; its subclasses count.
 
         Raises:
-            TypeError: It is no class.
+            TypeError: It is no class, or one of Python's, such as ``str``.
         """
-        if not isinstance(kind, type | tuple | UnionType):
-            raise TypeError(
-                f"events() and receives() take an event class, such as AgentResponse, not {kind!r}"
-            )
+        _check_class(kind)
         return [item.event for item in self.received if isinstance(item.event, kind)]
 
     @property
@@ -240,7 +237,7 @@ class Caller:
 
         Raises:
             AssertionError: No such event arrives in time.
-            TypeError: `kind` is no class.
+            TypeError: `kind` is no class, or one of Python's, such as ``str``.
         """
         seen = len(self.events(kind))
         try:
@@ -292,6 +289,21 @@ class Caller:
         for route in self.call.router.routes:
             if route.route.broadcasts and self.call.has_floor(route.source):
                 yield from (run for run in route.runs if run.is_running)
+
+
+def _check_class(kind: object) -> None:
+    """Raise unless something is an event class, or a tuple or union of them.
+
+    ``object`` stands for every event; no event is of another class of Python's own.
+    """
+    if isinstance(kind, tuple | UnionType):
+        for one in kind if isinstance(kind, tuple) else kind.__args__:
+            _check_class(one)
+    elif not isinstance(kind, type) or (kind.__module__ == "builtins" and kind is not object):
+        found = kind.__name__ if isinstance(kind, type) else repr(kind)
+        raise TypeError(
+            f"events() and receives() take an event class, such as AgentResponse, not {found}"
+        )
 
 
 @asynccontextmanager

@@ -121,6 +121,17 @@ async def test_events_are_asked_for_by_their_class(autojump_clock):
             caller.events("user.dtmf")
         with pytest.raises(TypeError, match=r"take an event class, .*, not DTMFInput"):
             await caller.receives(DTMFInput(button="1"))
+        assert caller.events((DTMFInput, UserStartedSpeaking)) == []
+
+
+@pytest.mark.parametrize("wrong", [str, dict, (DTMFInput, str), DTMFInput | str, DTMFInput | None])
+async def test_a_class_that_no_event_has_is_refused(autojump_clock, wrong):
+    """With it the list would be empty, and a test that expects nothing would always pass."""
+    async with open_call(echo) as caller:
+        with pytest.raises(TypeError, match=r"take an event class, .*, not (str|dict|NoneType)$"):
+            caller.events(wrong)
+        with pytest.raises(TypeError, match=r"take an event class, .*, not (str|dict|NoneType)$"):
+            await caller.receives(wrong)
 
 
 async def test_quiet_waits_for_thought_and_speech(autojump_clock):
