@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import trio
 
 from bargein.routes import ChainStart, Message, Route
 
-from .control._verb_argument_checks import check_event
+from .control._verb_argument_checks import check_event, check_string
 from .events import AgentResponse
 
 if TYPE_CHECKING:
@@ -81,7 +82,18 @@ class Bridge(ChainStart):
         Args:
             at_s: When, in seconds of trio's clock; infinity means never.
             fn: A plain function; its errors are logged, and the call continues.
+
+        Raises:
+            TypeError: The time is no number, or `fn` no plain function.
+            ValueError: The time is NaN.
         """
+        # Tested inline, because turn takers call this for all that they hear.
+        if isinstance(at_s, bool) or not isinstance(at_s, int | float):
+            raise TypeError(f"call_at() at_s= is seconds of trio's clock, not {at_s!r}")
+        if math.isnan(at_s):
+            raise ValueError("call_at() at_s= is seconds of trio's clock, not nan")
+        if not callable(fn) or iscoroutinefunction(fn):
+            raise TypeError(f"call_at() fn= is a plain function without arguments, not {fn!r}")
         if math.isinf(at_s):
             self.call.router.forget(self)
         else:
@@ -128,9 +140,11 @@ class Bridge(ChainStart):
             message: What the event was made from, such as the text of a clause.
 
         Raises:
-            TypeError: It is not an event.
+            TypeError: It is not an event, or `message` is no message.
         """
         check_event(event)
+        if not isinstance(message, Message):
+            raise _no_message("publish_for", message)
         return self.call.router.publish(event, self.name, message.run)
 
     def report_error(self, error: Exception) -> None:
@@ -138,7 +152,12 @@ class Bridge(ChainStart):
 
         Args:
             error: The exception, in the step in which it was caught.
+
+        Raises:
+            TypeError: It is no exception.
         """
+        if not isinstance(error, Exception):
+            raise TypeError(f"report_error() error= is an exception, not {error!r}")
         self.call.router.caught(error)
 
     def say_notice(self, text: str) -> AnswerHandle:
@@ -151,7 +170,11 @@ class Bridge(ChainStart):
 
         Returns:
             Its handle, as from ``call.say()``.
+
+        Raises:
+            TypeError: It is not a string.
         """
+        check_string("say_notice", "text", text)
         return self.call.answers.say(AgentResponse(content=text), is_notice=True)
 
     def is_notice(self, message: Message) -> bool:
@@ -159,7 +182,12 @@ class Bridge(ChainStart):
 
         Args:
             message: The message; valid from the step in which it is published.
+
+        Raises:
+            TypeError: It is no message.
         """
+        if not isinstance(message, Message):
+            raise _no_message("is_notice", message)
         return message.tag is not None and message.tag.answer.is_notice
 
     def give_up_answer(self, reason: str) -> None:
@@ -184,7 +212,12 @@ class Bridge(ChainStart):
 
         Args:
             message: Any message.
+
+        Raises:
+            TypeError: It is no message.
         """
+        if not isinstance(message, Message):
+            raise _no_message("is_audible", message)
         return self.call.is_audible(message)
 
     def needs_voice(self, message: Message) -> bool:
@@ -196,7 +229,12 @@ class Bridge(ChainStart):
         Returns:
             False if the caller does not hear its agent, or the agent speaks itself: its node has
             ``speaks_itself = True`` and publishes its own ``AgentAudio``.
+
+        Raises:
+            TypeError: It is no message.
         """
+        if not isinstance(message, Message):
+            raise _no_message("needs_voice", message)
         if not self.call.is_audible(message):
             return False
         nodes = (other.node for other in self.call.bridges if other.name == message.source)
@@ -210,7 +248,12 @@ class Bridge(ChainStart):
 
         Returns:
             The number, for ``AgentAudio``; ``None`` for text that nobody will hear.
+
+        Raises:
+            TypeError: It is no message.
         """
+        if not isinstance(message, Message):
+            raise _no_message("utterance_of", message)
         return None if message.tag is None else message.tag.number
 
     def played_ms(self, utterance: int) -> float | None:
@@ -265,6 +308,10 @@ class Bridge(ChainStart):
 
     def __repr__(self) -> str:
         return f"<Bridge {self.name!r} of call {self.call.call_id!r}>"
+
+
+def _no_message(verb: str, value: object) -> TypeError:
+    return TypeError(f"{verb}() message= is the Message that a stage gets, not {value!r}")
 
 
 def new_bridge(call: Call, node: object, name: str, *, is_agent: bool) -> Bridge:

@@ -6,6 +6,7 @@ import math
 
 import pytest
 import trio
+import trio.testing
 
 from bargein import Bridge, Call
 from bargein.events import (
@@ -98,6 +99,43 @@ async def test_an_error_that_an_engine_survives_is_shown_to_developers(
     engines["voice"].bridge.report_error(error)
     assert shown == [error]
     assert not caller.events(AgentError)
+
+
+async def never() -> None:
+    """Not called in time: a timer does not await."""
+
+
+SAID = AgentResponse(content="One.")
+
+MISTAKES = [
+    (lambda b: b.call_at("x", print), r"call_at\(\) at_s= is seconds of trio's clock, not 'x'"),
+    (lambda b: b.call_at(True, print), r"call_at\(\) at_s= is seconds of trio's clock, not True"),
+    (lambda b: b.call_at(math.nan, print), r"call_at\(\) at_s= .* not nan"),
+    (lambda b: b.call_at(3, 3), r"call_at\(\) fn= is a plain function .* not 3"),
+    (lambda b: b.call_at(math.inf, None), r"call_at\(\) fn= is a plain function .* not None"),
+    (lambda b: b.call_at(3, never), r"call_at\(\) fn= is a plain function .* not <function never"),
+    (lambda b: b.hold_speech(3), r"hold_speech\(\) reason= is a string, not 3"),
+    (lambda b: b.publish_for(SAID, SAID), r"publish_for\(\) message= is the Message .* not Agent"),
+    (lambda b: b.report_error("late"), r"report_error\(\) error= is an exception, not 'late'"),
+    (lambda b: b.say_notice(3), r"say_notice\(\) text= is a string, not 3"),
+    (lambda b: b.is_notice(SAID), r"is_notice\(\) message= is the Message .* not AgentResponse"),
+    (lambda b: b.is_audible(SAID), r"is_audible\(\) message= is the Message .* not AgentResponse"),
+    (lambda b: b.needs_voice(None), r"needs_voice\(\) message= is the Message .* not None"),
+    (lambda b: b.utterance_of(SAID), r"utterance_of\(\) message= is the Message .* not Agent"),
+]
+
+
+IDS = [told.partition("\\")[0] for _, told in MISTAKES]
+
+
+@pytest.mark.parametrize(("mistake", "told"), MISTAKES, ids=IDS)
+async def test_a_wrong_argument_is_named_with_its_function(
+    caller, engines, autojump_clock, mistake, told
+):
+    """Not later, by the clock or by an attribute of what is no message."""
+    await trio.testing.wait_all_tasks_blocked()
+    with pytest.raises((TypeError, ValueError), match=told):
+        mistake(engines["voice"].bridge)
 
 
 async def test_a_bridge_has_one_timer(caller, engines, autojump_clock):
