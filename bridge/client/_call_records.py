@@ -31,7 +31,8 @@ class ReceivedMessage(Generic[M]):
     at_s: float
     """In seconds of trio's clock."""
     number: int
-    """Its index in ``Caller.received``."""
+    """Its number in the call, from 0 for ``hello``; its index in ``Caller.received`` while that
+    keeps all."""
     message: M
 
 

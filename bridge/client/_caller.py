@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias, final, get_args
 
@@ -55,6 +56,9 @@ from ._loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
 from ._microphone import FRAME_S, SpokenAudio
 from ._reconnect import CallerLine
 
+PIECE_S = 0.08
+"""The longest piece of audio that a server sends, in seconds."""
+
 PING_EVERY_S = 10.0
 """How often a caller without a microphone pings, in seconds, so that it does not seem gone."""
 
@@ -73,8 +77,9 @@ class Caller:
     Attributes:
         hello: The server's first message.
         line: The sending side, which outlives its connections.
-        received: All messages but audio, in order.
-        received_audio: All audio received, in order, whether played or not.
+        received: The messages but audio, in order; the oldest are forgotten, see
+            ``open_caller(keep_last=)``.
+        received_audio: The audio received, in order, whether played or not; as far as it is kept.
         ended: Set once the call is over.
         reason: Why it is over; None before.
     """
@@ -87,6 +92,7 @@ class Caller:
         has_audio: bool,
         microphone: Frames | None,
         buffer_s: float,
+        keep_last: int | None,
     ) -> None:
         """Set up a caller without running its connection; use ``open_caller``."""
         self.hello = hello
@@ -99,9 +105,13 @@ class Caller:
         self.line = line
         self._stopped_at: LoudspeakerReport | None = None
         self._can_speak = has_audio and microphone is None
-        self._spoken = SpokenAudio()
+        self._keep_last = keep_last
+        self._messages = 1
+        self._unseen: dict[object, int] = {}  # from which number on a wait_for() has not looked
+        self._spoken = SpokenAudio(keep_last)
         self._next_frame = microphone or self._spoken.next_frame
-        self._speaker = Loudspeaker(buffer_s=buffer_s)
+        keep_s = math.inf if keep_last is None else keep_last * PIECE_S
+        self._speaker = Loudspeaker(buffer_s=buffer_s, keep_s=keep_s)
         self._changed = trio.Event()
         self._played = trio.Event()
         self._requests = 0
@@ -295,12 +305,13 @@ class Caller:
 
     @property
     def spoke(self) -> list[SentSpeech]:
-        """What was said with ``speak()``."""
+        """What was said with ``speak()``, as far as it is kept."""
         return self._spoken.spoke
 
     @property
     def heard(self) -> list[HeardAudio]:
-        """What was heard so far: spans of samples, with when they left the loudspeaker."""
+        """What was heard so far, as far as it is kept: spans of samples, with when they left the
+        loudspeaker."""
         return self._speaker.heard(trio.current_time())
 
     @property
@@ -320,7 +331,8 @@ class Caller:
         return self._speaker.dropped_bytes
 
     def played_ms(self, utterance: int) -> float:
-        """Return how much of an utterance was heard so far, in milliseconds."""
+        """Return how much of an utterance was heard so far, in milliseconds; 0 for one that is
+        not kept any more."""
         return self._speaker.played_ms(utterance, trio.current_time())
 
     async def wait_for(
@@ -337,7 +349,8 @@ class Caller:
         Args:
             kind: Its class.
             where: The condition.
-            after: Only messages after this number count.
+            after: Only messages after this number count.  Those that are no longer kept are not
+                found; what arrives from now on is, however much it is.
 
         Raises:
             CallOverError: The call ended without such a message.
@@ -346,15 +359,20 @@ class Caller:
         if not isinstance(kind, type):
             raise TypeError(f"wait_for() kind= is a class of bargein.protocol, not {kind!r}")
         seen = after + 1
-        while True:
-            for received in self.received[seen:]:
-                if isinstance(received.message, kind) and where(received.message):
-                    await trio.lowlevel.checkpoint()
-                    return received
-            seen = max(seen, len(self.received))
-            if self.reason is not None:
-                raise CallOverError(self.reason, kind.__name__)
-            await self._changed.wait()
+        me = object()
+        try:
+            while True:
+                first = self._messages - len(self.received)
+                for received in self.received[max(0, seen - first) :]:
+                    if isinstance(received.message, kind) and where(received.message):
+                        await trio.lowlevel.checkpoint()
+                        return received
+                seen = self._unseen[me] = max(seen, self._messages)
+                if self.reason is not None:
+                    raise CallOverError(self.reason, kind.__name__)
+                await self._changed.wait()
+        finally:
+            self._unseen.pop(me, None)
 
     # --- the connection -------------------------------------------------------------------------
 
@@ -454,6 +472,7 @@ class Caller:
         match message:
             case AgentFrame(utterance, pcm):
                 self.received_audio.append(ReceivedAudio(now, utterance, len(pcm) // 2))
+                self._forget_oldest()
                 self._speaker.feed(utterance, pcm, now)
                 self._played.set()
                 return
@@ -466,9 +485,20 @@ class Caller:
             case UtteranceEnd(utterance=utterance):
                 self._speaker.end(utterance)
         self._played.set()
-        self.received.append(ReceivedMessage(now, len(self.received), message))
+        self.received.append(ReceivedMessage(now, self._messages, message))
+        self._messages += 1
+        self._forget_oldest()
         self._changed.set()
         self._changed = trio.Event()
+
+    def _forget_oldest(self) -> None:
+        """Forget what is over the limit, but no message that a ``wait_for()`` has not seen yet."""
+        if self._keep_last is None:
+            return
+        del self.received_audio[: max(0, len(self.received_audio) - self._keep_last)]
+        first = self._messages - len(self.received)
+        seen = min(self._unseen.values(), default=self._messages) - first
+        del self.received[: max(0, min(len(self.received) - self._keep_last, seen))]
 
     def _report(self, report: LoudspeakerReport, request: int | str | None = None) -> None:
         if not self.line.is_up:

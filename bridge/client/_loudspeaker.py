@@ -58,18 +58,24 @@ class Loudspeaker:
         dropped_bytes: Audio that arrived at or below a fence, or was cut by one.
     """
 
-    def __init__(self, sample_rate_hz: int = 24_000, buffer_s: float = 0.06) -> None:
+    def __init__(
+        self, sample_rate_hz: int = 24_000, buffer_s: float = 0.06, keep_s: float = math.inf
+    ) -> None:
         """Start silent.
 
         Args:
             sample_rate_hz: The rate of all audio.
             buffer_s: Seconds between the first piece of an utterance and its first sound, and
                 again after an underrun.
+            keep_s: How many seconds of audio to keep; what was heard before is forgotten, but
+                an utterance that is being played stays whole.
         """
         self.underruns = 0
         self.dropped_bytes = 0
         self._rate = sample_rate_hz
         self._buffer_s = buffer_s
+        self._keep_bytes = keep_s * sample_rate_hz * 2
+        self._kept_bytes = 0
         self._heard: list[HeardAudio] = []
         self._free_at_s = -math.inf
         self._fence = Fence()
@@ -107,6 +113,22 @@ class Loudspeaker:
             self._unpublished.append(last)
         last.pcm += pcm
         self._free_at_s = self._end_of(last)
+        self._kept_bytes += len(pcm)
+        self._forget_oldest(now_s)
+
+    def _forget_oldest(self, now_s: float) -> None:
+        """Forget what is over the limit, but nothing of an utterance that is still reported."""
+        if self._kept_bytes <= self._keep_bytes:
+            return
+        reported = {self._heard[-1].utterance, self._starved}
+        reported |= {span.utterance for span in (*self._unpublished, self._current) if span}
+        while self._kept_bytes > self._keep_bytes:
+            oldest = self._heard[0]
+            if oldest.utterance in reported or self._end_of(oldest) > now_s:
+                return
+            self._kept_bytes -= len(self._heard.pop(0).pcm)
+            while len(self._pauses) > 1 and self._pauses[1][0] <= self._heard[0].at_s:
+                del self._pauses[0]
 
     def end(self, utterance: int) -> None:
         """Record that an utterance gets no more audio."""
@@ -126,6 +148,7 @@ class Loudspeaker:
             if span.utterance <= fence:
                 del span.pcm[self._played_bytes(span, now_s) :]
         self._heard = [span for span in self._heard if span.pcm]
+        self._kept_bytes = sum(len(span.pcm) for span in self._heard)
         self._unpublished = deque(span for span in self._unpublished if span.utterance > fence)
         self.dropped_bytes += queued
         self._free_at_s = self._end_of(self._heard[-1]) if self._heard else -math.inf

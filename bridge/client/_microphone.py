@@ -21,10 +21,17 @@ class SpokenAudio:
     """A microphone that returns the audio it is given, and silence otherwise.
 
     Attributes:
-        spoke: What was said so far.
+        spoke: What was said so far; the oldest is forgotten.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep_last: int | None = None) -> None:
+        """Start silent.
+
+        Args:
+            keep_last: How many frames of speech to keep; what is said without a pause stays whole.
+        """
+        self._keep_last = keep_last
+        self._frames = 0
         self.spoke: list[SentSpeech] = []
         self._to_say = bytearray()
         self._all_said = trio.Event()
@@ -67,7 +74,14 @@ class SpokenAudio:
             last = SentSpeech(now, bytearray())
             self.spoke.append(last)
         last.pcm += frame
+        self._frames += 1
+        self._forget_oldest()
         del self._to_say[:FRAME_BYTES]
         if not self._to_say:
             self._all_said.set()
         return frame.ljust(FRAME_BYTES, b"\0")
+
+    def _forget_oldest(self) -> None:
+        if self._keep_last is not None:
+            while self._frames > self._keep_last and len(self.spoke) > 1:
+                self._frames -= -(-len(self.spoke.pop(0).pcm) // FRAME_BYTES)

@@ -25,9 +25,14 @@ from ..server._message_base import ProtocolViolationError
 from ..server._message_validation import decode_server
 from ..server._outbox import Outbox
 from ..validation.event_loop import check_trio
+from ..validation.numbers import check_count
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 from ._caller import Caller, Frames
 from ._reconnect import CallerLine, pauses
+
+KEEP_LAST = 10_000
+"""How many messages and pieces of audio a caller keeps by default: some 50 MB at most, with what
+was heard and said."""
 
 GOODBYE_S = 2.0
 """How many seconds leaving may take."""
@@ -60,6 +65,7 @@ async def open_caller(
     reconnect: bool = True,
     microphone: Frames | None = None,
     buffer_s: float = 0.06,
+    keep_last: int | None = KEEP_LAST,
     ssl: ssl_module.SSLContext | None = None,
     stream: trio.abc.Stream | Callable[[], Awaitable[trio.abc.Stream]] | None = None,
 ) -> AsyncIterator[Caller]:
@@ -79,25 +85,34 @@ async def open_caller(
         microphone: Returns each frame to send.  ``None`` sends the audio given to
             ``Caller.speak()``, and silence otherwise.
         buffer_s: Seconds between the first audio of an utterance and its first sound.
+        keep_last: How many messages, pieces of received audio, and frames of its own speech the
+            caller keeps; older ones are forgotten, so that a program can call for hours.  By
+            default 10,000, which is at least three minutes of speech.  What was heard is kept for
+            as many pieces of 0.08 s.  ``None`` keeps everything.
         ssl: Context for TLS; ``None`` uses the default for ``wss://`` and ``https://``.
         stream: A connection to use instead of opening one, or a function that opens one, which
             reconnecting requires.
 
     Raises:
-        ValueError: `url` is not that of a call, or a microphone was given in text mode.
+        TypeError: `keep_last` is no integer.
+        ValueError: `url` is not that of a call, a microphone was given in text mode, or `keep_last`
+            is below 1.
         OSError: The server cannot be reached.
         CallRefusedError: It refused the call; a ConnectionError, with the server's reason.
         ConnectionError: The server does not speak this protocol.
         RuntimeError: This does not run on trio.
     """
     check_trio("open_caller()")
+    check_count("open_caller() keep_last=", keep_last, optional=True)
     if microphone is not None and mode != "audio":
         raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")
     way = _DialSettings(url, mode, conversation, token, origin, ssl, stream, reconnect)
     scope = trio.CancelScope()
     async with open_service_nursery("the caller left") as nursery:
         try:
-            caller: Caller = await nursery.start(_keep_call, way, scope, mode, microphone, buffer_s)
+            caller: Caller = await nursery.start(
+                _keep_call, way, scope, mode, microphone, buffer_s, keep_last
+            )
             try:
                 yield caller
             finally:
@@ -162,6 +177,7 @@ async def _keep_call(
     mode: str,
     microphone: Frames | None,
     buffer_s: float,
+    keep_last: int | None,
     task_status: trio.TaskStatus[Caller],
 ) -> None:
     with scope:
@@ -174,6 +190,7 @@ async def _keep_call(
                 has_audio=mode == "audio",
                 microphone=microphone,
                 buffer_s=buffer_s,
+                keep_last=keep_last,
             )
             async with trio.open_nursery() as nursery:
                 if mode == "audio":

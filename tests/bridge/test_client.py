@@ -292,6 +292,84 @@ async def test_arrivals_are_noted_played_or_not(autojump_clock):
     assert caller.dropped_bytes == len(tone(160))
 
 
+async def test_a_caller_forgets_what_is_over_its_limit(autojump_clock):
+    """Of messages, audio received and heard, and own speech, the last are kept."""
+    script = Script()
+    async with ringing(script, keep_last=3) as caller:
+        for number in range(1, 6):
+            await script.out.send(State(state="idle", number=number))
+            await script.out.send(AgentFrame(number, tone(100)))
+            await script.out.send(UtteranceEnd(utterance=number))
+            await caller.speak(b"\5\0" * 320)
+            await trio.sleep(1)
+        kept = [(r.number, r.message.type) for r in caller.received]
+        assert kept == [(8, "utterance.end"), (9, "state"), (10, "utterance.end")]
+        assert [piece.utterance for piece in caller.received_audio] == [3, 4, 5]
+        assert [span.utterance for span in caller.heard] == [4, 5]  # 0.24 s
+        assert [len(said.pcm) for said in caller.spoke] == [640] * 3
+        assert (caller.played_ms(1), caller.played_ms(5)) == (0, 100)
+        reports = [(kind, number, ms) for kind, number, ms in script.reports() if kind == "done"]
+        assert reports == [("done", number, 100) for number in range(1, 6)]
+
+
+async def test_a_number_before_those_kept_finds_the_oldest_kept(autojump_clock):
+    """What is forgotten is not found; a number that is still to come waits for a later one."""
+    script = Script()
+    async with ringing(script, mode="text", keep_last=2) as caller:
+        for number in range(1, 6):
+            await script.out.send(State(state="idle", number=number))
+        await trio.sleep(1)
+        assert [r.number for r in caller.received] == [4, 5]
+        assert (await caller.wait_for(State, after=1)).number == 4
+        assert (await caller.wait_for(State)).number == 4
+        assert (await caller.wait_for(State, after=4)).number == 5
+        with trio.move_on_after(3) as waiting:
+            await caller.wait_for(State, lambda m: m.number == 2)
+        assert waiting.cancelled_caught
+        async with trio.open_nursery() as nursery:
+
+            async def much() -> None:
+                for number in range(6, 60):
+                    await script.out.send(State(state="idle", number=number))
+
+            nursery.start_soon(much)
+            assert (await caller.wait_for(State, after=8)).number == 9
+            assert (await caller.wait_for(State, lambda m: m.number == 30)).number == 30
+        await trio.sleep(1)
+        assert [r.number for r in caller.received] == [58, 59]
+
+
+async def test_what_arrives_is_not_forgotten_before_a_waiter_has_seen_it(autojump_clock):
+    """Whoever waits already finds each message, however many come at once."""
+    script = Script()
+    async with ringing(script, mode="text", keep_last=1) as caller:
+        found = []
+
+        async def wait(number: int) -> None:
+            found.append((await caller.wait_for(State, lambda m: m.number == number)).number)
+
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                for number in range(1, 50):
+                    nursery.start_soon(wait, number)
+                await trio.sleep(1)
+                for number in range(1, 50):
+                    await script.out.send(State(state="idle", number=number))
+        assert sorted(found) == [*range(1, 50)]
+        await script.out.send(State(state="idle", number=50))
+        await trio.sleep(1)
+        assert [r.number for r in caller.received] == [50]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "all"])
+async def test_a_limit_of_what_is_kept_is_a_whole_number(wrong):
+    """It is named before anybody is called."""
+    told = r"open_caller\(\) keep_last= is a whole number from 1, or None, not"
+    with pytest.raises((TypeError, ValueError), match=told):
+        async with open_caller("ws://localhost/", keep_last=wrong):
+            pass
+
+
 async def test_messages_are_kept_with_their_times(autojump_clock):
     """wait_for finds old and new messages, by class, condition and place."""
     script = Script()

@@ -49,6 +49,28 @@ def test_audio_is_heard_after_the_buffer_without_a_gap():
     assert len(half.pcm) == 100
 
 
+def test_what_was_heard_is_forgotten_over_the_limit():
+    """Utterances that are over go first, and later ones keep their times, across a hold."""
+    loud = Loudspeaker(RATE, buffer_s=0.0, keep_s=0.25)
+    for number in range(1, 4):
+        loud.feed(number, tone(100), number)
+        loud.end(number)
+        run(loud, number + 0.5)
+        loud.hold(True, number + 0.5)
+        loud.hold(False, number + 0.6)
+    assert [(round(s.at_s, 3), s.utterance) for s in loud.heard(9)] == [(2, 2), (3, 3)]
+    assert [loud.played_ms(number, 9) for number in (1, 2, 3)] == [0, 100, 100]
+
+
+def test_an_utterance_that_is_being_played_stays_whole():
+    """Even with gaps and over the limit: its position is reported to the sample."""
+    loud = Loudspeaker(RATE, buffer_s=0.0, keep_s=0.05)
+    for at_s in range(1, 6):
+        loud.feed(1, tone(100), at_s)
+        run(loud, at_s + 0.5)
+    assert loud.played_ms(1, 9) == 500
+
+
 def test_utterances_follow_each_other():
     """The next utterance starts where the one before it ends."""
     loud = speaker()
