@@ -141,12 +141,10 @@ class Phrases:
     def may_become_acknowledgement(self, text: str) -> bool:
         """Whether a text may still become only an acknowledgement ("I" of "I see")."""
         words = words_of(text)
-        return any(
-            phrase[: len(words) - at] == tuple(words[at:])
-            for at, is_covered in enumerate(self._acknowledgements.cover(words))
-            if is_covered
-            for phrase in self._acknowledgements.phrases
-        )
+        for at, is_covered in enumerate(self._acknowledgements.cover(words)):
+            if is_covered and self._acknowledgements.is_start(words[at:]):
+                return True
+        return False
 
     def is_short_answer(self, text: str) -> bool:
         """Whether a text consists only of numbers, "no", and other words that are said alone."""
@@ -241,6 +239,9 @@ class PhraseSet:
     def __init__(self, texts: Iterable[str]) -> None:
         self.phrases = frozenset(tuple(words_of(text)) for text in texts) - {()}
         self._lengths = sorted({len(phrase) for phrase in self.phrases})
+        self._beginnings = frozenset(
+            phrase[:length] for phrase in self.phrases for length in range(len(phrase) + 1)
+        )
 
     def __iter__(self) -> Iterator[str]:
         return map(" ".join, self.phrases)
@@ -249,18 +250,36 @@ class PhraseSet:
         """Return whether a word is one of the phrases."""
         return (word,) in self.phrases
 
+    def is_start(self, words: Sequence[str]) -> bool:
+        """Return whether one of the phrases starts with the words, or consists of them."""
+        return tuple(words) in self._beginnings
+
+    # Loops instead of any(): a generator costs more than the look-up that it wraps, and turn taking
+    # asks dozens of these questions about each transcript.
+
     def end(self, words: Sequence[str]) -> bool:
         """Return whether the words end with one of the phrases."""
-        return any(tuple(words[-length:]) in self.phrases for length in self._lengths)
+        for length in self._lengths:  # noqa: SIM110 - see above
+            if tuple(words[-length:]) in self.phrases:
+                return True
+        return False
 
     def is_in(self, words: Sequence[str]) -> bool:
         """Return whether the words contain one of the phrases."""
-        return any(self.end(words[:to]) for to in range(1, len(words) + 1))
+        for to in range(1, len(words) + 1):  # noqa: SIM110 - see above
+            if self.end(words[:to]):
+                return True
+        return False
 
     def cover(self, words: Sequence[str]) -> list[bool]:
         """Return for each n whether whole phrases cover the first n words."""
         covered = [True]
         for to in range(1, len(words) + 1):
-            ends = (to - length for length in self._lengths if length <= to)
-            covered.append(any(covered[at] and tuple(words[at:to]) in self.phrases for at in ends))
+            is_covered = False
+            for length in self._lengths:
+                if length > to or is_covered:
+                    break
+                begins = to - length
+                is_covered = covered[begins] and tuple(words[begins:to]) in self.phrases
+            covered.append(is_covered)
         return covered

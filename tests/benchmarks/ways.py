@@ -350,7 +350,7 @@ def rows(size: Size) -> list[Row]:
         _row("an interrupt of a text call, to the clean-up", cuts, 11),
         _row("a text token, from the model to the wire", tokens, 46),
         _row("a barge-in of a voice that lasts, to the cut", barge_ins, 119),
-        _row("the same, decided by its words", by_words, None),
+        _row("the same, decided by its words", by_words, 278),
         _row("a tool call, from what is asked to its result", tools, 297),
         _row("a frame of the caller", [min(frames)], 18),
         _row("one that completes a window", frames, 37),
@@ -363,7 +363,7 @@ def _tool_way(calls: list[Entered]) -> int:
     return own.index("add_result") + 1 - own.index("_call_tools")
 
 
-def _row(name: str, counts: Iterable[int], bound: int | None) -> Row:
+def _row(name: str, counts: Iterable[int], bound: int) -> Row:
     calls = [float(count) for count in counts]
     value = statistics.median(calls)
     return Row(name, "calls", None, None, value, quantile(calls, 0.99), value=value, bound=bound)
