@@ -124,8 +124,6 @@ def lambdas_as_handlers(bridge: Bridge) -> None:
     order.suspend_on(UserStartedSpeaking, lambda m, i: i.herd)
     # wrong: misc, arg-type, reportArgumentType, reportCallIssue
     order.suspend_on(UserStartedSpeaking, lambda m, i, more: None)
-    # wrong: reportAttributeAccessIssue
-    order.interrupt_on((UserStartedSpeaking, DTMFInput), lambda m, i: i.herd)
 
 
 def streams(bridge: Bridge, message: Message[OrderPlaced]) -> None:
