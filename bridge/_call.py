@@ -37,7 +37,6 @@ from .control._tool_permissions import Permissions
 from .control._verb_argument_checks import (
     check_event,
     check_flag,
-    check_function,
     check_number,
     check_string,
     check_word,
@@ -451,30 +450,15 @@ class Call:
         return watcher
 
     def observe_changes(self, fn: Callable[[], None]) -> None:
-        """Call a plain function after anything that may change ``snapshot()``, from now on.
-
-        Raises:
-            TypeError: It is no plain function.
-        """
-        check_function("observe_changes", "fn", fn)
+        """Call a plain function after anything that may change ``snapshot()``, from now on."""
         self._context.observe_changes(fn)
 
     def forget_changes(self, fn: Callable[[], None]) -> None:
-        """No longer call a function that ``observe_changes()`` was given.
-
-        Raises:
-            ValueError: It was not given, or is forgotten already.
-        """
-        if not self._context.forget_changes(fn):
-            raise ValueError(f"forget_changes() fn= is one of observe_changes(), not {fn!r}")
+        """No longer call a function that ``observe_changes()`` was given."""
+        self._context.forget_changes(fn)
 
     def observe_errors(self, fn: Callable[[Exception], None]) -> None:
-        """Call a plain function with each exception of the app's code, from now on.
-
-        Raises:
-            TypeError: It is no plain function.
-        """
-        check_function("observe_errors", "fn", fn)
+        """Call a plain function with each exception of the app's code, from now on."""
         self._errors.observe(fn)
 
     def answer_of(self, run: Run | None) -> Answer | None:

@@ -12,6 +12,7 @@ from bargein.routes import Router
 
 from .agents._floor import Floor
 from .control._running_tools import RunningTools
+from .control._verb_argument_checks import check_function
 from .events import CallState, UserStartedSpeaking
 from .history._history import History
 
@@ -90,15 +91,23 @@ class CallContext:
         self.router.nursery.start_soon(fn, *args, name=name or None)
 
     def observe_changes(self, fn: Callable[[], None]) -> None:
-        """Call a function after anything that may have changed the snapshot, from now on."""
+        """Call a function after anything that may have changed the snapshot, from now on.
+
+        Raises:
+            TypeError: It is no plain function.
+        """
+        check_function("observe_changes", "fn", fn)
         self._observers.append(fn)
 
-    def forget_changes(self, fn: Callable[[], None]) -> bool:
-        """No longer call a function that ``observe_changes()`` was given; whether it was."""
-        was_given = fn in self._observers
-        if was_given:
-            self._observers.remove(fn)
-        return was_given
+    def forget_changes(self, fn: Callable[[], None]) -> None:
+        """No longer call a function that ``observe_changes()`` was given.
+
+        Raises:
+            ValueError: It was not given, or is forgotten already.
+        """
+        if fn not in self._observers:
+            raise ValueError(f"forget_changes() fn= is one of observe_changes(), not {fn!r}")
+        self._observers.remove(fn)
 
     def call_while(self, waits: Callable[[], object], fn: Callable[[], None]) -> None:
         """Call a function after each update of the state, while something waits."""

@@ -9,6 +9,7 @@ import structlog
 from bargein.routes import Route, Router, Run, current_run
 from bargein.routes.error_containment import CONTAINED
 
+from ..control._verb_argument_checks import check_function
 from ..events import AgentError
 from .error_text import detail, explain, headline
 
@@ -27,7 +28,12 @@ class ErrorListeners:
         router.listen(failed=self.report_failure, caught=self.show)
 
     def observe(self, fn: Callable[[Exception], None]) -> None:
-        """Call a function with each error, in the step in which it is caught, from now on."""
+        """Call a function with each error, in the step in which it is caught, from now on.
+
+        Raises:
+            TypeError: It is no plain function.
+        """
+        check_function("observe_errors", "fn", fn)
         self._observers.append(fn)
 
     def show(self, error: Exception) -> None:
