@@ -33,6 +33,7 @@ from ..transport._protocol import Transport
 from ._answer import Answer, FixedText, OpenAnswers, end_of, lineage, verb_of
 from ._answer_audio import AnswerAudio
 from ._answer_handle import OwnedAnswerHandle
+from ._answer_history import AnswerHistory
 from ._answer_text import AnswerText
 from ._background_answers import BackgroundAnswers
 from ._barge_in_log import BargeInLog
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-class CallAnswers(AnswerAudio):
+class CallAnswers(AnswerHistory, AnswerAudio):
     """Keeps the answers of a call and follows their utterances to the caller's ear.
 
     Attributes:
@@ -181,26 +182,6 @@ class CallAnswers(AnswerAudio):
     def end_cuts_as(self, outcome: Outcome) -> None:
         """End answers that are cut from now on with this outcome."""
         self._ends_as = outcome
-
-    def note_resumed(self, step: int, note: str) -> None:
-        """Record that a paused answer continues; see ``History.add_resumed()``."""
-        self.history.add_resumed(step, note)
-
-    def note_for_model(self, text: str) -> None:
-        """Record what models see and nobody has said."""
-        self.history.add_note(text)
-
-    def keep_said(self, messages: Iterable[int]) -> None:
-        """Record that the words of these messages were handled, so they cannot be given back."""
-        self.history.keep_said(messages)
-
-    def give_back_input(self, until: int) -> list[str]:
-        """Mark the caller's words that wait for an answer as returned, and return them.
-
-        Args:
-            until: The number of the last message that waits for its answer.
-        """
-        return self.history.give_back(self.answered, until)
 
     def upgrade(self, number: int | None, verb: Verb) -> None:
         """Name a stronger verb in the record of a cut answer, and in its end if that is to come."""
