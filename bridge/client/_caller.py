@@ -51,9 +51,10 @@ from ..server._outbox import Outbox
 from ..server._watch_messages import Watch
 from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
-from ._call_records import CallOverError, M, ReceivedAudio, ReceivedMessage, SentSpeech
+from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech
 from ._loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
 from ._microphone import FRAME_S, SpokenAudio
+from ._received import Received
 from ._reconnect import CallerLine
 
 PIECE_S = 0.08
@@ -96,8 +97,9 @@ class Caller:
     ) -> None:
         """Set up a caller without running its connection; use ``open_caller``."""
         self.hello = hello
-        self.received: list[ReceivedMessage[Any]] = [ReceivedMessage(trio.current_time(), 0, hello)]
-        self.received_audio: list[ReceivedAudio] = []
+        self._received = Received(hello, keep_last)
+        self.received = self._received.messages
+        self.received_audio = self._received.audio
         self.ended = trio.Event()
         self.reason: str | None = None
         self._ending: str | None = None
@@ -105,14 +107,10 @@ class Caller:
         self.line = line
         self._stopped_at: LoudspeakerReport | None = None
         self._can_speak = has_audio and microphone is None
-        self._keep_last = keep_last
-        self._messages = 1
-        self._unseen: dict[object, int] = {}  # from which number on a wait_for() has not looked
         self._spoken = SpokenAudio(keep_last)
         self._next_frame = microphone or self._spoken.next_frame
         keep_s = math.inf if keep_last is None else keep_last * PIECE_S
         self._speaker = Loudspeaker(buffer_s=buffer_s, keep_s=keep_s)
-        self._changed = trio.Event()
         self._played = trio.Event()
         self._requests = 0
 
@@ -358,21 +356,7 @@ class Caller:
         """
         if not isinstance(kind, type):
             raise TypeError(f"wait_for() kind= is a class of bargein.protocol, not {kind!r}")
-        seen = after + 1
-        me = object()
-        try:
-            while True:
-                first = self._messages - len(self.received)
-                for received in self.received[max(0, seen - first) :]:
-                    if isinstance(received.message, kind) and where(received.message):
-                        await trio.lowlevel.checkpoint()
-                        return received
-                seen = self._unseen[me] = max(seen, self._messages)
-                if self.reason is not None:
-                    raise CallOverError(self.reason, kind.__name__)
-                await self._changed.wait()
-        finally:
-            self._unseen.pop(me, None)
+        return await self._received.wait_for(kind, where, after)
 
     # --- the connection -------------------------------------------------------------------------
 
@@ -438,7 +422,7 @@ class Caller:
         """
         self.reason = reason
         self.ended.set()
-        self._changed.set()
+        self._received.end(reason)
         self._played.set()
         self._spoken.stop()
 
@@ -471,8 +455,7 @@ class Caller:
         self.line.note(message)
         match message:
             case AgentFrame(utterance, pcm):
-                self.received_audio.append(ReceivedAudio(now, utterance, len(pcm) // 2))
-                self._forget_oldest()
+                self._received.add_audio(utterance, len(pcm) // 2)
                 self._speaker.feed(utterance, pcm, now)
                 self._played.set()
                 return
@@ -485,20 +468,7 @@ class Caller:
             case UtteranceEnd(utterance=utterance):
                 self._speaker.end(utterance)
         self._played.set()
-        self.received.append(ReceivedMessage(now, self._messages, message))
-        self._messages += 1
-        self._forget_oldest()
-        self._changed.set()
-        self._changed = trio.Event()
-
-    def _forget_oldest(self) -> None:
-        """Forget what is over the limit, but no message that a ``wait_for()`` has not seen yet."""
-        if self._keep_last is None:
-            return
-        del self.received_audio[: max(0, len(self.received_audio) - self._keep_last)]
-        first = self._messages - len(self.received)
-        seen = min(self._unseen.values(), default=self._messages) - first
-        del self.received[: max(0, min(len(self.received) - self._keep_last, seen))]
+        self._received.add(message)
 
     def _report(self, report: LoudspeakerReport, request: int | str | None = None) -> None:
         if not self.line.is_up:

@@ -1,0 +1,81 @@
+"""The messages and the audio that a caller has received, as far as they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+import trio
+
+from ..server._call_messages import ServerMessage
+from ._call_records import CallOverError, M, ReceivedAudio, ReceivedMessage
+
+
+@final
+class Received:
+    """Keeps what a caller has received, and finds messages in it.
+
+    Attributes:
+        messages: The messages but audio, in order.
+        audio: The audio, in order, whether played or not.
+    """
+
+    def __init__(self, hello: ServerMessage, keep_last: int | None) -> None:
+        """Begin with the first message.
+
+        Args:
+            hello: That message.
+            keep_last: How many messages and pieces of audio to keep; ``None`` keeps all.
+        """
+        self.messages: list[ReceivedMessage[Any]] = [ReceivedMessage(trio.current_time(), 0, hello)]
+        self.audio: list[ReceivedAudio] = []
+        self._keep_last = keep_last
+        self._count = 1
+        self._unseen: dict[object, int] = {}  # from which number on a wait_for() has not looked
+        self._changed = trio.Event()
+        self._over: str | None = None
+
+    def add(self, message: ServerMessage) -> None:
+        """Add a message that arrives now."""
+        self.messages.append(ReceivedMessage(trio.current_time(), self._count, message))
+        self._count += 1
+        if self._keep_last is not None:  # but keep what a wait_for() has not seen yet
+            seen = min(self._unseen.values(), default=self._count) - self._first
+            del self.messages[: max(0, min(len(self.messages) - self._keep_last, seen))]
+        self._changed.set()
+        self._changed = trio.Event()
+
+    def add_audio(self, utterance: int, length: int) -> None:
+        """Add a piece of audio that arrives now; its length is in samples."""
+        self.audio.append(ReceivedAudio(trio.current_time(), utterance, length))
+        if self._keep_last is not None:
+            del self.audio[: max(0, len(self.audio) - self._keep_last)]
+
+    def end(self, reason: str) -> None:
+        """End all waiting, because the call is over."""
+        self._over = reason
+        self._changed.set()
+
+    @property
+    def _first(self) -> int:
+        """The number of the oldest message that is kept."""
+        return self._count - len(self.messages)
+
+    async def wait_for(
+        self, kind: type[M], where: Callable[[M], bool], after: int
+    ) -> ReceivedMessage[M]:
+        """Return the first message that meets a condition; see ``Caller.wait_for()``."""
+        seen = after + 1
+        me = object()
+        try:
+            while True:
+                for received in self.messages[max(0, seen - self._first) :]:
+                    if isinstance(received.message, kind) and where(received.message):
+                        await trio.lowlevel.checkpoint()
+                        return received
+                seen = self._unseen[me] = max(seen, self._count)
+                if self._over is not None:
+                    raise CallOverError(self._over, kind.__name__)
+                await self._changed.wait()
+        finally:
+            self._unseen.pop(me, None)
