@@ -53,8 +53,8 @@ from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
 from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech
 from ._loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
+from ._message_record import MessageRecord
 from ._microphone import FRAME_S, SpokenAudio
-from ._received import Received
 from ._reconnect import CallerLine
 
 PIECE_S = 0.08
@@ -97,7 +97,7 @@ class Caller:
     ) -> None:
         """Set up a caller without running its connection; use ``open_caller``."""
         self.hello = hello
-        self._received = Received(hello, keep_last)
+        self._received = MessageRecord(hello, keep_last)
         self.received = self._received.messages
         self.received_audio = self._received.audio
         self.ended = trio.Event()

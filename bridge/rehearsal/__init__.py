@@ -9,7 +9,6 @@ line did; ``run_checks()`` judges the call, and ``draw()`` draws it.
 from ._checks import likeness as likeness
 from ._checks import run_checks as run_checks
 from ._checks import words as words
-from ._cough import cough as cough
 from ._ignored_sounds import find_ignored_sound as find_ignored_sound
 from ._ignored_sounds import gaps_of as gaps_of
 from ._ignored_sounds import held_in as held_in
@@ -49,6 +48,7 @@ from ._script import ScriptLine as ScriptLine
 from ._script import agent_falls_silent as agent_falls_silent
 from ._script import agent_has_spoken as agent_has_spoken
 from ._simulated_caller import SimulatedCaller as SimulatedCaller
+from ._simulated_cough import cough as cough
 
 __all__ = [
     "CallNotes",

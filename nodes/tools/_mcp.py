@@ -22,6 +22,7 @@ import trio
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import BadArgumentsError, ToolDefinitionError
+from ._interrupt_policy import PlainPolicy, Policy
 from ._mcp_content import (
     MOST_OF_DESCRIPTION,
     MOST_OF_SCHEMA,
@@ -32,7 +33,6 @@ from ._mcp_content import (
 from ._mcp_errors import McpExtraError, McpToolError
 from ._mcp_session import McpConnection, McpSession
 from ._mcp_stdio import open_server
-from ._policy import PlainPolicy, Policy
 from ._tool import Permission, Tool
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ._errors import BadArgumentsError, ToolDefinitionError
-from ._policy import PlainPolicy, Policy, as_policy
+from ._interrupt_policy import PlainPolicy, Policy, as_policy
 
 if TYPE_CHECKING:
     from ._tool_context import ToolContext

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, get_args, overload
 
 from ._errors import ToolDefinitionError
-from ._policy import PlainPolicy, Policy
+from ._interrupt_policy import PlainPolicy, Policy
 from ._schema import as_text, read_signature
 from ._thread_tool import run_in_thread
 from ._tool import OnDuplicate, Permission, Tool

@@ -16,7 +16,7 @@ import trio
 
 from bargein.bridge.control import STRENGTH, Verb
 
-from ._policy import Policy
+from ._interrupt_policy import Policy
 
 FORCED: tuple[Verb, ...] = ("emergency_stop", "shutdown")
 """The verbs that allow no grace period."""

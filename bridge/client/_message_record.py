@@ -12,7 +12,7 @@ from ._call_records import CallOverError, M, ReceivedAudio, ReceivedMessage
 
 
 @final
-class Received:
+class MessageRecord:
     """Keeps what a caller has received, and finds messages in it.
 
     Attributes:
