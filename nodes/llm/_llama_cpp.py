@@ -240,7 +240,8 @@ class LocalChat:
 def _existing(path: Path) -> Path:
     if not path.is_file():
         raise ChatModelError(
-            f"LocalChat(path=): no file at {str(path)!r}; pass that of a GGUF file"
+            f"LocalChat(path=): no file at {str(path)!r}; pass that of a GGUF file",
+            model=path.stem,
         )
     return path.resolve()
 
