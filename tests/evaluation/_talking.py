@@ -186,11 +186,11 @@ async def muted(stage: Stage) -> Found:
         await stage.line("ann", "Are you still there?", agent_falls_silent(0.4)),
         await stage.line("ann", "I want an espresso please.", now_and_then_silent(3.0)),
     ]
-    take = await stage.call("muted", repeat(), script, beside=_mute_first_line, answer_s=4.0)
+    take = await stage.call("muted", repeat(), script, activity=_mute_first_line, answer_s=4.0)
     what = "speaks, muted; then again, not muted"
     found.add(take, _one_turn(take, what))
     line = await stage.line("ann", "I would like a large latte please.", agent_falls_silent(0.4))
-    take = await stage.call("muted-in-mid-word", repeat(), [line], beside=_mute_in_mid_word)
+    take = await stage.call("muted-in-mid-word", repeat(), [line], activity=_mute_in_mid_word)
     found.add(take, _one_turn(take, "mutes in mid-word"))
     return found
 
