@@ -16,7 +16,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import is_dataclass
-from types import CodeType, FunctionType, NoneType, UnionType
+from types import FunctionType, NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
@@ -30,8 +30,8 @@ _ITERATED = (AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterable, 
 _LISTED = (list, tuple, set, frozenset)
 """What ``.stream()`` passes on one by one, too; see ``_stage_results.py``."""
 
-_returns: WeakKeyDictionary[CodeType, Any] = WeakKeyDictionary()
-"""Annotations by the code of their function: calls build the same chains again and again."""
+_returns: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
+"""Annotations by function: calls build the same chains again and again."""
 
 
 def unpublishable(stages: Sequence[Stage]) -> tuple[Stage, str] | None:
@@ -61,13 +61,13 @@ def _annotation_of(fn: object) -> Any:
     # A decorator that makes events of text keeps the annotations of what it decorates.
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         return Any
-    if function.__code__ not in _returns:
+    if function not in _returns:
         try:
             annotated = get_type_hints(function).get("return", Any)
         except Exception:  # noqa: BLE001 - foreign annotations, such as a name for type checkers only
             annotated = Any
-        _returns[function.__code__] = annotated
-    return _returns[function.__code__]
+        _returns[function] = annotated
+    return _returns[function]
 
 
 def _values(annotated: Any, *, lists: bool) -> Any:

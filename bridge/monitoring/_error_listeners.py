@@ -39,10 +39,10 @@ class ErrorListeners:
     def show(self, error: Exception) -> None:
         """Report an error to the listeners, with advice what to do."""
         explain(error)
-        for look in tuple(self._observers):
+        for observer in tuple(self._observers):
             try:
                 with CONTAINED:
-                    look(error)
+                    observer(error)
             except Exception:  # do not report it to the same listener: that would never end
                 log.exception("error_listener_failed")
 

@@ -154,6 +154,15 @@ def unknown(value) -> "Iterator[ForTypeCheckersOnly]":  # noqa: F821 - a name th
     yield Go()
 
 
+def giving(kind):
+    """Return a function that is annotated to give a class; all of them share their code."""
+
+    def give(value) -> kind:
+        return kind()
+
+    return give
+
+
 def events_of(fn):
     """Decorate a function so that it gives events instead of text."""
 
@@ -209,3 +218,10 @@ def test_text_is_refused_where_events_are_published(stages, message):
 def test_what_may_be_an_event_may_be_published(stages):
     """A chain may publish events, unions with an event, and whatever its annotations leave open."""
     broadcast_of(*stages)
+
+
+def test_functions_of_one_code_have_annotations_of_their_own():
+    """What is known of one function says nothing about another one that is written alike."""
+    with pytest.raises(RouteDefinitionError, match="annotated to give str"):
+        broadcast_of(("map", giving(str)))
+    broadcast_of(("map", giving(Go)))
