@@ -37,7 +37,6 @@ from ._process import resident_bytes
 from ._talk import CLAUSE, CLAUSE_S, PIECE_BYTES, PIECE_S, PIECES, RATE_HZ, SPEED, WORDS
 
 FRAME = bytes(640)
-PIECE = bytes(PIECE_BYTES)
 START = "go"
 
 
@@ -66,7 +65,7 @@ class Voice:
             text = message.event.content
             for number in range(PIECES):
                 yield AgentAudio(
-                    PIECE,
+                    bytes(PIECE_BYTES),  # a voice makes each piece anew
                     RATE_HZ,
                     text if number == 0 else "",
                     WORDS.get(number, ()),
@@ -142,7 +141,7 @@ async def _give(
     texts_per_s: float,
 ) -> None:
     await begin.wait()
-    audio = struct.pack("<I", 1) + PIECE
+    audio = struct.pack("<I", 1) + bytes(PIECE_BYTES)
     per_piece = texts_per_s * PIECE_S
     owed = 0.0
     number = 0
