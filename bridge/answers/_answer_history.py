@@ -15,7 +15,7 @@ class AnswerHistory:
     @property
     def history(self) -> History:
         """What was said until now."""
-        raise NotImplementedError
+        raise NotImplementedError  # CallAnswers writes what is still to be written first
 
     def note_resumed(self, step: int, note: str) -> None:
         """Record that a paused answer continues; see ``History.add_resumed()``."""

@@ -19,6 +19,7 @@ from ..control._verb_argument_checks import (
 )
 from ..events import Button
 from ..playout._fades import Fade
+from ..playout._playout import CHUNK_S
 from ..server._call_messages import (
     AgentFrame,
     CallerAudio,
@@ -56,9 +57,6 @@ from ._loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
 from ._message_record import MessageRecord
 from ._microphone import FRAME_S, SpokenAudio
 from ._reconnect import CallerLine
-
-PIECE_S = 0.08
-"""The longest piece of audio that a server sends, in seconds."""
 
 PING_EVERY_S = 10.0
 """How often a caller without a microphone pings, in seconds, so that it does not seem gone."""
@@ -109,7 +107,7 @@ class Caller:
         self._can_speak = has_audio and microphone is None
         self._spoken = SpokenAudio(keep_last)
         self._next_frame = microphone or self._spoken.next_frame
-        keep_s = math.inf if keep_last is None else keep_last * PIECE_S
+        keep_s = math.inf if keep_last is None else keep_last * CHUNK_S
         self._speaker = Loudspeaker(buffer_s=buffer_s, keep_s=keep_s)
         self._played = trio.Event()
         self._requests = 0
