@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from ._run import Run
 
+NO_RUNS: dict[Run, None] = {}
+"""What most chains have, instead of empty dictionaries of 64 bytes; nothing is added to it."""
+
 
 class ChainRuns:
     """Sorts the runs of a chain by what can still happen to them.
@@ -27,8 +30,7 @@ class ChainRuns:
         """
         self._places = places
         self.active: dict[Run, None] = {}
-        self.delivered: dict[Run, None] = {}
-        self.background: dict[Run, None] = {}
+        self.delivered = self.background = NO_RUNS
         self.all_paused: list[tuple[Run, bool]] | None = None
         self.suspended = False
 
@@ -67,23 +69,31 @@ class ChainRuns:
             return False
         del self.active[run]
         if run.keep_count and not run.is_cut:
-            self.delivered[run] = None
+            self._add_delivered(run)
         return True
 
     def keep_delivered(self, run: Run) -> None:
         """Keep an ended run interruptible, unless it still has its place or was cut."""
         if run.outcome is not None and run not in self.active and not run.is_cut:
-            self.delivered[run] = None
+            self._add_delivered(run)
+
+    def _add_delivered(self, run: Run) -> None:
+        if self.delivered is NO_RUNS:
+            self.delivered = {}
+        self.delivered[run] = None
 
     def forget_delivered(self, run: Run) -> None:
         """Forget a run whose output has all arrived; ignored if it is not kept here."""
-        self.delivered.pop(run, None)
+        if self.delivered:
+            self.delivered.pop(run, None)
 
     def move_to_background(self, run: Run) -> bool:
         """Move a run to the background, and return whether it was active."""
         if run not in self.active:
             return False
         del self.active[run]
+        if self.background is NO_RUNS:
+            self.background = {}
         self.background[run] = None
         return True
 

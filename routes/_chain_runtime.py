@@ -43,7 +43,6 @@ class RouteRuntime:
     Attributes:
         route: The chain as written.
         source: The bridge that declared it.
-        written: The chain as text.
         pipeline: Its stages, ready to run.
         actions: Apply its rules to its runs.
         cuts: Is notified of each cut: the router.
@@ -56,7 +55,7 @@ class RouteRuntime:
     __slots__ = (
         "_advancing", "_decisions", "_listeners", "_makes_runs", "_push", "_queue", "_router",
         "_runs", "_statistics", "actions", "cuts", "failures", "notified", "pipeline", "removed",
-        "route", "source", "written",
+        "route", "source",
     )  # fmt: skip
 
     def __init__(self, route: Route, router: ChainRouter) -> None:
@@ -65,10 +64,9 @@ class RouteRuntime:
         self._router = self.cuts = router
         self._listeners = router.listeners
         self.source = route.source
-        publish = partial(router.broadcast, route.source)
-        self.written = str(route)
         self.failures = ChainFailures(route)
-        self.pipeline = Pipeline(self.written, route.stages, publish, self.failures.works)
+        publish = router.publisher(route.source)
+        self.pipeline = Pipeline(route, publish, self.failures.works)
         self._push = self.pipeline.lead.push
         self._statistics = RouteStatistics()
         self.removed = False
@@ -82,6 +80,11 @@ class RouteRuntime:
         cuts = (rule for rule in route.rules if isinstance(rule, Interrupt))
         self.notified: Interrupt | None = next((r for r in cuts if r.handler is not None), None)
         self._makes_runs = bool(route.rules) or bool(self.pipeline.head) or trigger.linked
+
+    @property
+    def written(self) -> str:
+        """The chain as text; made when asked for, so that no call keeps a text for each chain."""
+        return str(self.route)
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -168,7 +171,7 @@ class RouteRuntime:
 
     def _enqueue(self, message: Message) -> None:
         """Queue a trigger, together with what the sync lead stages make of it."""
-        if not self._queue.has_room(message, self.written):
+        if not self._queue.has_room(message, self.route):
             return
         self._decisions.add(message, "queued", f"{len(self._runs.active)} active")
         if self.pipeline.head and len(self.pipeline.lead):

@@ -43,6 +43,7 @@ from ._run import Run
 from ._run_context import CURRENT_RUN
 from ._run_outcome import Outcome, RouterStatistics
 from ._signatures import needs_function, needs_plain_function
+from ._stage_pipeline import Publish
 from ._timers import Timers
 from ._trigger_handoff import hand_on
 from ._user_errors import as_error
@@ -73,8 +74,9 @@ class Router(DeferredWork):
     """
 
     __slots__ = (
-        "_chains", "_failing", "_messages", "_now_s", "_plans", "_runs", "_stale", "_unpublished",
-        "call_at", "closed", "closing", "forget", "handler_s", "timers", "unwind_s", "withholds",
+        "_chains", "_failing", "_messages", "_now_s", "_plans", "_publishers", "_runs", "_stale",
+        "_unpublished", "call_at", "closed", "closing", "forget", "handler_s", "timers", "unwind_s",
+        "withholds",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
@@ -85,6 +87,7 @@ class Router(DeferredWork):
         self.closing: Outcome | None = None
         self.closed = False
         self._chains = ChainKeeper()
+        self._publishers: dict[str, Publish] = {}
         self._plans = Plans(self._chains, self.reports_later)
         self._failing = FailingReceivers(self.listeners.show)
         self._messages = self._unpublished = self._stale = self._runs = 0
@@ -115,6 +118,7 @@ class Router(DeferredWork):
     def remove(self, source: str) -> None:
         """Remove the chains of a source: they start no more runs."""
         self._chains.remove(source)
+        self._publishers.pop(source, None)
         self._plans.clear()
 
     def retire(self, chain: object) -> None:
@@ -259,17 +263,18 @@ class Router(DeferredWork):
         self._dispatch(message)
         return message
 
-    def broadcast(self, source: str, value: Any, run: Run | None) -> None:
-        """Publish a value that a chain produced.
+    def publisher(self, source: str) -> Publish:
+        """Return what publishes the values that chains of a source produce, with their runs.
 
-        Args:
-            source: The bridge of the chain.
-            value: An event, or a message whose event is published again.
-            run: The run that produced it.
-
-        Raises:
-            TypeError: The value is not an event.
+        All chains of the source share it, because one for each would be a fifth of its memory.  It
+        takes an event, or a message whose event is published again, and raises TypeError for
+        anything else.
         """
+        if source not in self._publishers:
+            self._publishers[source] = partial(self._broadcast, source)
+        return self._publishers[source]
+
+    def _broadcast(self, source: str, value: Any, run: Run | None) -> None:
         event = value
         if type(event) not in publishable:  # usually known to be an event class
             event = value.event if type(value) is Message else value

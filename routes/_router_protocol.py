@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import trio
 
@@ -12,6 +12,7 @@ from ._message import Message
 from ._route import Route
 from ._run import Run
 from ._run_outcome import Outcome
+from ._stage_pipeline import Publish
 
 
 class ChainRouter(Protocol):
@@ -38,8 +39,8 @@ class ChainRouter(Protocol):
     closed: bool
     waits: bool
 
-    def broadcast(self, source: str, value: Any, run: Run | None) -> None:
-        """Publish a value that a chain produced."""
+    def publisher(self, source: str) -> Publish:
+        """Return what publishes the values that the chains of a source produce."""
         ...
 
     def next_run_id(self) -> int:

@@ -21,6 +21,7 @@ from typing import Any
 import trio
 
 from ._errors import BargeinError, StageTimeoutError
+from ._route import Route
 from ._run import Run
 from ._stage_results import ResultKind, kind_of, spread
 from ._stage_task import StageTask
@@ -191,9 +192,8 @@ class Pipeline:
 
     __slots__ = ("_apart", "head", "lead", "needs_nursery", "route", "tail")
 
-    def __init__(
-        self, route: str, stages: tuple[Stage, ...], publish: Publish, works: Works
-    ) -> None:
+    def __init__(self, route: Route, publish: Publish, works: Works) -> None:
+        stages = route.stages
         waiting = [index for index, stage in enumerate(stages) if stage.waits]
         first = waiting[0] if waiting else len(stages)
         last = waiting[-1] + 1 if waiting else len(stages)
@@ -259,7 +259,7 @@ def _layer(pipeline: Pipeline, run: Run, stage: Stage, upstream: Any) -> AsyncIt
         case Through():
             layer = _led_through(stage, upstream)
         case Timeout():
-            layer = _timed(pipeline.route, stage, upstream, run)
+            layer = _timed(str(pipeline.route), stage, upstream, run)
         case _:
             layer = _published(pipeline, upstream, run)
     return _blamed(str(stage), layer)

@@ -9,6 +9,7 @@ import structlog
 
 from ._decision_log import DecisionLog
 from ._message import Message
+from ._route import Route
 from ._run_outcome import RouteStatistics
 from ._stage_pipeline import Pending
 
@@ -40,12 +41,12 @@ class TriggerQueue:
         self._decisions = decisions
         self.waiting: list[WaitingTrigger] = []
 
-    def has_room(self, message: Message, route: str) -> bool:
+    def has_room(self, message: Message, route: Route) -> bool:
         """Return whether a trigger may wait; if not, drop it and log a warning."""
         if len(self.waiting) < self._limit:
             return True
         self.drop(message, None, f"{len(self.waiting)} triggers wait already")
-        log.warning("trigger_dropped", route=route, waiting=len(self.waiting))
+        log.warning("trigger_dropped", route=str(route), waiting=len(self.waiting))
         return False
 
     def add(self, message: Message, value: Any, pending: Pending | None) -> None:

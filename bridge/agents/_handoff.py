@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -49,7 +48,7 @@ class Handoff:
         self._questions = questions
         self._answer_of = answer_of
         self._moved = moved
-        self._times_s: deque[float] = deque(maxlen=MOST_HANDOVERS)
+        self._times_s: tuple[float, ...] = ()  # of the last handovers
         context.router.observe(AgentHandoff, self._hand_over)
 
     def _hand_over(self, message: Message) -> None:
@@ -70,7 +69,7 @@ class Handoff:
             return
         old = self._floor.give(target)
         if old and old != target:
-            self._times_s.append(trio.current_time())
+            self._times_s = (*self._times_s, trio.current_time())[-MOST_HANDOVERS:]
             self._moved()
             unanswered = self._leave_floor(old, message)
             self._router.call_after(partial(self._pass_on_words, old, unanswered))

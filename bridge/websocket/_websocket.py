@@ -8,7 +8,6 @@ Rule 3. Leaving the block closes the connection properly, in bounded time.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import NoReturn, Protocol, final
@@ -22,6 +21,9 @@ from ._connection import NORMAL_CLOSE, Connection, Data, Source
 
 MAX_WAITING_BYTES = 1_048_576
 """How many bytes may wait on either side by default: 20 s of an agent's voice at 24 kHz."""
+
+MESSAGE_BYTES = 64
+"""How much an unread message counts for besides its own bytes: about what CPython takes for it."""
 
 CHECK_S = 1.0
 """How often a connection is checked, in seconds; it may end this much later than its limits say."""
@@ -50,7 +52,7 @@ class Outgoing:
         self.is_closed = False
         self.waiting_bytes = 0
         self.room = trio.Event()
-        self._queue: deque[Data] = deque()
+        self._queue: list[Data] = []  # a list: an empty deque takes 0.7 kB of each call
 
     def enqueue(self, data: Data) -> None:
         """Queue a message."""
@@ -71,7 +73,7 @@ class Outgoing:
         """Take the oldest message; ``None`` if none waits."""
         if not self._queue:
             return None
-        data = self._queue.popleft()
+        data = self._queue.pop(0)
         self.waiting_bytes -= len(data)
         self.room.set()
         return data
@@ -86,7 +88,7 @@ class WebSocket:
         self.connection = connection
         self._source = source
         self._max_bytes = max_waiting_bytes
-        self._inbox: deque[Data] = deque()
+        self._inbox: list[Data] = []  # a list: an empty deque takes 0.7 kB of each call
         self._inbox_bytes = 0
         self._changed = trio.Event()
         self._received_one = trio.Event()
@@ -129,8 +131,8 @@ class WebSocket:
                 raise self._closed()
             self._changed = trio.Event()
             await self._changed.wait()
-        data = self._inbox.popleft()
-        self._inbox_bytes -= len(data)
+        data = self._inbox.pop(0)
+        self._inbox_bytes -= len(data) + MESSAGE_BYTES
         self._received_one.set()
         return data
 
@@ -170,7 +172,7 @@ class WebSocket:
 
     def _receive_message(self, data: Data) -> None:
         self._inbox.append(data)
-        self._inbox_bytes += len(data)
+        self._inbox_bytes += len(data) + MESSAGE_BYTES
         self._changed.set()
 
     async def _may_read(self) -> None:

@@ -96,7 +96,7 @@ def _is_over(state: TurnTakingState, turn: UserTurn) -> bool:
         is_over=turn.is_over,
         text=turn.text,
         turn_s=max(0.0, turn.voice.since_s - turn.began_s),
-        earlier_s=tuple(state.pauses_s),
+        earlier_s=state.pauses_s,
         earlier_in_turn_s=tuple(turn.pauses_s),
         unfinished=settings.phrases.is_unfinished(turn.text),
         spelling=settings.phrases.is_spelling(turn.text),

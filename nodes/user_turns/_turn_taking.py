@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from typing import TYPE_CHECKING
 
 import structlog
@@ -88,7 +87,7 @@ class _CallTurnTaking:
         self._settings = settings
         self._core = TurnCore()
         self._nudges = Nudges()
-        self._waiting: deque[Input] = deque()
+        self._waiting: list[Input] = []  # a list: an empty deque takes 0.7 kB of each call
         self._busy = False
         self._first_sound_s = math.inf
         self._first_message_over = False
@@ -149,7 +148,7 @@ class _CallTurnTaking:
         self._busy = True
         try:
             while self._waiting:
-                self._decide(self._waiting.popleft())
+                self._decide(self._waiting.pop(0))
         finally:
             self._busy = False
             self._wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
@@ -83,7 +82,7 @@ class TurnTakingState:
     """Whether a voice continued when it was decided, so that its stop is still to come."""
     key_is_down: bool = False
     """Whether the caller presses the push-to-talk key."""
-    pauses_s: deque[float] = field(default_factory=lambda: deque(maxlen=PAUSES_KEPT))
+    pauses_s: tuple[float, ...] = ()
     """This caller's silences that did not end a turn, in seconds."""
     ask_by_s: float = math.inf
     """When the next step is due without a fact."""
@@ -210,7 +209,7 @@ class TurnTakingState:
 
     def add_pause(self, pause_s: float) -> None:
         """Record a silence of this caller that did not end a turn."""
-        self.pauses_s.append(pause_s)
+        self.pauses_s = (*self.pauses_s, pause_s)[-PAUSES_KEPT:]
 
     def said_around(self, undecided: UndecidedSound) -> str:
         """Return what the agent said around a sound, even if it has fallen silent since."""
@@ -225,7 +224,7 @@ class TurnTakingState:
         if goes_on and pause_s > CUT_OFF_S and self.said_around(undecided):
             goes_on = False
         if goes_on:
-            self.pauses_s.append(pause_s)
+            self.pauses_s = (*self.pauses_s, pause_s)[-PAUSES_KEPT:]
         before = " ".join(heard.text for heard in self.pop_kept())
         self.undecided = None
         self.turn = UserTurn(

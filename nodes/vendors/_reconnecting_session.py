@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -99,7 +98,8 @@ class VendorSession:
         self._is_sound = False  # the vendor has sent something other than an error
         self._was_sound = False  # before the newest message
         self._sent_at_s = 0.0
-        self._unconfirmed: deque[tuple[int, Data]] = deque()
+        # A list: an empty deque takes 0.7 kB of each call.
+        self._unconfirmed: list[tuple[int, Data]] = []
         self._unconfirmed_bytes = 0
         self._number = 0
         self.lines = 0
@@ -201,7 +201,7 @@ class VendorSession:
             number: The last one to drop, as numbered by ``send``; ``None`` drops all.
         """
         while self._unconfirmed and (number is None or self._unconfirmed[0][0] <= number):
-            self._unconfirmed_bytes -= len(self._unconfirmed.popleft()[1])
+            self._unconfirmed_bytes -= len(self._unconfirmed.pop(0)[1])
 
     def reopen(self, why: VendorError) -> None:
         """Give up the line, and open another one if `why` is `retryable`.
@@ -264,7 +264,7 @@ class VendorSession:
         self._unconfirmed.append((self._number, data))
         self._unconfirmed_bytes += len(data)
         while self._unconfirmed_bytes > self._limits.max_kept_bytes and len(self._unconfirmed) > 1:
-            self._unconfirmed_bytes -= len(self._unconfirmed.popleft()[1])
+            self._unconfirmed_bytes -= len(self._unconfirmed.pop(0)[1])
             self.dropped += 1
         return self._number
 

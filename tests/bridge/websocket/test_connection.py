@@ -157,6 +157,29 @@ async def test_who_does_not_receive_stops_the_reading(autojump_clock, facing):
     assert outcome.got == [b"x" * 1000] * 200
 
 
+async def test_empty_messages_that_nobody_reads_stop_the_reading_too(autojump_clock, facing):
+    """A message counts for more than its own bytes: a million empty ones take memory as well."""
+    go_on = trio.Event()
+    outcome = Outcome()
+
+    async def slow(websocket):
+        await go_on.wait()
+        await outcome(websocket)
+
+    async with facing("server", slow, max_waiting_bytes=50_000) as peer:
+        for _ in range(10):
+            await peer.send(peer.frame(TEXT) * 1000, 1000)
+        await peer.send(peer.frame(PING, b"late"))
+        with trio.move_on_after(30) as nothing:
+            await peer.receive()
+        assert nothing.cancelled_caught
+        go_on.set()
+        assert await peer.receive() == (PONG, b"late")
+        await peer.send(peer.frame(CLOSE))
+        await peer.rest()
+    assert outcome.got == [""] * 10_000
+
+
 async def test_all_who_wait_to_send_go_on_once_there_is_room(autojump_clock, facing):
     """Each of several tasks that send at once has its messages sent, however little may wait."""
     words = [f"{number} ".encode() * 10_000 for number in range(5)]
