@@ -43,15 +43,31 @@ class PlayoutBuffer:
         self._pieces[:0] = pieces
 
     def pop(self, size: int) -> bytes:
-        """Remove and return the next audio: at most `size` bytes, all of one piece."""
+        """Remove and return the next audio: at most `size` bytes, less only if no more waits."""
         first, begins = self._pieces[0], self._sent_of_first
-        if len(first) > begins + size:
-            self._sent_of_first += size
+        ends = begins + size
+        if len(first) > ends:
+            self._sent_of_first = ends
+            audio = first[begins:ends]
         else:
-            del self._pieces[0]
-            self._sent_of_first = 0
+            audio = self._pop_several(size)
         self._make_room()
-        return first[begins : begins + size]
+        return audio
+
+    def _pop_several(self, size: int) -> bytes:
+        """Join audio of pieces: a message for the end of each would cost a write more."""
+        taken = [self._pieces.pop(0)[self._sent_of_first :]]
+        self._sent_of_first = 0
+        size -= len(taken[0])
+        while size and self._pieces:
+            first = self._pieces[0]
+            if len(first) > size:
+                self._sent_of_first = size
+                taken.append(first[:size])
+                break
+            size -= len(first)
+            taken.append(self._pieces.pop(0))
+        return b"".join(taken) if len(taken) > 1 else taken[0]
 
     def clear(self) -> None:
         """Drop everything."""

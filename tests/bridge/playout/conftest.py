@@ -25,12 +25,14 @@ class Deck:
     def __init__(self) -> None:
         self.log: list[tuple[int, str, int, Any]] = []
         self.sent_ms: dict[int, int] = {}
+        self.sizes_ms: list[int] = []
 
     def note(self, what: str, number: int, value: Any = None) -> None:
         self.log.append((round(trio.current_time() * 1000), what, number, value))
 
     def play(self, utterance: int, pcm: bytes) -> None:
         self.sent_ms[utterance] = self.sent_ms.get(utterance, 0) + len(pcm) // 2
+        self.sizes_ms.append(len(pcm) // 2)
 
     def clear(self, utterance: int, reason: str) -> None:
         self.note("clear", utterance, reason)

@@ -11,9 +11,10 @@ import trio.testing
 from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
 from bargein.bridge.playout._utterance import Utterance
 from bargein.bridge.playout._utterance_timing import TICK_S, VOICE_S
+from bargein.events import AgentAudio
 from bargein.routes._timers import Timers
 
-from .conftest import Deck, FakeRun, add, say
+from .conftest import RATE, Deck, FakeRun, add, say
 
 
 async def test_audio_is_never_more_than_the_lead_ahead(autojump_clock, deck, playout):
@@ -260,3 +261,14 @@ async def test_what_follows_a_failure_of_the_transport_is_played(autojump_clock,
     assert deck.sent_ms[1] < 2000
     assert utterance.settled
     assert utterance.heard == "one two three four"
+
+
+async def test_the_ends_of_pieces_make_no_messages_of_their_own(autojump_clock, deck, playout):
+    """Behind a first piece, which goes out at once, 200 ms follow 200 ms in messages of 80 ms."""
+    utterance = add(playout, 1, "one two", 200, complete=False)
+    for number in range(1, 5):
+        audio = AgentAudio(bytes(400), RATE, last=number == 4)
+        playout.add_audio(utterance, audio, trio.current_time())
+    utterance.audio_complete = True
+    await trio.sleep(2)
+    assert deck.sizes_ms == [80, 80, 40] + [80] * 10
