@@ -13,7 +13,7 @@ from bargein.routes.error_containment import CONTAINED
 from ._call import Call
 from ._call_request import CallRequest
 from .history._history import History
-from .monitoring._provider_faults import recording_faults
+from .monitoring._provider_faults import record_faults, stop_recording
 from .monitoring._stage_budgets import Budgets
 from .transport._protocol import Transport
 
@@ -47,11 +47,13 @@ async def open_bare_call(
         if callable(attached):
             with CONTAINED:
                 attached(call)
-        with (
-            structlog.contextvars.bound_contextvars(call_id=call_id),
-            recording_faults(call_id, call.history.add_fault),
-        ):
-            try:
-                yield call
-            finally:
-                call.end("ended")
+        # Neither of the two has a `with` of its own: each would take 0.6 kB of a call.
+        outside = structlog.contextvars.bind_contextvars(call_id=call_id)
+        add_fault = call.history.add_fault
+        record_faults(call_id, add_fault)
+        try:
+            yield call
+        finally:
+            call.end("ended")
+            stop_recording(call_id, add_fault)
+            structlog.contextvars.reset_contextvars(**outside)

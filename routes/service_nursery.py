@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
 
 import trio
 
 
-@asynccontextmanager
-async def open_service_nursery(reason: str) -> AsyncIterator[trio.Nursery]:
+def open_service_nursery(reason: str) -> AbstractAsyncContextManager[trio.Nursery]:
     """Open a nursery whose tasks are cancelled when the block is left.
 
     What the block raises arrives as it is, unless a task has raised, too: then both come in an
@@ -19,27 +18,41 @@ async def open_service_nursery(reason: str) -> AsyncIterator[trio.Nursery]:
     Args:
         reason: Why the tasks end, for people who read `trio.Cancelled`.
     """
-    raised: BaseException | None = None
-    failed: BaseExceptionGroup[BaseException] | None = None
-    try:
-        async with trio.open_nursery() as nursery:
-            try:
-                yield nursery
-            except BaseException as error:  # noqa: ASYNC103 - raised below, past the nursery's group
-                if _has_cancellation(error):
-                    raise  # to the scope that is cancelled, which may be the nursery's
-                raised = error
-            finally:
-                nursery.cancel_scope.cancel(reason=reason)
-    except BaseExceptionGroup as group:
-        if raised is None:
-            raise
-        failed = group.split(trio.Cancelled)[1]
-    if raised is None:
-        return
-    if failed is None:
-        raise raised
-    raise BaseExceptionGroup(failed.message, [raised, *failed.exceptions])
+    return _ServiceNursery(reason)
+
+
+class _ServiceNursery:
+    """No ``@asynccontextmanager``: each call has a few, and its generator takes 0.8 kB."""
+
+    __slots__ = ("_manager", "_nursery", "_reason")
+
+    _nursery: trio.Nursery
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+        self._manager = trio.open_nursery()
+
+    async def __aenter__(self) -> trio.Nursery:
+        self._nursery = await self._manager.__aenter__()
+        return self._nursery
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        self._nursery.cancel_scope.cancel(reason=self._reason)
+        if error is None or _has_cancellation(error):
+            # A cancellation is for the scope that is cancelled, which may be the nursery's.
+            return await self._manager.__aexit__(kind, error, traceback)
+        try:
+            await self._manager.__aexit__(None, None, None)
+        except BaseExceptionGroup as group:
+            failed = group.split(trio.Cancelled)[1]
+            if failed is not None:
+                raise BaseExceptionGroup(failed.message, [error, *failed.exceptions]) from None
+        return False
 
 
 def _has_cancellation(error: BaseException) -> bool:

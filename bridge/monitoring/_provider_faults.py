@@ -5,28 +5,27 @@ The call is identified by the id that its log lines carry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from structlog.contextvars import get_contextvars
 
 _records: dict[str, Callable[[str], None]] = {}
 
 
-@contextmanager
-def recording_faults(call_id: str, record: Callable[[str], None]) -> Iterator[None]:
-    """Record the failures of a call while the block runs.
+def record_faults(call_id: str, record: Callable[[str], None]) -> None:
+    """Record the failures of a call, until ``stop_recording()``.
 
     Args:
         call_id: The id of the call in logs.
         record: Adds a failure to its history.
     """
     _records[call_id] = record
-    try:
-        yield
-    finally:
-        if _records.get(call_id) is record:
-            del _records[call_id]
+
+
+def stop_recording(call_id: str, record: Callable[[str], None]) -> None:
+    """Undo a ``record_faults()`` with the same arguments, unless a later one has the same id."""
+    if _records.get(call_id) is record:
+        del _records[call_id]
 
 
 def record_fault(text: str) -> None:

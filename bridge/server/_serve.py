@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import ssl as ssl_module
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from secrets import token_hex
@@ -189,8 +189,7 @@ class Server:
             return
         session = self._open(asked)
         bind_contextvars(call_id=session.call_id)  # never unbound: each connection has its own task
-        with self._line(connection, session) as line:
-            await session.open_on(line)
+        await self._run_line(connection, session, session.open_on)
 
     async def _serve_operator(self, connection: Connection) -> None:
         if self._operators.is_full:
@@ -202,13 +201,14 @@ class Server:
         finally:
             self._lines.remove(connection)
 
-    @contextmanager
-    def _line(self, connection: Connection, session: CallSession) -> Iterator[Line]:
-        """Check a line about once a second while the block runs."""
+    async def _run_line(
+        self, connection: Connection, session: CallSession, carry: Callable[[Line], Awaitable[None]]
+    ) -> None:
+        """Check a line about once a second while something carries it."""
         line = Line(connection, self._limits, session.line_overflows)
         self._lines.add(line)
         try:
-            yield line
+            await carry(line)
         finally:
             self._lines.remove(line)
 
@@ -257,8 +257,7 @@ class Server:
             await self._refuse(connection, "resume_expired", "there is no such call any more")
             return
         bind_contextvars(call_id=session.call_id)
-        with self._line(connection, session) as line:
-            await session.resume(line, asked)
+        await self._run_line(connection, session, partial(session.resume, asked=asked))
 
     async def _asked(self, connection: Connection) -> Resume | None:
         """Return a client's request to resume; ``None`` if it sends none."""
