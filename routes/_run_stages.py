@@ -99,6 +99,7 @@ async def _drain(pipeline: Pipeline, run: Run, items: closing) -> None:
                 result = tail.push(value, run)
                 if type(result) is Pending:
                     await _finish_stage(pipeline, run, tail, result)
+            value = None  # it may be audio, which others may be done with before the next one comes
             if run.blocked_on is not None:
                 await run.wait_for_room()
             if task.custom_sleep_data is UNMOVED:

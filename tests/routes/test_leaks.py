@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import weakref
 from typing import Literal
 
 import pytest
@@ -142,3 +143,21 @@ async def test_a_thousand_idle_interrupts_start_nothing(autojump_clock):
         now = trio.lowlevel.current_statistics()
         assert now.tasks_living == tasks.tasks_living
         assert now.tasks_runnable == tasks.tasks_runnable
+
+
+async def test_a_published_value_is_not_kept_until_the_next(autojump_clock):
+    """While a node works on its next value, nobody has the last one: it may be a lot of audio."""
+    given = []
+
+    async def give_once(message):
+        chunk = Chunk()
+        given.append(weakref.ref(chunk))
+        yield chunk
+        del chunk
+        await trio.sleep_forever()
+
+    async with open_router() as router:
+        router.on(Go, name="voice").stream(give_once).broadcast()
+        router.publish(Go())
+        await trio.sleep(1)
+        assert given[0]() is None
