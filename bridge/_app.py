@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Memory:
     """The history that a call starts with, and the conversation that stores it."""
 

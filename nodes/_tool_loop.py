@@ -66,7 +66,7 @@ OnStart = Callable[[RunningTool, Meter], None]
 """Called with each started tool and the meter that counts what it uses."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LoopPlan:
     """What all answers of a node have in common."""
 

@@ -48,7 +48,7 @@ class AnswerOfCall(Protocol):
     def heard(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _AnsweredRequest:
     answer: AnswerOfCall
     newest_seen: Entry

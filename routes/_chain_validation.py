@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
@@ -68,13 +67,19 @@ def _checked_alias(pattern: str, where_from: str) -> str:
         known = sorted(alias_of(cls) for cls in registered_classes)
         if "*" in pattern:
             known = sorted({f"{alias.partition('.')[0]}.*" for alias in known})
-        close = difflib.get_close_matches(pattern, known, n=3)
+        close = _similar(pattern, known, most=3)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {known}."
         raise RouteDefinitionError(
             f"{where_from}: no event has the alias {pattern!r}; {hint} Aliases are those of Event "
             "and its subclasses; pass any other class itself, or decorate it with @register"
         )
     return pattern
+
+
+def _similar(name: str, known: list[str], most: int) -> list[str]:
+    from difflib import get_close_matches  # only chains with mistakes need it
+
+    return get_close_matches(name, known, n=most)
 
 
 def source_check(source: object, where_from: str) -> Predicate:
@@ -107,7 +112,7 @@ def field_check(specs: tuple[Spec, ...], name: str, expected: object, where_from
         known = _field_types(cls)
         if name not in known:
             options = [option for option in _OPTIONS if option != name]
-            close = difflib.get_close_matches(name, [*known, *options], n=1)
+            close = _similar(name, [*known, *options], most=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has {sorted(known)}"
             raise RouteDefinitionError(
                 f"{where_from}: {cls.__name__} has no field {name!r}; {hint}"

@@ -24,7 +24,7 @@ Meant = list[tuple[Matcher, MessageObserver, bool]]
 """Which messages, who gets them, and whether that may wait until cut runs have had their step."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Plan:
     """What to do with messages of one event class."""
 

@@ -18,7 +18,7 @@ from ._events import classes_matching
 from ._signatures import fit, name_of, needs_plain_function
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Matcher:
     """A checked declaration of the messages to match.
 

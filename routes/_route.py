@@ -29,7 +29,7 @@ class ChainInstaller(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Trigger:
     """What triggers a chain, and what a trigger does while a run is active."""
 

@@ -44,7 +44,7 @@ class StageError(BargeinError):
         self.error = error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pending:
     """A value from a sync stage that must be awaited or iterated first."""
 

@@ -23,7 +23,7 @@ _BEGINS_A_TURN = ("interruption", "turn", "kept_words")
 """The decisions of turn taking that are followed by ``UserStartedSpeaking``."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _LoggedBargeIn:
     """The answers that one event cut."""
 

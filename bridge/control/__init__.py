@@ -1,14 +1,22 @@
 """Control over the work of a call: verbs, states, receipts, and the running tools."""
 
+from typing import TYPE_CHECKING
+
+from bargein.routes.lazy_imports import lazy_imports
+
 from .._verbs import STRENGTH, VERBS, AnswerPhase, PolicyKind, ToolOutcome, Verb
 from ._active_clock import ActiveClock
 from ._answer_as_job import BackgroundAnswer
-from ._choice_phrases import AnswerPhrases
 from ._questions import QuestionAnswer
 from ._running_tools import RunningTools, StillRunning, Work
 from ._steps import Step, StepList, StepState, StepView
 from ._usage_caps import Caps
 from ._usage_meter import CapReachedError, Meter, current_meter
+
+if TYPE_CHECKING:
+    from ._choice_phrases import AnswerPhrases
+else:  # most programs ask nothing
+    __getattr__ = lazy_imports(__name__, {"AnswerPhrases": "._choice_phrases"})
 
 __all__ = [
     "ActiveClock",

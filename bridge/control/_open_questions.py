@@ -11,7 +11,7 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class OpenQuestion(Generic[Q, A]):
     """A question whose answer can be awaited."""
 

@@ -36,8 +36,6 @@ from ..events import (
 )
 from ..validation.numbers import check_seconds
 from ..validation.texts import is_blank
-from ._choice_phrases import ENGLISH, AnswerPhrases
-from ._choices import is_never_mind, match_choice
 from ._open_questions import OpenQuestions
 from ._verb_argument_checks import check_string
 
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from ..answers._answer import Answer as AgentAnswer
     from ..answers._call_answers import CallAnswers
     from ..playout._utterance import Utterance
+    from ._choice_phrases import AnswerPhrases
 
 log = structlog.get_logger()
 
@@ -145,7 +144,7 @@ class Questions:
         self._count = 0
         self._user_speaks = False
         self._answered_by: tuple[int, str | None] = (0, None)
-        self._phrases = ENGLISH
+        self._phrases: AnswerPhrases | None = None
         context.call_while(self._is_asking, self.update_clock)
         context.router.observe(
             [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed],
@@ -172,10 +171,16 @@ class Questions:
         Raises:
             TypeError: The value is not an ``AnswerPhrases``.
         """
+        if self._phrases is None:
+            from ._choice_phrases import ENGLISH  # most programs ask nothing
+
+            self._phrases = ENGLISH
         return self._phrases
 
     @phrases.setter
     def phrases(self, phrases: AnswerPhrases) -> None:
+        from ._choice_phrases import AnswerPhrases
+
         if not isinstance(phrases, AnswerPhrases):
             raise TypeError(f"phrases is an AnswerPhrases, not {phrases!r}")
         self._phrases = phrases
@@ -411,16 +416,14 @@ class Questions:
             return  # only a sound, or keys: keep waiting
         self._answers.keep_said([id for id, _ in question.words])
         text = " ".join(words for _, words in question.words)
-        choice = match_choice(text, question.choices, self._phrases)
-        unwanted = choice is None and (
-            is_never_mind(text, self._phrases) or is_never_mind(text)  # the page's key is English
-        )
+        choice = self._named_choice(question, text)
+        unwanted = choice is None and self._withdraws(text)
         self._close(question, QuestionAnswer("withdrawn" if unwanted else "answered", text, choice))
 
     def _add_key(self, question: _Question, button: str) -> None:
         self._fall_silent(question)
         if 0 < len(question.choices) < 10:  # one key for each choice
-            choice = match_choice(button, question.choices, self._phrases)
+            choice = self._named_choice(question, button)
             if choice is not None:
                 self._close(question, QuestionAnswer("answered", button, choice))
             return
@@ -435,8 +438,18 @@ class Questions:
     def _answer_by_keys(self) -> None:
         question = self._asked
         if question is not None and question.keys:
-            choice = match_choice(question.keys, question.choices, self._phrases)
+            choice = self._named_choice(question, question.keys)
             self._close(question, QuestionAnswer("answered", question.keys, choice))
+
+    def _named_choice(self, question: _Question, said: str) -> str | None:
+        from ._choices import match_choice
+
+        return match_choice(said, question.choices, self.phrases)
+
+    def _withdraws(self, text: str) -> bool:
+        from ._choices import is_never_mind
+
+        return is_never_mind(text, self.phrases) or is_never_mind(text)  # the page's key is English
 
     # --- time -----------------------------------------------------------------------------------
 

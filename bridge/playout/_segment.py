@@ -19,7 +19,7 @@ CLOSE_S = 0.001
 """The tolerance for rounding errors in positions, in seconds."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Segment:
     """A piece of text, and the position of its audio in the utterance."""
 

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from bargein.bridge.control import AnswerPhrases as AnswerPhrases
 from bargein.bridge.control import QuestionAnswer as QuestionAnswer
 from bargein.routes.lazy_imports import lazy_imports
 
@@ -26,6 +25,7 @@ from ._tool_decorator import tool as tool
 from ._tool_runner import ToolRunner as ToolRunner
 
 if TYPE_CHECKING:
+    from bargein.bridge.control import AnswerPhrases as AnswerPhrases
     from bargein.nodes.processes import SignalLadder as SignalLadder
 
     from ._mcp import McpServer as McpServer
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from .processes import OutputLimits as OutputLimits
     from .processes import WorkerError as WorkerError
     from .processes import command_tool as command_tool
-else:  # tools that are functions need neither servers nor processes
+else:  # most tools are functions that ask nothing
     __getattr__ = lazy_imports(
         __name__,
         {
+            "AnswerPhrases": "bargein.bridge.control",
             "CommandError": ".processes",
             "CommandTool": ".processes",
             "SignalLadder": "bargein.nodes.processes",

@@ -28,7 +28,7 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Signature:
     """The arguments that a function takes from a model."""
 
