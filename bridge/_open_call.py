@@ -54,6 +54,8 @@ async def open_bare_call(
         try:
             yield call
         finally:
-            call.end("ended")
-            stop_recording(call_id, add_fault)
-            structlog.contextvars.reset_contextvars(**outside)
+            try:
+                call.end("ended")
+            finally:
+                stop_recording(call_id, add_fault)
+                structlog.contextvars.reset_contextvars(**outside)
