@@ -45,9 +45,9 @@ class _ServiceNursery:
         self._nursery.cancel_scope.cancel(reason=self._reason)
         if error is None or _has_cancellation(error):
             # A cancellation is for the scope that is cancelled, which may be the nursery's.
-            return await self._manager.__aexit__(kind, error, traceback)
+            return await self._manager.__aexit__(kind, error, traceback)  # noqa: ASYNC102 - its end
         try:
-            await self._manager.__aexit__(None, None, None)
+            await self._manager.__aexit__(None, None, None)  # noqa: ASYNC102 - waits for its tasks
         except BaseExceptionGroup as group:
             failed = group.split(trio.Cancelled)[1]
             if failed is not None:
