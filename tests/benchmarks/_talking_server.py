@@ -34,16 +34,12 @@ from bargein.events import (
 )
 from bargein.server import Limits, open_server
 
+from ._cpu_speed import CPUSpeed
 from ._process import resident_bytes
 from ._talk import CLAUSE, CLAUSE_S, PIECE_BYTES, PIECE_S, PIECES, RATE_HZ, SPEED, WORDS
 
 FRAME = bytes(640)
 START = "go"
-
-SAMPLE_EVERY_S = 0.05
-SAMPLE_STEPS = 1_000
-"""How often the speed of the CPU is measured, in seconds, and with how many steps of a loop: some
-0.1 ms."""
 
 
 async def _talk(message: Message) -> AsyncIterator[AgentResponse]:
@@ -211,37 +207,7 @@ async def run_process(told: Callable[[int], None], calls: int) -> None:
         told(0)
 
 
-class _Speed:
-    """How fast the CPU is while the calls talk: other machines on a host change it by half."""
-
-    def __init__(self) -> None:
-        self.used_s = 0.0
-        self.count = 0
-
-    async def sample(self) -> None:
-        """Time a loop again and again, for some thousandths of the time of a core."""
-        while True:
-            await trio.sleep(SAMPLE_EVERY_S)
-            self._time_loop()
-
-    def _time_loop(self) -> None:
-        begin_s = time.process_time()
-        total = 0
-        for number in range(SAMPLE_STEPS):
-            total += number * number % 7
-        self.used_s += time.process_time() - begin_s
-        self.count += 1
-
-    def loop_s(self) -> float:
-        """Return how long the loop took on average, and start again."""
-        if not self.count:
-            self._time_loop()
-        loop_s = self.used_s / self.count
-        self.used_s, self.count = 0.0, 0
-        return loop_s
-
-
-async def _meter(speed: _Speed) -> None:
+async def _meter(speed: CPUSpeed) -> None:
     lines = trio.lowlevel.FdStream(0)
     used_s = time.process_time()
     async for _ in lines:
@@ -256,7 +222,7 @@ async def _main(side: str, rest: list[str]) -> None:
         print(port, flush=True)
 
     async with trio.open_nursery() as nursery:
-        speed = _Speed()
+        speed = CPUSpeed()
         nursery.start_soon(speed.sample)
         nursery.start_soon(_meter, speed)
         if side == "ours":
