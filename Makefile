@@ -85,7 +85,7 @@ docs: $(VENV)/dev-installed
 	@echo "open build/site/index.html"
 
 # Turn taking on real audio: coughs, acknowledgements, hesitations, echo, noise; pictures in eval-out/.
-# RECORDINGS=dir plays recordings of people instead; docs/turns.md describes the folder.
+# RECORDINGS=dir plays recordings of people instead; docs/hearing.md describes the folder.
 eval: $(VENV)/dev-installed
 	$(BIN)/python -m bargein models --fetch
 	$(BIN)/python -m $(if $(RECORDINGS),bargein eval "$(RECORDINGS)",tests.evaluation)

@@ -37,7 +37,9 @@ from bargein.cli import load_app, main
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-PROSE = {"CONTRIBUTING.md", "docs/commands.md", "docs/events.md", "docs/faq.md", "docs/glossary.md"}
+PROSE = {"CONTRIBUTING.md"} | {
+    f"docs/{name}.md" for name in ("commands", "events", "faq", "glossary", "hearing")
+}
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -270,3 +272,9 @@ def test_every_link_leads_to_a_file(name: str) -> None:
 def test_every_page_shows_something_that_runs(name: str) -> None:
     """No page but these few is prose only, so that nothing is passed over by mistake."""
     assert any(blocks(ROOT / name, "python"))
+
+
+@pytest.mark.parametrize("name", ["docs/speech.md", "docs/turns.md"])
+def test_a_page_for_builders_stays_readable(name: str) -> None:
+    """What a builder decides fits into 4,000 words; figures and rules have a page of their own."""
+    assert len((ROOT / name).read_text().split()) <= 4_000

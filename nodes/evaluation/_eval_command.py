@@ -84,7 +84,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bargein eval",
         description="Plays recordings of people into calls in virtual time, with the shipped ears "
-        "and turn taking, and prints what the agent did.  docs/turns.md describes the folder.",
+        "and turn taking, and prints what the agent did.  docs/hearing.md describes the folder.",
     )
     parser.add_argument("folder", type=Path, help="a folder with a folder for each kind of "
                         "recording")  # fmt: skip
@@ -172,7 +172,7 @@ def _measure_all(arguments: argparse.Namespace, folder: RecordingFolder, stack: 
     if not rows:
         raise RecordingsError(
             f"{arguments.folder} lacks the recordings for {', '.join(chosen_rows(arguments))}; "
-            "docs/turns.md says which folders they need"
+            "docs/hearing.md says which folders they need"
         )
     judged = [row for row in rows if row.judged]
     missed = sum(not row.passed for row in judged)

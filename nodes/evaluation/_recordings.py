@@ -112,7 +112,7 @@ class RecordingFolder:
             raise RecordingsError(f"{path} is no folder")
         if not any((path / kind).is_dir() for kind in KINDS):
             raise RecordingsError(
-                f"{path} has none of the folders {', '.join(KINDS)}; docs/turns.md says what "
+                f"{path} has none of the folders {', '.join(KINDS)}; docs/hearing.md says what "
                 "belongs in each"
             )
         files = self._files()

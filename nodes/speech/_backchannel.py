@@ -5,7 +5,7 @@ its strength below 800 Hz, and a breath in its middle; "okay", "yeah" and "right
 sentences do.  It looks early, 0.26 s after the first sound, when a hum is known, and another one
 late, after 0.32 s, when most short words are over.  They learned acknowledgements from synthetic
 voices, and what is none from people too: `tests/training/backchannels.py` trains them and writes
-`_backchannel_weights.py`; docs/speech.md tells how well they do.
+`_backchannel_weights.py`; docs/hearing.md tells how well they do.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class BackchannelDetector:
                 padded with silence in front.
 
         Returns:
-            0 to 1; docs/speech.md says how many starts of sentences reach 0.5.
+            0 to 1; docs/hearing.md says how many starts of sentences reach 0.5.
         """
         import numpy as np
 

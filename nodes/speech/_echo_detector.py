@@ -60,7 +60,7 @@ LOOKAHEAD_S = 0.064
 """How much earlier than known a sample may have been played."""
 
 ALIKE = 0.22
-"""Correlation at which it is as likely as not an echo; docs/speech.md tells how well it does.
+"""Correlation at which it is as likely as not an echo; docs/hearing.md tells how well it does.
 By chance 93 windows in 100 of a caller have less, of an echo 1 to 10 have."""
 
 ALIKE_UNEXPLAINED = 0.4

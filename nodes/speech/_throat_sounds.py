@@ -5,7 +5,7 @@ each stretch how periodic the sound is and how flat its spectrum.  A cough begin
 has no pitch, a laugh breaks off in each of its syllables, and speech does neither for so long.
 
 ``tests/training/throat_sounds.py`` names the recordings of people that it was learnt from, whose
-licences all allow that, learns, and writes `_throat_sound_weights.py`; docs/speech.md tells how
+licences all allow that, learns, and writes `_throat_sound_weights.py`; docs/hearing.md tells how
 well it does on people that it has not heard.
 """
 
@@ -70,7 +70,7 @@ class ThroatSoundDetector:
                 taken to begin with silence.
 
         Returns:
-            0 to 1; docs/speech.md tells how many beginnings of sentences reach 0.5 and 0.7.
+            0 to 1; docs/hearing.md tells how many beginnings of sentences reach 0.5 and 0.7.
         """
         import numpy as np
 
