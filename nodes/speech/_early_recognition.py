@@ -8,12 +8,8 @@ from dataclasses import dataclass, field
 
 from bargein.bridge.events import VoiceWords
 
+from ._long_speech import BYTES_PER_S, LONGEST_PART_S, end_of_part
 from ._protocols import Transcript
-
-BYTES_PER_S = 32_000
-
-LONGEST_PART_S = 24.0
-"""Whisper hears at most 30 s at once; longer speech is transcribed in parts."""
 
 FIRST_LOOK_S = 0.5
 """When the recogniser first hears a continuing voice over the agent, in seconds: it has words by
@@ -59,12 +55,13 @@ class VoiceRecording:
     """When the next look at a continuing voice is due, in seconds."""
 
     def add(self, window: bytes) -> None:
-        """Record a window; close the current part if it is too long."""
+        """Record a window; close the current part, where it is quiet, if it is too long."""
         self.part += window
         self.windows += 1
         if len(self.part) > LONGEST_PART_S * BYTES_PER_S:
-            self.parts.append(bytes(self.part))
-            self.part.clear()
+            end = end_of_part(self.part)
+            self.parts.append(bytes(self.part[:end]))
+            del self.part[:end]
 
     def all_parts(self) -> tuple[bytes, ...]:
         """Return the whole recording."""

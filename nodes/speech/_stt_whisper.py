@@ -24,6 +24,7 @@ from ._bpe import Encoder, decode
 from ._engine_threads import EngineThreads
 from ._errors import SpeechEngineError, SpeechNotOpenError, need
 from ._log_mel import SAMPLE_RATE_HZ, log_mel, samples_of
+from ._long_speech import joined, parts_of
 from ._protocols import Transcript
 
 if TYPE_CHECKING:
@@ -37,9 +38,14 @@ _SILENCE = 0.8
 _GUESS = -1.0
 """An utterance above the first limit and below the second is not speech: Whisper hears "you" in
 silence (0.99 and -1.5) and in noise (0.9 and -4); a short "uh" had 0.6 and -2.8."""
-_BASE_TOKENS, _TOKENS_A_SECOND = 8, 7
-"""The most tokens of an utterance: fast speech has 5 a second; more mean that the decoder loops, or
-repeats the hint."""
+_BASE_TOKENS, _TOKENS_A_SECOND = 8, 9
+"""The most tokens of an English utterance: the fastest talkers have 8 a second; more mean that the
+decoder loops, or repeats the hint."""
+_MOST_TOKENS = 224
+"""The most tokens of an utterance in other languages, whose letters may take three tokens each:
+half of what the decoder holds, as in Whisper itself."""
+_DECODER_TOKENS = 448
+"""How many tokens the decoder holds, prompt and text together, in each size of Whisper."""
 _GARBLED_AFTER = 6
 """How many letters a repetition shares with what it repeats."""
 _FASTEST_WORDS_S = 4.0
@@ -130,8 +136,8 @@ class WhisperTiny:
         Cancelling is safe and returns at once; the thread ends on its own within half a second.
 
         Args:
-            pcm: The utterance, PCM16 little-endian mono, 16 kHz; only the last 30 s count, and less
-                than 0.1 s is silence.
+            pcm: The utterance, PCM16 little-endian mono, 16 kHz; less than 0.1 s is silence, and
+                more than 24 s is heard in parts, which are cut where it is quiet.
 
         Returns:
             What was said, as written English with punctuation.  A text with only words of the hint
@@ -146,7 +152,7 @@ class WhisperTiny:
             raise SpeechNotOpenError("WhisperTiny")
 
         def run() -> Transcript:
-            return self._transcribe(model, pcm)
+            return joined([self._transcribe(model, part) for part in parts_of(pcm)])
 
         return await self._queue.run(run)
 
@@ -182,15 +188,17 @@ class WhisperTiny:
     def _transcribe(self, model: Whisper, pcm: bytes) -> Transcript:
         import numpy as np
 
-        samples = samples_of(pcm)[-_CONTEXTS_S[-1] * SAMPLE_RATE_HZ :]
+        samples = samples_of(pcm)
         seconds = len(samples) / SAMPLE_RATE_HZ
         if seconds < _SHORTEST_S:
             return Transcript("", no_speech_prob=1.0)
         context = next(length for length in _CONTEXTS_S if seconds <= length)
         padded = np.pad(samples, (0, context * SAMPLE_RATE_HZ - len(samples)))
-        longest = int(_BASE_TOKENS + _TOKENS_A_SECOND * seconds)
         encoded = model.encode(self._runtime.StorageView.from_array(log_mel(padded)[None]))
         language = self._language or _heard_language(model, encoded)
+        longest = _MOST_TOKENS
+        if language == _ENGLISH:
+            longest = int(_BASE_TOKENS + _TOKENS_A_SECOND * seconds)
         prompt = _prompt(model, language)
         heard = _decode(model, encoded, [*self._hinted, *prompt], seconds, longest)
         heard = replace(heard, language=language if heard.text else "")
@@ -212,7 +220,7 @@ def _decode(
         encoded,
         [prompt],
         beam_size=1,
-        max_length=len(prompt) + longest,
+        max_length=_max_length(len(prompt), longest),
         no_repeat_ngram_size=4,
         suppress_blank=True,
         return_scores=True,
@@ -220,6 +228,19 @@ def _decode(
         return_logits_vocab=True,
     )[0]
     return _transcript(result, seconds, longest)
+
+
+def _max_length(prompt: int, longest: int) -> int:
+    """Return the limit to ask for, so that the decoder may write as many tokens as wanted.
+
+    The engine writes at most half of its limit, and at most what the prompt leaves of it:
+    https://github.com/OpenNMT/CTranslate2/issues/1856.
+
+    Args:
+        prompt: The number of tokens of the prompt.
+        longest: The number of tokens to be written at most.
+    """
+    return min(_DECODER_TOKENS, max(2 * longest, prompt + longest))
 
 
 def _prompt(model: Whisper, language: str) -> list[str]:

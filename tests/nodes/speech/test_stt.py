@@ -63,12 +63,74 @@ async def test_silence_is_no_speech() -> None:
 
 @pytest.mark.whisper
 async def test_long_utterances_get_a_longer_window(speech_of: Say) -> None:
-    """Utterances of more than 8, 16 and 30 s are heard too; of the longest, the end."""
+    """Utterances of more than 8, 16 and 30 s are heard too."""
     async with WhisperTiny().open() as ears, PiperVoice(seed=1).open() as voice:
         last = await speech_of(voice, "Where are you going today?")
         for seconds in (12, 25, 40):
             speech = bytes(32_000 * seconds - len(last)) + last
             assert "going today" in (await ears.transcribe(speech)).text, seconds
+
+
+STORY = (
+    "My name is Ada Miller.",
+    "I live at twelve garden street in London.",
+    "I bought a blue kettle from you in March.",
+    "It worked well for about six weeks.",
+    "Then the switch broke on a Sunday morning.",
+    "I wrote an email to your office on Monday.",
+    "Nobody answered me for ten days.",
+    "So I called the shop in town.",
+)
+
+
+@pytest.mark.whisper
+async def test_a_caller_who_tells_a_story_is_heard_to_the_end(speech_of: Say) -> None:
+    """No word is lost at the end of a long or fast turn, nor where a very long one is divided."""
+    async with WhisperTiny().open() as ears:
+        async with PiperVoice(seed=1).open() as voice:
+            said = [(await speech_of(voice, sentence))[6400:-3200] for sentence in STORY]
+            for words, sentences in ((15, 3), (38, 5), (60, 8)):
+                heard = (await ears.transcribe(b"".join(said[:sentences]))).text
+                assert len(heard.split()) >= words - 2, heard
+                assert heard.rstrip(".").endswith(STORY[sentences - 1].rstrip(".").split()[-1])
+            heard = (await ears.transcribe(b"".join([*said, *said]))).text  # 37 s
+            assert len(heard.split()) >= 114, heard
+        async with EspeakVoice("en-us+m3", words_per_minute=320).open() as voice:
+            said = [(await speech_of(voice, sentence))[4800:-4800] for sentence in STORY[2:6]]
+            assert len((await ears.transcribe(b"".join(said))).text.split()) >= 28
+
+
+@pytest.mark.parametrize(
+    ("language", "hint", "seconds", "tokens"),
+    [
+        ("en", "", 3, 35),
+        ("en", "", 20, 188),
+        ("en", MENU, 3, 35),
+        ("en", "A latte, a cappuccino. " * 30, 24, 224),
+        ("my", "", 5, 224),
+        ("th", "", 24, 224),
+    ],
+)
+async def test_the_decoder_may_write_as_many_tokens_as_people_speak(
+    monkeypatch, language, hint, seconds, tokens
+) -> None:
+    """The engine takes half of its limit for the text, and a letter of some scripts takes three."""
+    written = []
+
+    class Talkative(decoder_of("")):  # type: ignore[misc]
+        is_multilingual = language != "en"
+
+        def generate(self, _: object, prompt: list[list[str]], **options: int) -> list[object]:
+            limit = options["max_length"]
+            assert limit <= 448  # what the decoder holds
+            written.append(min(limit // 2, limit - len(prompt[0])))
+            return [decoded("Ġword")]
+
+    monkeypatch.setattr("ctranslate2.models.Whisper", Talkative)
+    where = path_of("whisper-tiny.en")
+    async with WhisperTiny(where, language=language, hint=hint).open() as ears:
+        await ears.transcribe(bytes(32_000 * seconds))
+    assert written[-1] >= tokens
 
 
 @pytest.mark.parametrize(
