@@ -81,7 +81,6 @@ class Call:
         caller: Who calls, according to the transport; may be empty.
         router: Dispatches events to the routes of all bridges.
         history: What was said, and how much of it was heard.
-        work: The running tools.
         permissions: The open permission questions of tools.
         questions: The questions that running tools ask the caller.
         delivery: The results of background jobs that wait to be delivered.

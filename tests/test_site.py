@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +15,8 @@ from posixpath import normpath
 import pytest
 
 from docs.scripts import llms
+from docs.scripts.site import facades
+from tests.test_api_reference import exported_classes, public_methods
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.proof
@@ -89,3 +92,30 @@ def test_no_page_has_what_the_theme_draws_with_a_script_of_another_host(site: Pa
     """The theme loads Mermaid from another host as soon as a page has a diagram of it."""
     for path in site.rglob("*.html"):
         assert "mermaid" not in Page(path.read_text()).classes, path
+
+
+def inventory(site: Path) -> set[str]:
+    """Return the names of the reference, from the inventory that other sites link by."""
+    head, _, body = (site / "objects.inv").read_bytes().partition(b"# The remainder")
+    assert head
+    lines = zlib.decompress(body.split(b"\n", 1)[1]).decode().splitlines()
+    return {line.split(" ")[0] for line in lines}
+
+
+def test_the_reference_has_every_public_class_with_all_its_methods(site: Path) -> None:
+    """The inventory names each exported class, and each of its public methods."""
+    found = inventory(site)
+    known = {"Call.say", "App.open_call", "Handle.redirect", "routes.Route.interrupt_on"}
+    assert {f"bargein.{name}" for name in known} <= found
+    wanted = {path for path, _ in exported_classes()}
+    wanted |= {f"{path}.{name}" for path, cls in exported_classes() for name in public_methods(cls)}
+    assert sorted(wanted - found) == []
+    assert len(wanted) > 1_000
+
+
+def test_each_public_module_has_a_page(site: Path) -> None:
+    """Each façade has a page of the reference, and the navigation of the site leads there."""
+    front = (site / "index.html").read_text()
+    for name in facades():
+        assert (site / "api" / f"{name}.html").is_file()
+        assert f'href="api/{name}.html"' in front

@@ -87,6 +87,7 @@ class Handle:
         return self._use("cancel")
 
     interrupt = cancel
+    """Another name for ``cancel``."""
 
     def background(self) -> Receipt:
         """Continue the answer unheard; its result is reported once, later."""
