@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from bargein import events
-from docs.scripts import command_reference, event_reference, llms, state_picture
+from docs.scripts import (
+    command_reference,
+    event_reference,
+    llms,
+    operation_reference,
+    state_picture,
+)
+from docs.scripts.log_meanings import MEANINGS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -24,6 +31,24 @@ DOCS = ROOT / "docs"
 def test_a_generated_page_is_up_to_date(page) -> None:
     """A page holds what its program would write."""
     assert page.PAGE.read_text() == page.reference(), f"run: python -m {page.__name__}"
+
+
+def test_the_page_for_operators_is_up_to_date() -> None:
+    """The page has each metric that a server shows, and each log event with its level and keys."""
+    page = operation_reference.PAGE.read_text()
+    assert page == operation_reference.reference(page), (
+        "run: python -m docs.scripts.operation_reference"
+    )
+    assert "| `bargein_provider_resting` | gauge | `kind`, `provider` |" in page
+    assert "| `observer_failed` | error |" in page  # its name is a parameter where it is logged
+
+
+def test_every_log_event_is_explained() -> None:
+    """Whoever adds a log event says in ``docs/scripts/log_meanings.py`` what it means."""
+    logged = set(operation_reference.log_events())
+    assert {"barge_in", "event_loop_blocked", "call_over"} <= logged
+    assert sorted(logged - MEANINGS.keys()) == []
+    assert sorted(MEANINGS.keys() - logged) == []
 
 
 def test_every_event_has_a_section() -> None:
