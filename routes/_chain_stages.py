@@ -44,7 +44,12 @@ class ChainStages(Generic[T_co]):
 
         Args:
             fn: Takes the message in the first stage, and the previous stage's value in later
-                ones.  ``None`` goes no further; values that a generator yields go on one by one.
+                ones.  ``None`` goes no further; if it returns an iterator, the values go on one
+                by one.
+
+        Raises:
+            RouteDefinitionError: It is a generator, such as ``node.generate``, which belongs into
+                ``.stream()``; or it takes more than one argument.
         """
         return self._add_stage(a_map(fn))
 

@@ -115,10 +115,8 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
         if self.broadcasts:
             return False
         for stage in reversed(self.stages):
-            if isinstance(stage, Stream) or (isinstance(stage, Map) and stage.generates):
-                return True
-            if isinstance(stage, Map):
-                return False
+            if isinstance(stage, (Stream, Map)):
+                return isinstance(stage, Stream)
         return False
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator
@@ -9,6 +10,9 @@ from typing import Any
 
 from ._errors import RouteDefinitionError
 from .type_annotations import signature_of
+
+_CONTEXT_MANAGER_CODE = contextlib.asynccontextmanager(lambda: None).__code__  # type: ignore[arg-type,return-value]  # never called
+"""What all functions share that ``asynccontextmanager`` decorates, and so ``as_safe_channel``."""
 
 
 def name_of(fn: object) -> str:
@@ -31,8 +35,13 @@ def is_async_function(fn: object) -> bool:
 
 
 def is_generator_function(fn: object) -> bool:
-    """Whether calling this returns a generator, sync or async."""
-    return any(inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) for f in _faces(fn))
+    """Whether this yields: a generator, sync or async, or what ``trio.as_safe_channel`` made."""
+    return any(
+        inspect.isgeneratorfunction(f)
+        or inspect.isasyncgenfunction(f)
+        or getattr(f, "__code__", None) is _CONTEXT_MANAGER_CODE
+        for f in _faces(fn)
+    )
 
 
 def original(fn: object) -> object:
@@ -83,6 +92,11 @@ def needs_plain_function(fn: object, where: str) -> None:
         raise RouteDefinitionError(
             f"{where} must be a plain function, because it decides in the same step; "
             f"{name_of(fn)} is async"
+        )
+    if is_generator_function(fn):
+        raise RouteDefinitionError(
+            f"{where} must be a plain function that returns its decision; {name_of(fn)} is a "
+            "generator, which is always true"
         )
 
 

@@ -21,19 +21,14 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Calls a function; values that a generator yields go on one by one."""
+    """Calls a function, and passes on its result."""
 
     fn: Function
 
     @property
     def waits(self) -> bool:
         """Whether this stage can only run in a task of its own."""
-        return is_async_function(self.fn) or self.generates
-
-    @property
-    def generates(self) -> bool:
-        """Whether it passes on what a generator yields."""
-        return is_generator_function(self.fn)
+        return is_async_function(self.fn)
 
     def __str__(self) -> str:
         return f".map({name_of(self.fn)})"
@@ -114,7 +109,14 @@ Stage = Map | Filter | Stream | Through | Buffer | Timeout | Broadcast
 
 def a_map(fn: object) -> Map:
     """Check the argument of ``.map()``."""
-    return Map(_one_argument(fn, ".map()"))
+    checked = _one_argument(fn, ".map()")
+    if is_generator_function(checked):
+        name = name_of(checked)
+        raise RouteDefinitionError(
+            f".map({name}) got a generator, which yields many values, and .map() passes on one; "
+            f"write .stream({name})"
+        )
+    return Map(checked)
 
 
 def a_filter(fn: object) -> Filter:
@@ -142,18 +144,23 @@ def _refuse_iterator(source: object) -> None:
     Raises:
         RouteDefinitionError: It is an iterator, such as a generator object.
     """
-    if isinstance(source, (GeneratorType, AsyncGeneratorType)):
-        name = name_of(source)
-        raise RouteDefinitionError(
-            f".stream({name}()) got a generator object, which gives its values to the first "
-            f"trigger and none to later ones; pass the function itself, without calling it: "
-            f".stream({name})"
-        )
+    _refuse_generator(source, ".stream()")
     if hasattr(type(source), "__anext__") or hasattr(type(source), "__next__"):
         raise RouteDefinitionError(
             f".stream() got {source!r}, which can be iterated only once: it would give its values "
             "to the first trigger and none to later ones; pass a function that makes a new one "
             "for each trigger, or a list"
+        )
+
+
+def _refuse_generator(value: object, where: str) -> None:
+    if isinstance(value, (GeneratorType, AsyncGeneratorType)):
+        step, name = where.removesuffix("()"), name_of(value)
+        step = ".stream" if step == ".map" else step
+        raise RouteDefinitionError(
+            f"{where[:-2]}({name}()) got a generator object, which gives its values to the first "
+            f"trigger and none to later ones; pass the function itself, without calling it: "
+            f"{step}({name})"
         )
 
 
@@ -180,5 +187,6 @@ def a_timeout(limit_s: object) -> Timeout:
 def _one_argument(
     fn: object, where: str, takes: str = "one value: the message, or the previous stage's result"
 ) -> Function:
+    _refuse_generator(fn, where)
     needs_function(fn, where)
     return fit(fn, 1, where, takes)  # type: ignore[arg-type]  # needs_function has checked it

@@ -255,14 +255,15 @@ async def test_a_node_answers_the_turns_of_a_call_once(autojump_clock: object) -
     assert caller.heard == "Hello."
 
 
-async def test_a_map_of_a_generator_that_nobody_hears_is_warned_of(
-    autojump_clock: object,
-) -> None:
-    """As is a stream without a broadcast."""
+async def test_a_map_of_a_node_is_refused_where_it_is_written(autojump_clock: object) -> None:
+    """The error names the line to write; the warning of a stream without a broadcast stays."""
 
     async def converses(call: Call) -> None:
         node = Node(lambda: AgentResponse(content="Hello."))
-        call.bridge(node).on(UserStoppedSpeaking).map(node.generate)
+        chain = call.bridge(node).on(UserStoppedSpeaking)
+        with pytest.raises(RouteDefinitionError, match=r"write \.stream\(Node\.generate\)"):
+            chain.map(node.generate)
+        chain.stream(node.generate)
 
     with capture_logs() as logs:
         async with open_call(converses):

@@ -410,6 +410,10 @@ async def gives(message):
     yield 1
 
 
+def lists(message):
+    yield 1
+
+
 async def later(message): ...
 
 
@@ -439,6 +443,7 @@ async def later(message): ...
         (lambda r: r.interrupt_on(Stop, handler=handler_of_three), "nothing, the message, or"),
         (lambda r: r.interrupt_on(Stop, handler=gives), "gives is a generator"),
         (lambda r: r.interrupt_on(Stop, condition=later), "condition= must be a plain function"),
+        (lambda r: r.interrupt_on(Stop, condition=lists), "lists is a generator, which is always"),
         (lambda r: r.interrupt_on(Stop, condition=5), "condition= needs a function, not 5"),
         (lambda r: r.interrupt_on(Stop, condition=lambda a, b: 0), "the message, or nothing"),
         (lambda r: r.interrupt_on(Stop, handler=later(0)), "without calling it"),

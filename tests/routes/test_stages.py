@@ -43,7 +43,6 @@ async def streams(value):
     ("stage", "given", "written"),
     [
         ("map", [plain], ".map(plain)"),
-        ("map", [yields], ".map(yields)"),
         ("filter", [plain], ".filter(plain)"),
         ("filter", [waits], ".filter(waits)"),
         ("stream", [streams], ".stream(streams)"),
@@ -62,11 +61,36 @@ def test_a_stage_prints_as_written(stage, given, written):
 async def coroutine(): ...
 
 
+class Speaker:
+    async def generate(self, message):
+        yield message
+
+
+class Yields:
+    def __call__(self, value):
+        yield value
+
+
+@trio.as_safe_channel
+async def chimes(value):
+    yield value
+
+
 @pytest.mark.parametrize(
     ("make", "given", "message"),
     [
         ("map", None, r"\.map\(\) needs a function, not None"),
         ("map", lambda a, b: 0, r"\.map\(\).*it may take one value: the message"),
+        ("map", yields, r"\.map\(yields\) got a generator.*; write \.stream\(yields\)$"),
+        ("map", streams, r"write \.stream\(streams\)$"),
+        ("map", Speaker().generate, r"write \.stream\(Speaker\.generate\)$"),
+        ("map", functools.partial(streams), r"write \.stream\(streams\)$"),
+        ("map", Yields(), r"write \.stream\(Yields\(\.\.\.\)\)$"),
+        ("map", chimes, r"write \.stream\(chimes\)$"),
+        ("map", lambda _: (yield), r"got a generator"),
+        ("map", streams(0), r"\.map\(streams\(\)\) got a generator object.*: \.stream\(streams\)$"),
+        ("through", streams(0), r"got a generator object.*: \.through\(streams\)$"),
+        ("filter", chimes, r"chimes is a generator"),
         ("filter", yields, r"yields is a generator"),
         ("filter", lambda: (yield), r"is a generator"),
         ("filter", "x", r"\.filter\(\) needs a function, not 'x'"),
