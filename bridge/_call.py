@@ -16,9 +16,9 @@ from ._call_request import CallRequest
 from ._node_bridge import Bridge, new_bridge
 from ._verbs import Verb
 from .agents._agent_status import AgentStatus
+from .agents._agents_of_call import AgentsOfCall
 from .agents._call_bridges import Bridges
 from .agents._chain_warnings import ChainCheck
-from .agents._default_chain import Generates, answer_turns, check_answers_once, check_generates
 from .agents._handoff import Handoff
 from .answers._answer import Answer, FixedText
 from .answers._answer_handle import AnswerHandle
@@ -71,7 +71,7 @@ _SENT_ELSEWHERE = (UserAudio, AgentAudio, AgentResponse, FixedText)
 text is a request of the call to itself."""
 
 
-class Call:
+class Call(AgentsOfCall[Bridge]):
     """A conversation between one caller and the agents that answer it.
 
     Made by ``App.open_call()`` and ``bargein.testing.open_call()``.
@@ -157,60 +157,7 @@ class Call:
         if context.audio and budgets is not None:
             StageWatchdog(context, self.answers, self.control.target, budgets)
 
-    # --- agents -------------------------------------------------------------------------------
-
-    def bridge(
-        self, node: object = None, *, name: str | None = None, is_agent: bool = True
-    ) -> Bridge:
-        """Give a node its place in this call, or return the bridge that it has already.
-
-        The first agent gets the floor; ``AgentHandoff`` passes it on.
-
-        Args:
-            node: The node whose routes you will declare; its method ``attached(bridge)`` is called,
-                if it has one.
-            name: The source its events carry; derived from the node's class by default.
-            is_agent: False for ears and voices, which never have the floor.
-
-        Raises:
-            TypeError: The name is not a string, or the node is a class or a name.
-            ValueError: The name is empty or taken.
-            RouteDefinitionError: Its bridge has another name, or another `is_agent`.
-        """
-        return self._bridges.find_or_add(node, name, is_agent=is_agent)
-
-    def converse(self, node: Generates, *, name: str | None = None) -> Route:
-        """Let a node answer each turn of the caller, and stop when the caller speaks.
-
-        Short for ``call.bridge(node).on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
-        .stream(node.generate).broadcast()``.  A node that has a bridge in this call keeps it.
-
-        Args:
-            node: A ``ReasoningNode``, or anything with ``generate(message)``.
-            name: As in ``bridge()``.
-
-        Returns:
-            The chain; add rules to it, or start the node's next chain with ``.on()``.
-
-        Raises:
-            RouteDefinitionError: `node` has no ``generate()``, its bridge has another name, or it
-                answers the turns of this call already.
-            ValueError: The name is taken.
-        """
-        check_generates(node)
-        place = self.bridge(node, name=name)
-        check_answers_once(place.name, node, self._answering, self.router)
-        return answer_turns(place, node)
-
-    @property
-    def floor(self) -> Bridge | None:
-        """The bridge whose agent the caller hears; ``None`` before the first agent."""
-        return self._bridges.with_floor
-
-    @property
-    def bridges(self) -> tuple[Bridge, ...]:
-        """All bridges of the call."""
-        return self._bridges.all
+    # --- what happens ---------------------------------------------------------------------------
 
     def hand_over(self, target: Bridge | str, reason: str = "") -> None:
         """Give the floor to another agent, in this step; the same as publishing ``AgentHandoff``.
@@ -227,20 +174,6 @@ class Call:
         check_string("hand_over", "target", name)
         check_string("hand_over", "reason", reason)
         self.publish(AgentHandoff(target=name, reason=reason), source="call")
-
-    def is_agent(self, source: str) -> bool:
-        """Whether a source is an agent of this call (or the call's own fixed texts)."""
-        return self._context.floor.is_agent(source)
-
-    def has_floor(self, source: str) -> bool:
-        """Whether the caller hears what a source says: it has the floor, or is the call itself."""
-        return self._context.floor.has(source)
-
-    def is_audible(self, message: Message) -> bool:
-        """Whether the caller hears what this message says: its agent has the floor."""
-        return self._context.floor.is_audible(message)
-
-    # --- what happens ---------------------------------------------------------------------------
 
     def publish(self, event: E, *, source: str = "caller") -> Message[E]:
         """Dispatch an event to every matching route, in this step; never waits.

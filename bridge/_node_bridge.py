@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import trio
 
-from bargein.routes import ChainStart, Message, Route
+from bargein.routes import Message, Route
 
+from .agents._call_bridges import PlaceInCall
 from .control._verb_argument_checks import check_event, check_string
 from .events import AgentResponse
 
@@ -23,7 +24,7 @@ E = TypeVar("E")
 
 
 @final
-class Bridge(ChainStart):
+class Bridge(PlaceInCall):
     """A node's place in a call: it declares routes there and publishes events.
 
     Only ``call.bridge(node)`` makes one.

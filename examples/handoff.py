@@ -23,8 +23,6 @@ from bargein.events import (
     AgentHandoff,
     AgentResponse,
     EndCall,
-    UserStartedSpeaking,
-    UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
 
@@ -64,11 +62,7 @@ class Colleague(ReasoningNode):
         self.call = call
         self.looks_up = False
         self.known = trio.Event()  # set when the lookup has ended
-        place = call.bridge(self)
-        speaks = place.on(UserStoppedSpeaking, where=lambda message: place.has_floor)
-        arrives = place.on(AgentHandoff, target=self.name)
-        for trigger in (speaks, arrives):
-            trigger.interrupt_on(UserStartedSpeaking).stream(self.generate).broadcast()
+        place = call.join(self)
         place.on(UserTranscriptionReceived, where=self.is_meant, overlap="drop").map(self.look_up)
 
     def is_meant(self, message: Message) -> bool:

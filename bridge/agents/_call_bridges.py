@@ -6,14 +6,14 @@ import re
 from collections.abc import Container
 from typing import Generic, Protocol, TypeVar
 
-from bargein.routes import RouteDefinitionError
+from bargein.routes import ChainStart, RouteDefinitionError
 
 from ..control._verb_argument_checks import check_string
 from ._floor import Floor
 
 
-class PlaceInCall(Protocol):
-    """What this file needs of a bridge."""
+class PlaceInCall(ChainStart):
+    """What the agents of a call need of a bridge."""
 
     node: object
     name: str
@@ -21,7 +21,7 @@ class PlaceInCall(Protocol):
 
     def leave(self) -> None:
         """Remove its routes from the call."""
-        ...
+        raise NotImplementedError
 
 
 _OURS = ("caller", "call")
