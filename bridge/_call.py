@@ -201,12 +201,16 @@ class Call(AgentsOfCall[Bridge]):
             check_string("publish", "source", source)
         return self.router.publish(event, source)
 
-    def say(self, text: str, interruptible: bool = True) -> AnswerHandle:
+    def say(
+        self, text: str, interruptible: bool = True, *, stop_on_key: bool = False
+    ) -> AnswerHandle:
         """Say a fixed text after what is being said; it is queued in this step, without waiting.
 
         Args:
             text: What to say.
             interruptible: With ``False``, only the Stop key cuts it.
+            stop_on_key: With ``True``, the first key of the caller's telephone cuts it, too, as in
+                a menu: press 1 for ...; the key also reaches your chains.
 
         Returns:
             Its handle.  ``await`` it to wait until the text was heard or cut, or ignore it.  While
@@ -214,14 +218,21 @@ class Call(AgentsOfCall[Bridge]):
             outcome is ``disconnected`` or ``shutdown``.
 
         Raises:
-            TypeError: The text is not a string, or `interruptible` is not a bool.
+            TypeError: The text is not a string, or a flag is not a bool.
+            ValueError: It is not interruptible, and is to stop at a key.
             RuntimeError: A thread says it itself.
         """
         if not trio.lowlevel.in_trio_run():
             raise outside_loop("say", "text")
         check_string("say", "text", text)
         check_flag("say", "interruptible", interruptible)
-        return self.answers.say(AgentResponse(content=text, interruptible=interruptible))
+        check_flag("say", "stop_on_key", stop_on_key)
+        if stop_on_key and not interruptible:
+            raise ValueError(
+                "say() stop_on_key=True cuts the text, and interruptible=False forbids it"
+            )
+        response = AgentResponse(content=text, interruptible=interruptible)
+        return self.answers.say(response, stop_on_key=stop_on_key)
 
     @property
     def answer(self) -> AnswerHandle | None:

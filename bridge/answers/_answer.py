@@ -280,7 +280,12 @@ class FixedText:
 
     response: AgentResponse
     handle: OwnedAnswerHandle
-    is_notice: bool
+    is_notice: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyMenu(FixedText):
+    """Requests a fixed text that a key stops."""
 
 
 class OpenAnswers:

@@ -30,7 +30,7 @@ from ..playout._playout_events import PlayoutEvents
 from ..playout._tts_audio import TTSAudio
 from ..playout._utterance import Utterance
 from ..transport._protocol import Transport
-from ._answer import Answer, FixedText, OpenAnswers, end_of, lineage, verb_of
+from ._answer import Answer, FixedText, KeyMenu, OpenAnswers, end_of, lineage, verb_of
 from ._answer_audio import AnswerAudio
 from ._answer_handle import OwnedAnswerHandle
 from ._answer_history import AnswerHistory
@@ -255,7 +255,9 @@ class CallAnswers(AnswerHistory, AnswerAudio):
                 self._silent = trio.Event()
             await self._silent.wait()
 
-    def say(self, response: AgentResponse, *, is_notice: bool = False) -> OwnedAnswerHandle:
+    def say(
+        self, response: AgentResponse, *, is_notice: bool = False, stop_on_key: bool = False
+    ) -> OwnedAnswerHandle:
         """Queue a fixed text in this step, and return its handle; a notice goes first."""
         handle = OwnedAnswerHandle(self._interrupt)
         if self._closed_as is not None:
@@ -264,7 +266,8 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         answer = self._answers.of(current_run())
         if answer is not None and answer.outcome is None and not is_notice:
             self._text.complete(answer)  # an answer's say() comes after its text so far
-        return self._fixed_texts.say(response, handle, is_notice=is_notice)
+        kind = KeyMenu if stop_on_key else FixedText
+        return self._fixed_texts.say(kind(response, handle, is_notice))
 
     def handle_of(self, answer: Answer) -> OwnedAnswerHandle:
         """Return the handle of an unfinished answer; always the same one."""
@@ -446,7 +449,7 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         trigger = run.trigger.event if run is not None and run.trigger is not None else None
         if isinstance(trigger, FixedText):
             answer.say_for(trigger.handle, is_notice=trigger.is_notice)
-            self._fixed_texts.begun(trigger.handle)
+            self._fixed_texts.begun(trigger)
         elif run is not None and run.trigger is not None:
             answer.set_trigger(run.trigger.id)
             self.floor_moved()

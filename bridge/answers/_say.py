@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bargein.routes import Message, Outcome
 
-from ..events import AgentResponse, EmergencyStop, UserStartedSpeaking
-from ._answer import FixedText
+from ..events import AgentResponse, DTMFInput, EmergencyStop, UserStartedSpeaking
+from ._answer import FixedText, KeyMenu
 from ._answer_handle import OwnedAnswerHandle
 
 if TYPE_CHECKING:
@@ -17,45 +18,54 @@ if TYPE_CHECKING:
 class FixedTexts:
     """The fixed texts of one call, including those that wait for the end of a pause."""
 
-    __slots__ = ("_context", "_has_chain", "_router", "_unbegun")
+    __slots__ = ("_chains", "_context", "_router", "_unbegun")
 
     def __init__(self, context: CallContext) -> None:
         self._context = context
         self._router = context.router
-        self._unbegun: list[OwnedAnswerHandle] = []
-        self._has_chain = False
+        self._chains: set[type[FixedText]] = set()
+        self._unbegun: list[FixedText] = []
 
-    def say(
-        self, response: AgentResponse, handle: OwnedAnswerHandle, *, is_notice: bool
-    ) -> OwnedAnswerHandle:
+    def say(self, wanted: FixedText) -> OwnedAnswerHandle:
         """Queue a text in this step, and return its handle."""
-        if not self._has_chain:
-            self._write_chain()
-        self._router.publish_detached(FixedText(response, handle, is_notice), "call")
-        if handle.number is None:
-            self._unbegun.append(handle)  # nothing starts while the call is paused
-        return handle
+        if type(wanted) not in self._chains:
+            self._write_chain(type(wanted))
+        self._router.publish_detached(wanted, "call")
+        if wanted.handle.number is None:
+            self._unbegun.append(wanted)  # nothing starts while the call is paused
+        return wanted.handle
 
-    def _write_chain(self) -> None:
-        """Write the chain of fixed texts with the first one: each chain slows down barge-ins."""
-        self._has_chain = True
-        self._router.on(FixedText, name="call", overlap="concurrent").interrupt_on(
-            [UserStartedSpeaking, EmergencyStop]
-        ).map(_as_response).broadcast()
+    def _write_chain(self, kind: type[FixedText]) -> None:
+        """Write the chain of a kind with its first text: each chain slows down barge-ins."""
+        self._chains.add(kind)
+        cuts: list[type] = [UserStartedSpeaking, EmergencyStop]
+        if kind is KeyMenu:
+            cuts.append(DTMFInput)
+            self._router.observe(DTMFInput, self._end_unbegun_menus)
+        texts = self._router.on(kind, name="call", where=_is_of(kind), overlap="concurrent")
+        texts.interrupt_on(cuts).map(_as_response).broadcast()
         if self._context.is_paused:
             self._router.pause_all("call")
 
-    def begun(self, handle: OwnedAnswerHandle) -> None:
+    def begun(self, wanted: FixedText) -> None:
         """Record that a text has started its answer."""
-        if handle in self._unbegun:
-            self._unbegun.remove(handle)
+        if wanted in self._unbegun:
+            self._unbegun.remove(wanted)
 
     def end_unbegun(self, outcome: Outcome) -> None:
         """End the texts that have not started."""
         waiting, self._unbegun = self._unbegun, []
-        for handle in waiting:
-            if handle.outcome is None:
-                handle.end(outcome)
+        for wanted in waiting:
+            if wanted.handle.outcome is None:
+                wanted.handle.end(outcome)
+
+    def _end_unbegun_menus(self, _: Message) -> None:
+        for wanted in [text for text in self._unbegun if isinstance(text, KeyMenu)]:
+            wanted.handle.interrupt()
+
+
+def _is_of(kind: type[FixedText]) -> Callable[[Message], bool]:
+    return lambda message: type(message.event) is kind
 
 
 def _as_response(message: Message) -> AgentResponse | None:

@@ -106,6 +106,7 @@ CALLER = [
 CHECKED_ELSEWHERE = {
     "bridge": {"node", "is_agent"},
     "converse": {"node", "name"},
+    "join": {"node", "name"},
 }
 """What a chain checks when it is built, or may be anything."""
 
