@@ -24,6 +24,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ..validation.texts import is_blank
 from ._lines import ConsoleLine, Display
 from ._permission_answers import permission_answer
 from ._receipt_text import not_stopped_line, receipt_line
@@ -90,7 +91,7 @@ class TypedInput:
         if not entry.strip():
             return
         if self._by_pipe or not (self._command(entry) or self._answer(entry)):
-            self.queued.append(entry)
+            self.queued += [] if is_blank(entry) else [entry]
         self.changed()
 
     def unqueue(self) -> str | None:

@@ -8,16 +8,16 @@ __all__ = ["has_words", "is_blank"]
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text shows nothing: it is empty, or only white space and zero-width marks.
+    """Return whether a text says nothing: it has no letter, no digit and no symbol.
 
-    ``str.strip()`` keeps the latter: the zero-width space (U+200B), the word joiner and the byte
-    order mark.
+    What is left are white space, zero-width marks, which ``str.strip()`` keeps, and punctuation: a
+    turn of "." or "..." is none. An emoji that somebody types says something.
     """
-    rest = text.strip()
-    return not rest or (
-        not rest.isascii()
-        and all(char.isspace() or unicodedata.category(char) == "Cf" for char in rest)
-    )
+    return not any(char.isalnum() or unicodedata.category(char) in _SAYS for char in text)
+
+
+_SAYS = ("So", "Sc", "Sm", "Mn", "Mc", "No", "Nl")
+"""Symbols such as emoji, currencies and "+", and marks, with which some scripts write vowels."""
 
 
 def has_words(text: str) -> bool:

@@ -39,6 +39,7 @@ from ._barge_in import timeout
 from ._barge_in_decision import blocking_rule, decide_on_sound
 from ._settings import TurnSettings
 from ._sound_verdict import CLOSE_S, Hint
+from ._spoken_words import without_notes
 from ._transcript_merge import lowest_if_all_known, of_most
 from ._turn_actions import Act
 from ._turn_end import decide_on_turn
@@ -137,7 +138,7 @@ class TurnCore:
                 if self._voice is not None and self._voice.is_on:
                     self._voice.lose(now_s)
             case VoiceWords():
-                self._words(fact)
+                self._words(without_notes(fact))
             case VoiceHint():
                 self._hint(Hint(fact.kind, fact.probability))
             case TurnScored():

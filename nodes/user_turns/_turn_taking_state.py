@@ -10,7 +10,6 @@ from typing import Literal, TypeVar
 import structlog
 
 from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled, VoiceWords
-from bargein.bridge.validation.texts import is_blank
 from bargein.routes import Event
 from bargein.routes.error_containment import as_error
 
@@ -195,7 +194,7 @@ class TurnTakingState:
             words: The words.
             is_late: Whether their sound is already decided.
         """
-        content = "" if is_blank(words.content) else words.content.strip()
+        content = words.content.strip()
         published = self.unfinal.get(words.segment, "")
         if published:
             if words.final:

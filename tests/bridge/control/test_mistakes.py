@@ -30,7 +30,7 @@ class Counter(ReasoningNode):
             await trio.sleep(1)
 
 
-@pytest.mark.parametrize("text", ["", "  ", "\n", "\u200b", " \ufeff\u2060 "])
+@pytest.mark.parametrize("text", ["", "  ", "\n", "\u200b", " \ufeff\u2060 ", ".", "?!", "\u2026"])
 async def test_empty_input_is_refused(autojump_clock, text: str):
     """Nothing was said: no turn begins, and nothing that waits is disturbed."""
     async with open_agent(Counter()) as handle:

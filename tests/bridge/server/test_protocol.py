@@ -206,6 +206,7 @@ def test_unknown_fields_are_ignored():
         ('{"type":"text"}', "bad_message", "text: Field required"),
         ('{"type":"text","text":"  "}', "bad_message", "text"),
         ('{"type":"text","text":"\u200b"}', "bad_message", "text: Value error, it says nothing"),
+        ('{"type":"text","text":"..."}', "bad_message", "text: Value error, it says nothing"),
         ('{"type":"control","verb":"redirect","text":"\ufeff"}', "bad_message", "needs a text"),
         ('{"type":"text","text":3}', "bad_message", "text"),
         ('{"type":"mute","on":"yes"}', "bad_message", "on"),
