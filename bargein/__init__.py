@@ -8,6 +8,7 @@ This module has what a first agent needs.  The rest lives in submodules: ``barge
 cheap and needs no extra.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,10 @@ if TYPE_CHECKING:
     from .routes import Run as Run
     from .routes import alias_of as alias_of
     from .routes import register as register
+
+# onnxruntime reports what runs to its maker, and keeps an id of this machine for that, unless it
+# finds this when it is first imported.  `_worker_child.py` sets it for workers.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __all__ = [
     "AgentEntry",

@@ -52,6 +52,9 @@ VARIABLES = {
     "XDG_CACHE_HOME": "Linux: your cache folder, for weights (`~/.cache`)",
     "XDG_DATA_HOME": "your data folder, for the conversations of `chat` (`~/.local/share`)",
     "XDG_STATE_HOME": "your state folder, for the log of `chat` (`~/.local/state`)",
+    "OMP_WAIT_POLICY": "`LocalChat`: how its threads wait, `PASSIVE` unless you have set it",
+    "ORT_DISABLE_TELEMETRY": "onnxruntime, which else reports what it runs to its maker: `1`, in "
+    "workers too, unless you have set it",
     "LOCALAPPDATA": "Windows: the folder for weights",
 }
 """Every environment variable that bargein reads, and what reads it."""
@@ -128,7 +131,7 @@ def _keys(tree: ast.Module) -> Iterator[ast.expr]:
         if isinstance(node, ast.Subscript) and _is_environment(node.value):
             yield node.slice
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            asks = node.func.attr == "get" and _is_environment(node.func.value)
+            asks = node.func.attr in ("get", "setdefault") and _is_environment(node.func.value)
             if asks or node.func.attr == "getenv":
                 yield node.args[0]
 

@@ -140,6 +140,7 @@ def main(niceness: int, engine_path: str, settings: str) -> None:
     if niceness and hasattr(os, "nice"):
         os.nice(niceness)  # first, because threads inherit the niceness of the one that starts them
     threading.Thread(target=link.read, daemon=True).start()
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # as `import bargein` does
     try:
         engine = runpy.run_path(engine_path)["load"](json.loads(settings))
         about = json.dumps(engine.about).encode()
