@@ -6,16 +6,18 @@ exceptions, which may quote people, unless it is the framework's own text.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import traceback
 from types import TracebackType
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO, cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from ..monitoring.error_text import safe_text
+from ._output import Output
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -30,6 +32,9 @@ def configure_logs(
     out: TextIO | None = None,
 ) -> None:
     """Write all logs of the process to one stream: readable on a terminal, else as JSON lines.
+
+    A log that cannot be written (its reader is gone, the disk is full) is lost, and one that blocks
+    is written later, by a thread; neither is an error of the code that logs.
 
     Args:
         level: The lowest level to write.
@@ -51,14 +56,15 @@ def configure_logs(
     if not pii:
         processors.append(drop_pii)
     if for_people:
-        processors += [_without_control_characters, structlog.dev.ConsoleRenderer()]
+        processors.append(_without_control_characters)
+        processors.append(_Rendered(structlog.dev.ConsoleRenderer()))
     else:
-        processors.append(structlog.processors.JSONRenderer(default=repr))
+        processors.append(_Rendered(structlog.processors.JSONRenderer(default=repr)))
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(stream),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Output(stream))),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(handlers=[_ToStructlog()], level=max(number, logging.WARNING), force=True)
@@ -74,6 +80,20 @@ def _without_control_characters(logger: WrappedLogger, method: str, event: Event
     from ..console._terminal_text import clean  # not before a terminal needs it
 
     return {key: clean(one) if isinstance(one, str) else one for key, one in event.items()}
+
+
+class _Rendered:
+    """Renders a line; of one with a value that cannot be shown, only its name."""
+
+    def __init__(self, renderer: Processor) -> None:
+        self._renderer = renderer
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> Any:
+        name = str(event.get("event", ""))
+        try:
+            return self._renderer(logger, method, event)
+        except Exception as error:  # noqa: BLE001  # a foreign repr() raises what it likes
+            return f'{{"event": {json.dumps(name)}, "not_shown": "{type(error).__name__}"}}'
 
 
 class _ExceptionText:
@@ -109,10 +129,13 @@ class _ToStructlog(logging.Handler):
     """Forwards the logs of libraries, each as one event whose text counts as private."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        structlog.get_logger().log(
-            record.levelno,
-            "library_log",
-            library=record.name,
-            pii_message=record.getMessage(),
-            exc_info=record.exc_info or None,
-        )
+        try:
+            structlog.get_logger().log(
+                record.levelno,
+                "library_log",
+                library=record.name,
+                pii_message=record.getMessage(),
+                exc_info=record.exc_info or None,
+            )
+        except Exception:  # noqa: BLE001  # no library expects an error of its log
+            return

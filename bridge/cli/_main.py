@@ -1,7 +1,7 @@
 """The command line: ``python -m bargein``, or ``bargein``.
 
-Exit codes: 0 for success, 1 for a failure, 2 for wrong usage.  A user's mistake gets a message,
-never a traceback through bargein's code.
+Exit codes: 0 for success, 1 for a failure, 2 for wrong usage, 130 after Ctrl+C.  A user's mistake
+gets a message, never a traceback through bargein's code.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ from ..server._serve import ServerOptions
 from ..server._signed_token import BadSecretError
 from ._logs import configure_logs
 from ._option_values import as_conversation, as_port
+from ._output import complain, settle, write_out
 from ._plugin_commands import PluginCommand, find_plugins
 from ._serve_options import add_access, add_connections, add_limits
 from ._target import TargetError, load_app
 from ._token_command import SECRET_VARIABLE, add_token
+
+INTERRUPTED = 130
+"""The exit code after Ctrl+C: 128 and the number of SIGINT, as shells have it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,18 +49,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments after the program's name; ``None`` uses those of the process.
 
     Returns:
-        The exit code: 0, 1 or 2.
+        The exit code: 0, 1, 2, or 130 after Ctrl+C.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
-    plugins = find_plugins()
     try:
-        if arguments and arguments[0] in plugins:
-            return plugins[arguments[0]].run(arguments[1:])
-        return _run_own(arguments, plugins)
+        code = _run_command(arguments)
     except KeyboardInterrupt:
-        return 1
+        complain("interrupted\n")
+        code = INTERRUPTED
+    except BaseExceptionGroup as group:  # a command that runs in nurseries
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        complain("interrupted\n")
+        code = INTERRUPTED
+    except BrokenPipeError:  # the reader of a list has seen enough
+        code = 1
     except SystemExit as exit_:  # argparse ends this way
-        return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+        code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+    return settle(code)
+
+
+def _run_command(arguments: Sequence[str]) -> int:
+    plugins = find_plugins()
+    if arguments and arguments[0] in plugins:
+        return plugins[arguments[0]].run(arguments[1:])
+    return _run_own(arguments, plugins)
 
 
 def _run_own(arguments: Sequence[str], plugins: dict[str, PluginCommand]) -> int:
@@ -218,7 +235,7 @@ def _chat(options: argparse.Namespace) -> int:
     try:
         return chat(options)
     except TargetError as error:
-        sys.stderr.write(error.details)
+        complain(error.details)
         return _fail(str(error))
     except (ConsoleError, ImportError, ConversationError) as error:
         return _fail(str(error))
@@ -243,7 +260,7 @@ def _run(
     except OSError as error:
         return _fail(_why_no_address(error, host, options.port))
     except TargetError as error:
-        sys.stderr.write(error.details)
+        complain(error.details)
         return _fail(str(error))
     if conversation is not None and app.conversations is None:
         return _fail(
@@ -299,7 +316,7 @@ def _why_no_address(error: OSError, host: str, port: int) -> str:
 
 
 def _fail(problem: str, *, code: int = 1) -> int:
-    sys.stderr.write(f"error: {problem}\n")
+    complain(f"error: {problem}\n")
     return code
 
 
@@ -316,8 +333,7 @@ def _version() -> str:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    write_out(f"{text}\n")
 
 
 def _has_desktop() -> bool:

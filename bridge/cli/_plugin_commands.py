@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeAlias
+
+from ._output import complain
 
 COMMAND_GROUP = "bargein.commands"
 """The group of entry points; each names a ``module:function(argv) -> exit code``."""
@@ -33,7 +34,7 @@ class PluginCommand:
         """Run it and return its exit code; if it cannot be loaded, print why and return 1."""
         command = self._load()
         if isinstance(command, str):
-            sys.stderr.write(
+            complain(
                 f"error: the command {self.entry.name!r} ({self.entry.value}) cannot be loaded: "
                 f"{command}. Reinstall the package it comes from\n"
             )

@@ -8,6 +8,7 @@ import sys
 
 from ..server import sign_token
 from ._option_values import as_duration
+from ._output import complain
 
 SECRET_VARIABLE = "BARGEIN_TOKEN_SECRET"  # the name of a variable, not a secret
 
@@ -43,7 +44,7 @@ def add_token(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _make(options: argparse.Namespace) -> int:
     secret = os.environ.get(SECRET_VARIABLE)
     if not secret:
-        sys.stderr.write(
+        complain(
             f"error: set {SECRET_VARIABLE}, the same as for serve; make one with: "
             "openssl rand -hex 32\n"
         )
@@ -51,7 +52,7 @@ def _make(options: argparse.Namespace) -> int:
     try:
         token = sign_token(secret, options.user, lasts_s=options.lasts_s, rights=options.right)
     except ValueError as error:
-        sys.stderr.write(f"error: {error}\n")
+        complain(f"error: {error}\n")
         return 2
     sys.stdout.write(f"{token}\n")
     return 0

@@ -139,8 +139,9 @@ def stray_output(log: TextIO, show: Callable[[ConsoleLine], None]) -> Iterator[N
     """
     token = trio.lowlevel.current_trio_token()
     sink = _Sink(lambda line: token.run_sync_soon(show, line))
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError, ValueError):  # their reader may be gone
+        sys.stdout.flush()
+        sys.stderr.flush()
     kept = [(number, os.dup(number)) for number in (1, 2)]
     try:
         for number, _ in kept:

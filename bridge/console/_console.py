@@ -14,6 +14,7 @@ from bargein.routes import Message
 
 from ..events import CallState, InputReturned
 from ..history._entries import UserEntry
+from ..stopping._stop_signals import StopSignals
 from ._captured_output import stray_output
 from ._console_call import ConsoleSession, earlier_lines
 from ._editor import LineEditor
@@ -21,7 +22,7 @@ from ._key_bindings import Keyboard
 from ._lines import ConsoleLine
 from ._narrator import Narrator
 from ._screen import LivePart, Painter, PermanentLines, frame_of
-from ._signals import Signals
+from ._signals import LEAVE_S, TERMINAL_SIGNALS, restored_at_quit, stop_process
 from ._status import AT_REST, asked_lines, question_lines, queued_lines, status_line, tool_lines
 from ._terminal import Terminal
 from ._typed_input import TypedInput
@@ -59,7 +60,12 @@ class Console:
         """
         self.exit_code = 0
         self._terminal = terminal
-        self._signals = Signals(self.handle_signal, terminal.give_back)
+        self._signals = StopSignals(
+            self.handle_signal,
+            others=TERMINAL_SIGNALS,
+            last_words=terminal.abandon,
+            tty=terminal.input,
+        )
         self._narrator = Narrator(self, live=True)
         self._painter = Painter(color=not environment.get("NO_COLOR"), encoding=terminal.encoding)
         self._transcript = PermanentLines()
@@ -165,7 +171,12 @@ class Console:
         """
         self._narrator = Narrator(self, live=True, voice=session.voice is not None)
         try:
-            with stray_output(log, self.show), self._signals.heard(), self._scope:
+            with (
+                self._signals.heard(),  # first: its guard gets standard error while that is there
+                restored_at_quit(self._terminal.give_back),
+                stray_output(log, self.show),
+                self._scope,
+            ):
                 await self._run(session)
         finally:
             self._finish()
@@ -245,6 +256,7 @@ class Console:
 
     def leave(self) -> None:
         """End the conversation."""
+        self._signals.limit(LEAVE_S)
         if self._typed is None:
             self._scope.cancel(reason="the person left")
         else:
@@ -278,7 +290,7 @@ class Console:
     def _suspend(self) -> None:
         self._terminal.write_last(self._painter.leave())
         self._terminal.give_back()
-        self._signals.stop_process()
+        stop_process()
         self._come_back()
 
     def _come_back(self) -> None:

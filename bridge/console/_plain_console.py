@@ -19,10 +19,13 @@ from pydantic_core import PydanticSerializationError
 
 from bargein.routes import Event, Message
 
+from ..cli._output import Output
+from ..events import AgentError, AnswerEnded
+from ..stopping._stop_signals import StopSignals
 from ._console_call import ConsoleSession, earlier_lines
 from ._lines import ConsoleLine, encodable
 from ._narrator import Narrator
-from ._signals import Signals
+from ._signals import LEAVE_S, TERMINAL_SIGNALS, stop_process
 from ._status import asked_lines, question_lines
 from ._typed_input import TypedInput
 
@@ -55,16 +58,17 @@ class PlainConsole:
         self.exit_code = 0
         self._as_json = as_json
         self._out, self._err = sys.stdout, sys.stderr
+        self._notices = Output(self._err)
         self._narrator = Narrator(self, live=False)
         self._typed: TypedInput | None = None
         self._scope = trio.CancelScope()
-        self._waiting: list[tuple[TextIO, str]] = []
+        self._waiting: list[tuple[TextIO | Output, str]] = []
         self._more = trio.Event()
         self._is_over = False
         self._in_line = False
         self._asked = ""
         self._interrupted_s = -AGAIN_S
-        self._signals = Signals(self._handle_signal, lambda: None)
+        self._signals = StopSignals(self._handle_signal, others=TERMINAL_SIGNALS, tty=_tty())
 
     # --- what is shown --------------------------------------------------------------------------
 
@@ -73,6 +77,9 @@ class PlainConsole:
         if self._as_json:
             self._print_json(message)
         self._narrator.narrate(message.event)
+        match message.event:
+            case AgentError() | AnswerEnded(outcome="failed"):
+                self.exit_code = self.exit_code or 1
         if self._typed is not None:
             self._typed.changed()
         self._show_question()
@@ -106,7 +113,7 @@ class PlainConsole:
             return  # the person has just typed it
         if self._out.isatty():
             self.end()  # both streams go to the same terminal
-        self._queue(self._err, f"{line.prefix}{line.text}\n")
+        self._queue(self._notices, f"{line.prefix}{line.text}\n")
 
     def write(self, text: str) -> None:
         """Add to the agent's current line."""
@@ -122,7 +129,7 @@ class PlainConsole:
     def refresh(self) -> None:
         """Do nothing: the plain console does not show the current work."""
 
-    def _queue(self, stream: TextIO, text: str) -> None:
+    def _queue(self, stream: TextIO | Output, text: str) -> None:
         self._waiting.append((stream, text))
         self._more.set()
 
@@ -133,7 +140,7 @@ class PlainConsole:
             waiting, self._waiting = self._waiting, []
             try:
                 await trio.to_thread.run_sync(_write_all, waiting)
-            except OSError:  # the reader is gone
+            except (OSError, ValueError):  # the reader is gone, or nobody ever was there
                 self.exit_code = 1
                 self._leave()
                 return
@@ -195,13 +202,19 @@ class PlainConsole:
             self.exit_code = 128 + number
             self._leave()
         elif number == getattr(signal, "SIGTSTP", None):
-            self._signals.stop_process()
+            stop_process()
 
     def _leave(self) -> None:
+        self._signals.limit(LEAVE_S)
         if self._typed is None:
             self._scope.cancel(reason="the person left")
         else:
             self._typed.leave()
+
+
+def _tty() -> int:
+    """Return the terminal of standard input; -1 if it is none."""
+    return 0 if sys.stdin is not None and sys.stdin.isatty() else -1
 
 
 def _read_some() -> bytes:
@@ -211,8 +224,12 @@ def _read_some() -> bytes:
         return b""
 
 
-def _write_all(waiting: list[tuple[TextIO, str]]) -> None:
+def _write_all(waiting: list[tuple[TextIO | Output, str]]) -> None:
     for stream, text in waiting:
+        if isinstance(stream, Output):  # what cannot be told is no error
+            stream.write(encodable(text, stream.encoding))
+            stream.flush()
+            continue
         data = memoryview(encodable(text, stream.encoding).encode(stream.encoding, "replace"))
         while data:
             data = data[os.write(stream.fileno(), data) :]

@@ -92,6 +92,12 @@ class Terminal:
         with suppress(termios.error):
             termios.tcsetattr(self.input, termios.TCSANOW, self._before)
 
+    def abandon(self, text: str) -> None:
+        """Restore it below what is drawn, and write a last text, before the process ends."""
+        self._write_briefly("\r\n\x1b[J")
+        self.give_back()
+        self._write_briefly(text)
+
     def enqueue(self, text: str) -> None:
         """Queue a text for ``write_out()``."""
         self._waiting += text

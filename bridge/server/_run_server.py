@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Unpack
 
 import structlog
@@ -12,10 +12,15 @@ import trio
 
 from bargein.routes.error_containment import only_error
 
+from ..stopping._stop_signals import StopSignals
+from ._limits import Limits
 from ._serve import Server, ServerOptions, open_server
 
 if TYPE_CHECKING:
     from .. import App
+
+FORCE_S = 2.0
+"""How long closing by force may take before the process is ended, in seconds."""
 
 log = structlog.get_logger()
 
@@ -26,7 +31,10 @@ def run(
     on_ready: Callable[[Server], None] = lambda server: None,
     **options: Unpack[ServerOptions],
 ) -> None:
-    """Serve an app until SIGINT or SIGTERM, then drain; a second signal closes at once.
+    """Serve an app until SIGINT, SIGTERM or SIGHUP, then drain; a second signal closes at once.
+
+    A server that does not stop is ended by force: at the second signal if its event loop hangs, 5 s
+    after SIGTERM or SIGHUP if it still hangs, and 2 s after the time for draining.
 
     Args:
         app: Answers the calls.
@@ -47,16 +55,12 @@ def run(
 
     async def main() -> None:
         serving = trio.CancelScope()
-        started: list[Server] = []
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_obey_signals, signals, serving, started)
-                with serving:
-                    async with open_server(app, **options) as server:
-                        started.append(server)
-                        on_ready(server)
-                        await trio.sleep_forever()
-                nursery.cancel_scope.cancel()
+        stopping = _Stopping(serving, (options.get("limits") or Limits()).drain_s)
+        with stopping.signals.heard(), serving:
+            async with open_server(app, **options) as server:
+                stopping.server = server
+                on_ready(server)
+                await trio.sleep_forever()
 
     try:
         trio.run(main)
@@ -64,16 +68,24 @@ def run(
         raise only_error(group) from group
 
 
-async def _obey_signals(
-    signals: AsyncIterator[int], serving: trio.CancelScope, started: Sequence[Server]
-) -> None:
-    async for number in signals:
+class _Stopping:
+    """Stops a server at the first signal, and closes it by force at the second."""
+
+    def __init__(self, serving: trio.CancelScope, drain_s: float) -> None:
+        self.server: Server | None = None
+        self.signals = StopSignals(self._obey)
+        self._serving = serving
+        self._drain_s = drain_s
+
+    def _obey(self, number: int) -> None:
         name = signal.Signals(number).name
-        if not serving.cancel_called:
+        if not self._serving.cancel_called:
             log.info("stopping", signal=name)
-            serving.cancel(reason=name)
-            continue
+            self._serving.cancel(reason=name)
+            self.signals.limit(self._drain_s + FORCE_S)
+            return
         log.warning("stopping_by_force", signal=name)
-        for server in started:
-            server.force()
-        return
+        if self.server is not None:
+            self.server.force()
+        self.signals.make_final()
+        self.signals.limit(FORCE_S)

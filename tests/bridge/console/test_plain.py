@@ -68,9 +68,9 @@ def test_a_pause_ends_with_the_input(run_chat, rest):
 
 
 def test_an_error_is_told(run_chat):
-    """An agent that cannot answer at all is an error; one wrong answer is not."""
+    """An agent that cannot answer is an error; so is a failed answer, after which others come."""
     assert "RuntimeError" in run_chat("hello\n", target="agent:broken", code=1).stderr
-    result = run_chat("crash\nhello\n")
+    result = run_chat("crash\nhello\n", code=1)
     assert "the answer failed" in result.stderr
     assert result.stdout == "You said: hello\n"
 

@@ -1,0 +1,1 @@
+"""How a process is asked to stop, and ended by force if it does not."""

@@ -1,0 +1,159 @@
+"""The guard: a tiny process that ends ours if it was asked to stop and does not; run as a script.
+
+Rules:
+1. It must work while native code of the process keeps the interpreter lock for ever, so it needs
+   nothing of the process but what the C handler of a signal writes (``faulthandler.register``).
+2. It first asks once more, by SIGTERM: the process' own handler then says what keeps it, and ends.
+   Only if that fails does the guard say so itself, and kill.
+3. It ends with the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+from math import inf
+from typing import Any
+
+UNHEARD_S = 5.0
+"""How long SIGTERM or SIGHUP may go unheard, and how long a stopping event loop may hang, in
+seconds."""
+
+AGAIN_S = 0.5
+"""How long a second signal may go unheard, in seconds: two may come at once, and a healthy event
+loop hears both within milliseconds."""
+
+LOOK_S = 1.0
+"""How often to check that the process is still there, in seconds; a pipe that a child of it has
+inherited does not tell."""
+
+STACK = b"Stack (most recent call first)"
+"""Starts each stack that ``faulthandler`` writes."""
+
+
+class WatchedProcess:
+    """A process that is ended if it does not stop."""
+
+    def __init__(self, watched: int, interrupts: int, stops: int, messages: int, tty: int) -> None:
+        """Watch a process.
+
+        Args:
+            watched: Its process id; it is the parent.
+            interrupts: Where its C handler writes a stack for each SIGINT.
+            stops: The same for SIGTERM and SIGHUP.
+            messages: Where the process writes lines: ``heard``, ``within SECONDS`` once it stops,
+                and from then on ``alive`` each second.
+            tty: The terminal whose loss counts as SIGHUP; -1 for none.
+        """
+        self._watched = watched
+        self._interrupts, self._stops, self._messages, self._tty = interrupts, stops, messages, tty
+        self._unheard = 0
+        self._stack = b""
+        self._due_s: float | None = None
+        """When it has to have heard its signals."""
+        self._over_s: float | None = None
+        """When its orderly stop has to be over."""
+        self._alive_s: float | None = None
+        """When it has to have said again that it is alive."""
+        self._modes = self._terminal_modes()
+
+    def run(self) -> None:
+        """Watch until the process has ended."""
+        poll = select.poll()
+        for descriptor in (self._interrupts, self._stops, self._messages):
+            poll.register(descriptor, select.POLLIN)
+        if self._tty >= 0:
+            poll.register(self._tty, 0)  # only its loss
+        while os.getppid() == self._watched:
+            ready = poll.poll(1000 * max(0.0, min(LOOK_S, self._left_s())))
+            for descriptor, _ in ready:
+                if descriptor == self._tty:
+                    poll.unregister(descriptor)
+                    self._signal(signal.SIGHUP)
+                elif not self._read(descriptor):
+                    return
+            if self._left_s() <= 0:
+                self._end()
+                return
+
+    def _left_s(self) -> float:
+        """Return how many seconds are left until it has to end."""
+        times = (self._due_s, self._over_s, self._alive_s)
+        return min((at_s for at_s in times if at_s is not None), default=inf) - time.monotonic()
+
+    def _read(self, descriptor: int) -> bool:
+        """Read what the process or its handler wrote; False if the process is gone."""
+        data = os.read(descriptor, 65_536)
+        if not data:
+            return False
+        if descriptor == self._messages:
+            self._hear(data)
+            return True
+        now_s = time.monotonic()
+        self._stack = data if STACK in data else self._stack + data
+        self._unheard += data.count(STACK)
+        if self._unheard > 1:
+            self._due_s = min(self._due_s or now_s + AGAIN_S, now_s + AGAIN_S)
+        elif descriptor == self._stops:
+            self._due_s = now_s + UNHEARD_S
+        return True
+
+    def _hear(self, data: bytes) -> None:
+        for line in data.splitlines():
+            word, _, number = line.partition(b" ")
+            if word == b"heard":
+                self._unheard, self._due_s = 0, None
+            elif word == b"within":
+                self._over_s = time.monotonic() + float(number)
+            elif word == b"alive":
+                self._alive_s = time.monotonic() + UNHEARD_S
+
+    def _end(self) -> None:
+        self._signal(signal.SIGTERM)
+        until_s = time.monotonic() + AGAIN_S
+        while time.monotonic() < until_s:
+            if os.getppid() != self._watched:
+                return
+            time.sleep(0.02)
+        self._restore()
+        lines = [line.strip() for line in self._stack.decode(errors="replace").splitlines()]
+        place = next((line for line in lines if line.startswith("File ")), "native code")
+        with contextlib.suppress(OSError):
+            os.write(2, f"error: it did not stop and was killed; it was at {place}\n".encode())
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if os.getppid() == self._watched:  # else the number may be another's by now
+                os.kill(self._watched, number)
+
+    def _terminal_modes(self) -> list[Any] | None:
+        if self._tty < 0:
+            return None
+        import termios
+
+        with contextlib.suppress(termios.error):
+            return termios.tcgetattr(self._tty)
+        return None
+
+    def _restore(self) -> None:
+        """Restore the terminal as it was before the process changed it."""
+        if self._modes is None:
+            return
+        import termios
+
+        with contextlib.suppress(OSError, termios.error):
+            if select.select([], [self._tty], [], AGAIN_S)[1]:
+                os.write(self._tty, b"\r\n\x1b[?2004l\x1b[?25h\x1b[0m\x1b[J")
+            termios.tcsetattr(self._tty, termios.TCSANOW, self._modes)
+
+
+if __name__ == "__main__":
+    # A terminal, systemd and others signal all processes at once.
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTOU", "SIGTTIN"):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    WatchedProcess(*map(int, sys.argv[1:])).run()

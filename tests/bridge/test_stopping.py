@@ -1,0 +1,227 @@
+"""Whatever a program does, it ends when it is asked to, and says what kept it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.bridge.stopping import Stopped, call, program
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+AGENT = """
+import collections, itertools, os, time
+import trio
+from bargein import App, Call
+from bargein.events import UserStoppedSpeaking
+
+HERE = __file__ + ".began"
+
+
+def began():
+    open(HERE, "w").close()
+
+
+async def spins(call):
+    began()
+    while True:
+        pass
+
+
+async def native(call):
+    began()
+    collections.deque(itertools.count(), maxlen=0)  # keeps the interpreter's lock for ever
+
+
+async def swallows(call):
+    began()
+    while True:
+        try:
+            await trio.sleep(0.1)
+        except BaseException:
+            pass
+
+
+async def blocks_at_the_end(call):
+    began()
+    try:
+        await trio.sleep_forever()
+    finally:
+        while True:
+            pass
+
+
+async def talks(call):
+    began()
+    call.say("hello")
+    await trio.sleep_forever()
+
+
+async def spins_in_a_handler(call):
+    def spin(message):
+        began()
+        while True:
+            pass
+
+    call.bridge(call).on(UserStoppedSpeaking).map(spin)
+
+
+app_spins, app_native, app_swallows = App(spins), App(native), App(swallows)
+app_blocks_at_the_end, app_talks = App(blocks_at_the_end), App(talks)
+app_spins_in_a_handler = App(spins_in_a_handler)
+"""
+
+KEPT = "ended by force; it was at File"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the agents."""
+    (tmp_path / "agent.py").write_text(AGENT)
+    return tmp_path
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether the agent's answer runs."""
+    return (folder / "agent.py.began").exists()
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("kind", ["spins", "native"])
+@pytest.mark.parametrize(
+    ("number", "times", "code"), [("SIGINT", 2, 130), ("SIGTERM", 1, 143), ("SIGHUP", 1, 129)]
+)
+def test_chat_that_hangs(folder, kind, number, times, code):
+    """A chat whose answer blocks ends at the second Ctrl+C, or 5 s after SIGTERM and SIGHUP."""
+    with program(folder, "chat", f"agent:app_{kind}", terminal=True) as chat:
+        chat.until(lambda: has_begun(folder))
+        for _ in range(times):
+            time.sleep(0.6)
+            chat.ask(signal.Signals[number])
+        assert chat.code() == (code if kind == "spins" else -signal.SIGKILL)
+    assert "\x1b[?2004l" in chat.text  # the terminal is restored
+    assert re.search(rf'it was at File "[^"]+agent\.py", line \d+,? in {kind}', chat.text)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("kind", ["spins", "native", "swallows", "blocks_at_the_end", "talks"])
+def test_chat_whose_terminal_closes(folder, kind):
+    """A chat whose terminal is gone ends, whatever its answer does."""
+    with program(folder, "chat", f"agent:app_{kind}", terminal=True) as chat:
+        chat.until(lambda: has_begun(folder))
+        time.sleep(0.3)
+        chat.go_away()
+        assert chat.code() in (129, -signal.SIGKILL)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("kind", ["swallows", "blocks_at_the_end"])
+@pytest.mark.parametrize("command", ["chat", "serve"])
+def test_what_does_not_let_itself_be_cancelled(folder, kind, command):
+    """A program ends in bounded time after SIGTERM if its answer does not."""
+    options = ["--port", "0"] if command == "serve" else []
+    with program(
+        folder, command, f"agent:app_{kind}", *options, terminal=command == "chat"
+    ) as running:
+        if command == "serve":
+            running.until("server_started")
+            line = call(port_of(running.text))
+        running.until(lambda: has_begun(folder))
+        began_s = time.monotonic()
+        running.ask(signal.SIGTERM)
+        assert running.code() == 143
+        assert time.monotonic() - began_s < 30
+        if command == "serve":
+            line.close()
+    if kind == "blocks_at_the_end":
+        assert f'{KEPT} "{folder}/agent.py"' in running.text
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("kind", ["spins", "native"])
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_server_that_hangs(folder, kind, number):
+    """A server whose loop hangs ends at the second signal."""
+    with program(folder, "serve", f"agent:app_{kind}", "--port", "0") as server:
+        server.until("server_started")
+        with call(port_of(server.text)):
+            server.until(lambda: has_begun(folder))
+            for _ in range(2):
+                time.sleep(0.6)
+                server.ask(signal.Signals[number])
+            code = server.code()
+    assert code == (128 + signal.Signals[number] if kind == "spins" else -signal.SIGKILL)
+    assert f'it was at File "{folder}/agent.py"' in server.text
+
+
+def port_of(text: str) -> int:
+    """Return the port that a server says it has."""
+    found = re.search(r"http://127\.0\.0\.1:(\d+)/", text)
+    assert found is not None
+    return int(found[1])
+
+
+@pytest.mark.parametrize("command", ["serve", "talk"])
+def test_the_reader_of_the_log_is_gone(folder, command):
+    """A server whose log nobody reads any more answers calls, and drains at SIGTERM."""
+    options = ["--no-open"] if command == "talk" else []
+    with program(folder, command, "agent:app_talks", "--port", "0", *options) as server:
+        server.until("server_started")
+        server.go_away()
+        with call(port_of(server.text)) as line:
+            server.until(lambda: has_begun(folder))
+            server.ask(signal.SIGTERM)
+            assert server.code() == 0
+            answer = b""
+            while data := line.recv(65_536):
+                answer += data
+    assert b"shutdown" in answer
+
+
+@pytest.mark.proof
+def test_a_log_that_blocks(folder):
+    """A server whose log is full and not read answers calls, and drains at SIGTERM."""
+    with program(
+        folder, "serve", "agent:app_talks", "--port", "0", "--log-level", "debug"
+    ) as server:
+        server.until("server_started")
+        port = port_of(server.text)
+        for _ in range(400):  # some hundred bytes each; a pipe keeps 64 kB
+            with call(port) as line:
+                assert line.recv(1)
+        server.ask(signal.SIGTERM)
+        server.process.wait(30)
+        assert server.process.returncode == 0
+        server.code()
+    assert "server_stopped" in server.text
+
+
+@pytest.mark.proof
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's full disk")
+@pytest.mark.parametrize("command", ["chat", "serve"])
+def test_the_disk_of_the_log_is_full(folder, command):
+    """A log on a full disk is lost, and nothing else."""
+    if command == "chat":
+        with program(
+            folder, "chat", "agent:app_talks", "--log", "/dev/full", "--log-level", "debug",
+            terminal=True,
+        ) as chat:  # fmt: skip
+            chat.until("hello")
+            chat.ask(signal.SIGTERM)
+            assert chat.code() == 143
+        assert "Traceback" not in chat.text
+        return
+    command = f"exec {sys.executable} -m bargein serve agent:app_talks --port 0 2> /dev/full"
+    server = Stopped(folder, "/bin/sh", "-c", command)
+    try:
+        server.until("Answering calls on")
+        server.ask(signal.SIGTERM)
+        assert server.code() == 0
+    finally:
+        server.close()
