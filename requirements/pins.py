@@ -14,7 +14,22 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from .install import MACHINES, PYTHONS
+
 HERE = Path(__file__).parent
+
+ENVIRONMENTS = [
+    {
+        "python_version": f"{major}.{minor}",
+        "python_full_version": f"{major}.{minor}.9",
+        "platform_system": system,
+        "sys_platform": system.lower(),
+        "platform_machine": machine,
+    }
+    for major, minor in PYTHONS
+    for system, machine in sorted(MACHINES)
+]
+"""The values of markers on each Python and machine that the locks are for."""
 
 LICENCES = {
     "axe-playwright-python": "MIT AND MPL-2.0",  # axe-core, which it carries, is MPL-2.0

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from .lock import BUILD, CORE, ROOT, requirements
-from .pins import Pin, asked_by, licence_of, pins
+from .pins import ENVIRONMENTS, Pin, asked_by, licence_of, pins
 
 NOT_FOR_USERS = {BUILD, "core-test", "test", "docs", "dev"}
 
@@ -31,23 +31,24 @@ def bill() -> dict[str, Any]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     name, version = project["name"], project["version"]
     asked = {lock: lines for lock, lines in requirements().items() if lock not in NOT_FOR_USERS}
-    brought: dict[str, tuple[Pin, list[str]]] = {}
+    brought: dict[tuple[str, str], tuple[Pin, list[str]]] = {}
     for lock in asked:
         for pin in pins(lock):
-            if pin.is_for({}):
-                brought.setdefault(pin.name, (pin, []))[1].append(lock)
-    refs = {one: _purl(pin.name, pin.version) for one, (pin, _) in sorted(brought.items())}
+            if any(map(pin.is_for, ENVIRONMENTS)):
+                brought.setdefault((pin.name, pin.version), (pin, []))[1].append(lock)
+    refs: dict[str, list[str]] = {}
+    for one, release in sorted(brought):
+        refs.setdefault(one, []).append(_purl(one, release))
     direct = [Requirement(line) for lines in asked.values() for line in lines]
-    graph = {_purl(name, version): direct} | {refs[one]: asked_by(one, {}) for one in refs}
+    graph = {_purl(name, version): _on(direct, refs)}
+    graph |= {ref: _on(asked_by(one, {}), refs) for one, them in refs.items() for ref in them}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": {"component": _about(name, version, project["license"])},
-        "components": [_component(*brought[one]) for one in refs],
-        "dependencies": [
-            {"ref": ref, "dependsOn": _on(lines, refs)} for ref, lines in graph.items()
-        ],
+        "components": [_component(*brought[one]) for one in sorted(brought)],
+        "dependencies": [{"ref": ref, "dependsOn": on} for ref, on in graph.items()],
     }
 
 
@@ -55,9 +56,9 @@ def _purl(name: str, version: str) -> str:
     return f"pkg:pypi/{name}@{version}"
 
 
-def _on(lines: Iterable[Requirement], refs: dict[str, str]) -> list[str]:
+def _on(lines: Iterable[Requirement], refs: dict[str, list[str]]) -> list[str]:
     names = {canonicalize_name(line.name) for line in lines}
-    return sorted(refs[name] for name in names & refs.keys())
+    return sorted(ref for name in names & refs.keys() for ref in refs[name])
 
 
 def _about(name: str, version: str, licence: str) -> dict[str, Any]:
