@@ -16,21 +16,29 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 PYTHONS = [(3, minor) for minor in range(11, 15)]
 MACHINES = {("Linux", "x86_64"), ("Linux", "aarch64"), ("Darwin", "arm64")}
-"""Where every locked package has a wheel; on macOS, from version 14 on."""
+"""Where every locked package has a wheel."""
+
+OLDEST = {"Linux": (2, 28), "Darwin": (14, 0)}
+"""The glibc and the macOS that those wheels need at least."""
 
 
 def is_locked() -> bool:
-    """Whether the locks are for this Python and this machine."""
-    here = (platform.system(), platform.machine())
-    return sys.version_info[:2] in PYTHONS and here in MACHINES and is_usual()
+    """Whether the locks are for this Python and this machine.
 
-
-def is_usual() -> bool:
-    """Whether neither PyPy, the free-threaded build nor musl, which need wheels of their own."""
+    PyPy, the free-threaded build and musl need wheels of their own.
+    """
+    system = platform.system()
     usual = platform.python_implementation() == "CPython" and "t" not in getattr(
         sys, "abiflags", ""
     )
-    return usual and (platform.system() != "Linux" or platform.libc_ver()[0] == "glibc")
+    library, version = platform.libc_ver() if system == "Linux" else ("", platform.mac_ver()[0])
+    return (
+        usual
+        and sys.version_info[:2] in PYTHONS
+        and (system, platform.machine()) in MACHINES
+        and library in ("", "glibc")
+        and tuple(int(part) for part in f"{version}.0".split(".")[:2]) >= OLDEST[system]
+    )
 
 
 def main(extra: str) -> None:
