@@ -24,6 +24,7 @@ import structlog
 import trio
 
 from bargein import App, Call, ChatNode, ConversationContext, Message, ReasoningNode, UserEntry
+from bargein.cli import exit_code
 from bargein.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.llm import ChatModel, LocalChat, OpenAIChat
 from bargein.speech import EspeakVoice, LocalSpeech
@@ -231,4 +232,4 @@ def model_named(name: str) -> LocalChat | OpenAIChat:
 
 
 if __name__ == "__main__":
-    raise SystemExit(command())
+    raise SystemExit(exit_code(command))

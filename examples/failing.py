@@ -20,6 +20,7 @@ import structlog
 import trio
 
 from bargein import App, Call, ChatNode
+from bargein.cli import exit_code
 from bargein.events import StageStalled, UserStoppedSpeaking
 from bargein.fallback import Fallback
 from bargein.llm import AnswerPiece, TextDelta
@@ -172,4 +173,4 @@ def command(argv: Sequence[str] | None = None) -> int:
 app = app_failing("voice", math.inf, alone=False)
 
 if __name__ == "__main__":
-    sys.exit(command())
+    sys.exit(exit_code(command))

@@ -21,6 +21,7 @@ import structlog
 import trio
 
 from bargein import App, Call, ChatNode, Handle, open_agent
+from bargein.cli import exit_code
 from bargein.events import (
     AgentResponse,
     AnswerEnded,
@@ -189,10 +190,16 @@ async def main(step_s: float, read: Callable[[], bytes]) -> None:
                     nursery.cancel_scope.cancel()
 
 
-if __name__ == "__main__":
+def command() -> int:
+    """Run the example from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--step-s", type=float, default=2.0, help="seconds that a step takes")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
     # Not sys.stdin: a thread that blocks in it holds a lock that the exit needs.
     keyboard = partial(os.read, 0, 4096) if sys.stdin else bytes
     trio.run(main, parser.parse_args().step_s, keyboard)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code(command))

@@ -30,16 +30,14 @@ from ..server._access import EmptyTokenError
 from ..server._proxies import TrustedProxies
 from ..server._serve import ServerOptions
 from ..server._signed_token import BadSecretError
+from ._command_runner import exit_code
 from ._logs import configure_logs
 from ._option_values import as_conversation, as_port
-from ._output import complain, settle, write_out
+from ._output import complain, write_out
 from ._plugin_commands import PluginCommand, find_plugins
 from ._serve_options import add_access, add_connections, add_limits
 from ._target import TargetError, load_app
 from ._token_command import SECRET_VARIABLE, add_token
-
-INTERRUPTED = 130
-"""The exit code after Ctrl+C: 128 and the number of SIGINT, as shells have it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,21 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code: 0, 1, 2, or 130 after Ctrl+C.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
-    try:
-        code = _run_command(arguments)
-    except KeyboardInterrupt:
-        complain("interrupted\n")
-        code = INTERRUPTED
-    except BaseExceptionGroup as group:  # a command that runs in nurseries
-        if group.subgroup(KeyboardInterrupt) is None:
-            raise
-        complain("interrupted\n")
-        code = INTERRUPTED
-    except BrokenPipeError:  # the reader of a list has seen enough
-        code = 1
-    except SystemExit as exit_:  # argparse ends this way
-        code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
-    return settle(code)
+    return exit_code(lambda: _run_command(arguments))
 
 
 def _run_command(arguments: Sequence[str]) -> int:

@@ -23,7 +23,8 @@ from ._terminal_text import clean, one_line
 _WORDS = {
     "tool_abandoned": "{tool} does not stop; bargein no longer waits for it, and it may still run",
     "tool_thread_abandoned": "{tool} does not stop; its thread may still run",
-    "event_loop_blocked": "{place} blocks everything else; make it await, or run it in a thread",
+    "event_loop_blocked": "{place} blocks everything else; make it await, or run it in a thread "
+    "(Ctrl+C twice ends the program)",
 }
 """Warnings that the console shows in words."""
 
@@ -65,24 +66,37 @@ def opened_log(path: Path | None) -> Iterator[tuple[TextIO, Path | None]]:
         yield log, where
 
 
-def log_to(log: TextIO, level: LogLevel, *, pii: bool, show: Callable[[ConsoleLine], None]) -> None:
+def log_to(
+    log: TextIO,
+    level: LogLevel,
+    *,
+    pii: bool,
+    show: Callable[[ConsoleLine], None],
+    show_at_once: Callable[[ConsoleLine], None],
+) -> None:
     """Send all logs of the process to a file, and show its warnings.
 
     Args:
         log: The file.
         level: The lowest level that is written.
         pii: Whether keys that start with ``pii_`` are written.
-        show: Called with warnings and errors, from any thread, without private data.
+        show: Called on the event loop with warnings and errors, without private data.
+        show_at_once: Called in place of it from a thread, if the event loop is blocked.
     """
     configure_logs(level, pii=pii, texts=True, out=log)
-    structlog.configure(processors=[_WarningDisplay(show), *structlog.get_config()["processors"]])
+    structlog.configure(
+        processors=[_WarningDisplay(show, show_at_once), *structlog.get_config()["processors"]]
+    )
 
 
 class _WarningDisplay:
     """Shows warnings to the person at the console (a structlog processor)."""
 
-    def __init__(self, show: Callable[[ConsoleLine], None]) -> None:
+    def __init__(
+        self, show: Callable[[ConsoleLine], None], show_at_once: Callable[[ConsoleLine], None]
+    ) -> None:
         self._show = show
+        self._show_at_once = show_at_once
         self._token: trio.lowlevel.TrioToken | None = None
 
     def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
@@ -91,16 +105,19 @@ class _WarningDisplay:
             self._token = trio.lowlevel.current_trio_token()
         if method in ("warning", "error", "critical", "exception") and name not in _TOLD:
             known = {key: str(value) for key, value in event.items() if key[:4] != "pii_"}
+            if "place" in known:  # short, for a narrow window
+                known["place"] = known["place"].removeprefix(f"{Path.cwd()}{os.sep}")
             words = _WORDS.get(name)
             text = name.replace("_", " ") if words is None else words.format_map(_LogFields(known))
-            self._show_line(
-                ConsoleLine(f"{one_line(text, 160)}{_hint(known)}{_why(event)}", "warn", "! ")
-            )
+            line = ConsoleLine(f"{one_line(text, 260)}{_hint(known)}{_why(event)}", "warn", "! ")
+            self._show_line(line, is_blocked=name == "event_loop_blocked")
         return event
 
-    def _show_line(self, line: ConsoleLine) -> None:
+    def _show_line(self, line: ConsoleLine, *, is_blocked: bool) -> None:
         if trio.lowlevel.in_trio_run():
             self._show(line)
+        elif is_blocked:  # who knows for how long
+            self._show_at_once(line)
         elif self._token is not None:  # another thread
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._show, line)

@@ -120,7 +120,7 @@ def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
         if is_capable(os.environ) and not options.json:
             return _draw(session, options, log)
         console = PlainConsole(as_json=options.json)
-        log_to(log, options.log_level, pii=options.log_pii, show=console.show)
+        _log_to(log, options, console)
         trio.run(console.run, session)
     except (Exception, BaseExceptionGroup) as error:
         structlog.get_logger().info("chat_failed", exc_info=error)
@@ -128,11 +128,21 @@ def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
     return console.exit_code
 
 
+def _log_to(log: TextIO, options: argparse.Namespace, console: Console | PlainConsole) -> None:
+    log_to(
+        log,
+        options.log_level,
+        pii=options.log_pii,
+        show=console.show,
+        show_at_once=console.show_at_once,
+    )
+
+
 def _draw(session: ConsoleSession, options: argparse.Namespace, log: TextIO) -> int:
     # Opened around the event loop, so that it is restored even if that fails.
     with opened_terminal() as terminal:
         console = Console(terminal, os.environ)
-        log_to(log, options.log_level, pii=options.log_pii, show=console.show)
+        _log_to(log, options, console)
         trio.run(console.run, session, log)
         return console.exit_code
 

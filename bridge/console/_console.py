@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, TextIO, final
 
@@ -78,6 +79,7 @@ class Console:
         self._scope = trio.CancelScope()
         self._dirty = trio.Event()
         self._anew = False
+        self._token: trio.lowlevel.TrioToken | None = None
         self._is_leaving = False
 
     # --- what is shown --------------------------------------------------------------------------
@@ -94,6 +96,15 @@ class Console:
         """Add a permanent line."""
         self._transcript.show(line)
         self.refresh()
+
+    def show_at_once(self, line: ConsoleLine) -> None:
+        """Add a permanent line from a thread while the event loop, which draws, is blocked."""
+        self._transcript.show(line)
+        rows = self._transcript.pop_rows(self._terminal.size()[0] - 1)
+        self._terminal.write_last(self._painter.leave(rows))
+        if self._token is not None:
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self.refresh)
 
     def write(self, text: str) -> None:
         """Add to the agent's current line."""
@@ -169,6 +180,7 @@ class Console:
             session: Opens the call.
             log: Gets what libraries write past Python.
         """
+        self._token = trio.lowlevel.current_trio_token()
         self._narrator = Narrator(self, live=True, voice=session.voice is not None)
         try:
             with (

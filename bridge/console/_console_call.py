@@ -91,13 +91,13 @@ class ConsoleSession:
             if self.voice is not None:  # first, to fail before the slow loading of speech
                 line = await stack.enter_async_context(self.voice.open(show))
             await stack.enter_async_context(app.open())
+            stack.enter_context(watch_loop())  # before the first code of the answer runs
             call = await stack.enter_async_context(app.open_call(line, conversation=name))
             self.conversation = call.conversation if self.conversations else None
             self.earlier = answered.earlier
             typed = TypedInput(
                 call, display, is_ready=lambda: answered.is_ready(call), by_pipe=self.by_pipe
             )
-            stack.enter_context(watch_loop())
             yield call, typed
 
 

@@ -78,7 +78,9 @@ class PlainConsole:
             self._print_json(message)
         self._narrator.narrate(message.event)
         match message.event:
-            case AgentError() | AnswerEnded(outcome="failed"):
+            case AnswerEnded(outcome="failed"):
+                self.exit_code = self.exit_code or 1
+            case AgentError(route=route) if route:
                 self.exit_code = self.exit_code or 1
         if self._typed is not None:
             self._typed.changed()
@@ -114,6 +116,11 @@ class PlainConsole:
         if self._out.isatty():
             self.end()  # both streams go to the same terminal
         self._queue(self._notices, f"{line.prefix}{line.text}\n")
+
+    def show_at_once(self, line: ConsoleLine) -> None:
+        """Write a line from a thread while the event loop, which starts the writing, is blocked."""
+        self._notices.write(encodable(f"{line.prefix}{line.text}\n", self._notices.encoding))
+        self._notices.flush()
 
     def write(self, text: str) -> None:
         """Add to the agent's current line."""

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 from ._errors import WeightsError
@@ -61,11 +62,15 @@ class ProgressPrinter:
             self._model, self._printed_step = progress.model, -1
         if self._is_terminal:
             end = "\n" if progress.finished else ""
-            self._stream.write(f"\r\x1b[K{_line(progress)}{end}")
+            self._print(f"\r\x1b[K{_line(progress)}{end}")
         elif progress.finished or self._step(progress) > self._printed_step:
             self._printed_step = self._step(progress)
-            self._stream.write(f"{_line(progress)}\n")
-        self._stream.flush()
+            self._print(f"{_line(progress)}\n")
+
+    def _print(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # nobody has to see it
+            self._stream.write(text)
+            self._stream.flush()
 
     def _step(self, progress: Progress) -> int:
         return _PLAIN_STEP * progress.done // max(progress.total, 1)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bridge.stopping import Stopped, call, program
+from bargein.cli import exit_code
+from tests.bridge.stopping import ROOT, Stopped, call, program
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -32,6 +33,11 @@ async def spins(call):
     began()
     while True:
         pass
+
+
+async def sleeps(call):
+    began()
+    time.sleep(0.8)
 
 
 async def native(call):
@@ -72,6 +78,7 @@ async def spins_in_a_handler(call):
     call.bridge(call).on(UserStoppedSpeaking).map(spin)
 
 
+app_sleeps = App(sleeps)
 app_spins, app_native, app_swallows = App(spins), App(native), App(swallows)
 app_blocks_at_the_end, app_talks = App(blocks_at_the_end), App(talks)
 app_spins_in_a_handler = App(spins_in_a_handler)
@@ -225,3 +232,71 @@ def test_the_disk_of_the_log_is_full(folder, command):
         assert server.code() == 0
     finally:
         server.close()
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["-m", "bargein", "demo"],
+        [str(ROOT / "examples" / "cafe.py")],
+        [str(ROOT / "examples" / "pause_and_redirect.py"), "--step-s", "30"],
+    ],
+    ids=["demo", "cafe", "pause_and_redirect"],
+)
+def test_ctrl_c_in_a_program(folder, command):
+    """Ctrl+C in the demo and in an example is one line, and the exit code is 130."""
+    running = Stopped(folder, sys.executable, *command)
+    try:
+        running.until(lambda: len(running.text.splitlines()) > 1)
+        running.ask(signal.SIGINT)
+        assert running.code() == 130
+    finally:
+        running.close()
+    assert running.text.endswith("interrupted\n")
+    assert "Traceback" not in running.text
+
+
+@pytest.mark.parametrize(
+    "raised", [KeyboardInterrupt(), BaseExceptionGroup("", [KeyboardInterrupt()])]
+)
+def test_ctrl_c_in_a_command(capsys, raised):
+    """Ctrl+C is one line and exit code 130, also if it comes out of a nursery."""
+
+    def program() -> int:
+        raise raised
+
+    assert exit_code(program) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's full disk")
+def test_a_list_that_cannot_be_written(folder):
+    """A command whose output cannot be written says so in one line and fails."""
+    command = f"{sys.executable} -m bargein models > /dev/full"
+    running = Stopped(folder, "/bin/sh", "-c", command)
+    try:
+        assert running.code() == 1
+    finally:
+        running.close()
+    assert re.fullmatch(r"error: .*No space left on device\r?\n", running.text)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("kind", ["spins", "sleeps"])
+def test_chat_shows_what_blocks(folder, kind):
+    """The screen of a chat names the file and the line of code that blocks it, at once."""
+    with program(folder, "chat", f"agent:app_{kind}", terminal=True) as chat:
+        chat.until(lambda: has_begun(folder))
+        chat.until("blocks everything else")
+        line = 1 + AGENT[: AGENT.index(f"async def {kind}")].count("\n")
+        places = [f"! agent.py:{line + more} blocks" for more in (2, 3)]
+        assert any(place in chat.text for place in places), chat.text
+
+
+@pytest.mark.proof
+def test_a_pipe_shows_what_blocks(folder):
+    """A chat without a terminal names the line, too."""
+    with program(folder, "chat", "agent:app_spins") as chat:
+        chat.until("blocks everything else")
+        assert "agent.py:" in chat.text

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import trio
 
+from bargein.cli import exit_code
 from bargein.rehearsal import draw
 
 from . import _at_places, _rooms_cases, _talking, _turns_cases
@@ -121,4 +122,4 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

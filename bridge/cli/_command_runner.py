@@ -1,0 +1,40 @@
+"""How a program of the command line ends: its exit code, and its last line."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+from ._output import complain, settle
+
+INTERRUPTED = 130
+"""The exit code after Ctrl+C: 128 and the number of SIGINT, as shells have it."""
+
+
+def exit_code(program: Callable[[], int]) -> int:
+    """Run a program, and end it in order: Ctrl+C is one line, not a traceback.
+
+    Args:
+        program: Returns its exit code.
+
+    Returns:
+        That code; 130 after Ctrl+C; 1 if its output cannot be written.
+    """
+    try:
+        return settle(program())
+    except KeyboardInterrupt:
+        complain("interrupted\n")
+        return settle(INTERRUPTED)
+    except BaseExceptionGroup as group:  # from the nurseries of trio
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        complain("interrupted\n")
+        return settle(INTERRUPTED)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            complain(f"error: the output cannot be written: {error}\n")
+        elif error.errno != errno.EPIPE:  # the reader of a list has seen enough
+            raise
+        return settle(1)
+    except SystemExit as end:  # argparse ends this way
+        return settle(end.code if isinstance(end.code, int) else int(end.code is not None))
