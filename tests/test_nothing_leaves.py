@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 import trio
+from packaging.utils import canonicalize_name
 
 from bargein.processes import Pool, PoolSettings
+from requirements.lock import requirements
+from requirements.pins import pins
+from requirements.sbom import NOT_FOR_USERS
 from tests.leaving import ROOT, at_home, watch
 
 LIMIT_S = 300
@@ -28,6 +34,19 @@ class Seen:
     about = {"seen": os.environ["ORT_DISABLE_TELEMETRY"]}
 def load(settings):
     return Seen()
+"""
+REST = """
+import importlib, sys, trio
+from bargein.llm import LocalChat
+
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+
+async def main():
+    async for piece in LocalChat(max_tokens=4).stream([{"role": "user", "content": "Hello?"}]):
+        print(piece)
+
+trio.run(main)
 """
 SPEECH = ["vad", "end_of_turn", "stt", "tts_piper", "tts_espeak", "local", "worker"]
 
@@ -77,6 +96,22 @@ def test_the_demo_asks_nobody(tmp_path):
     assert "demo-out/result.json" in seen.kept, seen.output  # its times are not judged here
     assert (seen.looked_up, seen.called, seen.written) == ([], set(), set())
     assert {path for path in seen.kept if not path.startswith("demo-out/")} == set()
+
+
+@pytest.mark.proof
+def test_no_package_of_any_extra_asks_anybody(tmp_path):
+    """Importing all that extras bring, and the local language model, look nothing up."""
+    locked = {pin.name for lock in requirements().keys() - NOT_FOR_USERS for pin in pins(lock)}
+    names = [
+        module
+        for module, packages in packages_distributions().items()
+        if locked & set(map(canonicalize_name, packages)) and re.fullmatch("[a-z]\\w*", module)
+    ]
+    assert {"ctranslate2", "httpx2", "mcp", "onnxruntime", "piper", "xllamacpp"} <= set(names)
+    names.remove("sounddevice")  # needs a library of the system
+    seen = watch([sys.executable, "-c", REST, *sorted(names)], tmp_path, limit_s=LIMIT_S)
+    assert seen.code == 0, seen.output
+    assert (seen.looked_up, seen.called, seen.written, seen.kept) == ([], set(), set(), set())
 
 
 @pytest.mark.proof
