@@ -1,0 +1,1 @@
+"""The locks of all extras, and what writes, reads and installs them."""
