@@ -13,7 +13,7 @@ import trio
 from ._chain_failures import ChainFailures
 from ._chain_runs import ChainRuns
 from ._decision_log import DecisionLog
-from ._errors import Interrupted, PublishLoopError, ScopeLeakError
+from ._errors import PublishLoopError, ScopeLeakError
 from ._interruption_handler import call_handler, has_handler
 from ._message import Message
 from ._route import Route
@@ -27,7 +27,7 @@ from ._run_stages import NOT_YET, carry_out, causes
 from ._run_task import RunTask
 from ._stage_pipeline import Pending, Pipeline, StageError, StageResult
 from ._trigger_queue import TriggerQueue
-from ._user_errors import contain
+from ._user_errors import contain, is_stop
 
 log = structlog.get_logger()
 
@@ -309,8 +309,7 @@ class RouteRuntime:
             else:
                 run.finish(self._router.closing or "shutdown")
         for stage, cause in causes(error, self.pipeline.head_name):
-            # Interrupted is how code that polls the token of a cut run should end.
-            if not (run.is_cut and isinstance(cause, Interrupted)):
+            if not (run.is_cut and is_stop(cause)):
                 self.failed(run, stage, cause)
         if first:
             self._listeners.notify(self._listeners.run_ended, run)

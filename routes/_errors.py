@@ -7,7 +7,7 @@ RouteError                something went wrong while routes ran
  +-- ScopeLeakError            a generator's cancel scope or nursery affected code outside of it
  +-- NotAnEventError           a value that is not an event was published
  +-- CodeExitError             code raised a BaseException that is not an Exception: SystemExit
-Interrupted               raised by InterruptToken.throw_if_requested
+Interrupted               raised by InterruptToken.throw_if_requested; no Exception
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class NotAnEventError(SafeText, RouteError, TypeError):
 class CodeExitError(RouteError):
     """Application code raised a ``BaseException`` that is not an ``Exception``.
 
-    Typically ``SystemExit``, which argparse and click raise for bad arguments.  It ends the work
-    that raised it, and never the server.
+    Typically ``SystemExit``, which argparse and click raise for bad arguments, or ``Interrupted``
+    out of work that nobody asked to stop.  It ends the work that raised it, and never the server.
 
     Attributes:
         error: What was raised.
@@ -112,8 +112,13 @@ class CodeExitError(RouteError):
     def safe_text(self) -> str:
         """What may be shown where the texts of exceptions are hidden."""
         kind = type(self.error).__name__
+        if isinstance(self.error, Interrupted):
+            return f"the code raised {kind}, but its own work was not asked to stop"
         return f"the code raised {kind}, which ended only its own work; raise an Exception instead"
 
 
-class Interrupted(Exception):
-    """The work that polled this token was asked to stop."""
+class Interrupted(BaseException):
+    """The work that polled this token was asked to stop.
+
+    It is no ``Exception``, so a loop with ``except Exception`` around each step cannot swallow it.
+    """

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 import trio
 
-from ._errors import CodeExitError, ScopeLeakError
+from ._errors import CodeExitError, Interrupted, ScopeLeakError
 
 E = TypeVar("E", bound=BaseException)
 
@@ -117,6 +117,19 @@ def contain(error: BaseException) -> tuple[Exception | None, BaseException | Non
     elif leaked is not None:
         told = _leak(leaked)
     return told, error if is_alone and passing is not None else passing
+
+
+def is_stop(error: BaseException | None) -> bool:
+    """Whether an error says only that polling code stopped: ``Interrupted``, alone or in groups.
+
+    This is how code that polls the token of interrupted work should end, so there it is no failure.
+
+    Args:
+        error: What the work raised, contained or not; ``None`` for nothing.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return all(is_stop(one) for one in error.exceptions)
+    return isinstance(error.error if isinstance(error, CodeExitError) else error, Interrupted)
 
 
 def _passes(error: BaseException) -> bool:

@@ -6,6 +6,7 @@ from ._user_errors import CONTAINED as CONTAINED
 from ._user_errors import as_error as as_error
 from ._user_errors import contain as contain
 from ._user_errors import first_error as first_error
+from ._user_errors import is_stop as is_stop
 from ._user_errors import only_error as only_error
 from ._user_errors import text_of as text_of
 
@@ -16,6 +17,7 @@ __all__ = [
     "closing",
     "contain",
     "first_error",
+    "is_stop",
     "only_error",
     "text_of",
 ]

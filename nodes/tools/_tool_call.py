@@ -18,8 +18,8 @@ import trio
 from bargein.bridge.control import CapReachedError, PolicyKind, StillRunning, ToolOutcome, Verb
 from bargein.bridge.events import ToolCall, ToolResult
 from bargein.bridge.monitoring.error_text import detail
-from bargein.routes import Interrupted, Run
-from bargein.routes.error_containment import CONTAINED, text_of
+from bargein.routes import Run
+from bargein.routes.error_containment import CONTAINED, is_stop, text_of
 
 from ._time_limits import TimeLimits
 from ._tool_body import ToolBody
@@ -370,8 +370,8 @@ class RunningTool:
             self._publish_result(self.final)
 
     def _log_error(self, error: Exception | None) -> None:
-        if isinstance(error, Interrupted) and self.is_cut:
-            return  # raised by a thread that was told to stop
+        if self.is_cut and is_stop(error):
+            return
         if error is not None:
             if not isinstance(error, CapReachedError):  # a reached cap is not a fault
                 self._call.router.caught(error)

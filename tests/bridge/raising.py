@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bargein import Call
+from bargein import Call, Interrupted
 from bargein.events import (
     AgentResponse,
     DTMFInput,
@@ -28,7 +28,7 @@ def raises(error: type[BaseException]) -> Raise:
     return fail
 
 
-EXITS = [SystemExit, GeneratorExit, Fatal]
+EXITS = [SystemExit, GeneratorExit, Interrupted, Fatal]
 
 
 async def lives_on(fail_in: Callable[[Call], None]) -> Caller:

@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from bargein import Bridge, Call, Message
+from bargein import Bridge, Call, Interrupted, Message
 from bargein.events import (
     AgentResponse,
     DTMFInput,
@@ -206,6 +206,9 @@ async def test_it_ends_its_own_work_alone(
     caller = await lives_on(lambda call: place(call, raises(kind)))
     if place is in_clean_up and kind is GeneratorExit:
         return  # Python takes it for the end of the generator
+    if place is in_clean_up and kind is Interrupted:
+        assert caller.errors == ()  # the run was cut, and this is how polling code ends
+        return
     assert [is_told(error, kind) for error in caller.errors] == [True]
 
 

@@ -13,7 +13,7 @@ import pytest
 import trio
 import trio.testing
 
-from bargein import App, Bridge, Call, ChatNode
+from bargein import App, Bridge, Call, ChatNode, Interrupted
 from bargein.events import (
     AgentResponse,
     DTMFInput,
@@ -36,7 +36,7 @@ class Fatal(BaseException):
     """A user's exception class that does not derive from ``Exception``."""
 
 
-EXITS = [SystemExit, GeneratorExit, Fatal]
+EXITS = [SystemExit, GeneratorExit, Interrupted, Fatal]
 VOICE, SILENCE = b"\x01\x10" * 512, b"\x00\x00" * 512
 FRAME_S = 0.032
 

@@ -424,6 +424,38 @@ async def test_a_thread_cuts_its_run():
     assert failures == []  # Interrupted is how polling code ends, no failure
 
 
+async def test_a_loop_of_a_run_cannot_swallow_a_stop(autojump_clock):
+    """Interrupted is no Exception: neither a loop nor a nursery around it keeps a cut run alive."""
+    swallowed = []
+
+    async def step(token):
+        with trio.CancelScope(shield=True):
+            while len(swallowed) < 9:
+                try:
+                    token.throw_if_requested()
+                    await trio.sleep(0.01)
+                except Exception as error:  # noqa: BLE001 - what people write
+                    swallowed.append(error)
+
+    async def polls(message):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(step, current_run().token)
+            nursery.start_soon(step, current_run().token)
+        yield
+
+    failures = []
+    async with open_router() as router:
+        router.listen(failed=lambda *args: failures.append(args))
+        route = router.on(Go).stream(polls)
+        router.publish(Go())
+        await trio.sleep(0.05)
+        (run,) = router.runtime(route).runs
+        run.cut()
+        with trio.fail_after(5):
+            await run.finished()
+    assert (run.outcome, swallowed, failures) == ("interrupted", [], [])
+
+
 async def test_interrupted_without_a_cut_is_a_failure():
     """Code that raises Interrupted though nobody asked has failed."""
     failures = []
@@ -432,11 +464,15 @@ async def test_interrupted_without_a_cut_is_a_failure():
         raise Interrupted("nobody asked")
 
     async with open_router() as router:
-        router.listen(failed=lambda run, *rest: failures.append(run.outcome))
+        router.listen(failed=lambda run, *rest: failures.append((run.outcome, rest[-1])))
         router.on(Go).stream(raises)
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
-    assert failures == ["failed"]
+    ((outcome, error),) = failures
+    assert outcome == "failed"
+    assert error.safe_text == (
+        "the code raised Interrupted, but its own work was not asked to stop"
+    )
 
 
 def test_a_token_outlives_its_loop():

@@ -90,7 +90,7 @@ class Functions:
             return _describe(error, skipped=2)
         try:
             data = b'{"value":%b}' % _json(value)
-        except Exception as error:  # noqa: BLE001 - anything can come out of a value's methods
+        except BaseException as error:  # noqa: BLE001 - anything can come out of a value's methods
             problem = f"a {type(value).__name__} cannot leave the worker ({error}); return text, "
             return _describe(TypeError(f"{problem}numbers, lists, dicts or pydantic models"))
         if len(data) > MAX_RESULT_BYTES:
@@ -180,7 +180,7 @@ def _describe(error: BaseException, skipped: int = 0) -> bytes:
         where = where.tb_next if where is not None else None
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - an exception that cannot say what it is
+    except BaseException:  # noqa: BLE001 - an exception that cannot say what it is
         text = ""
     lines = "".join(traceback.format_exception(type(error), error, where))
     return json.dumps({"error": [type(error).__name__, text, lines]}).encode()

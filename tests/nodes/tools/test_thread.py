@@ -50,6 +50,60 @@ async def test_a_thread_that_polls_stops_at_once(open_bench):
             assert [line["event"] for line in logs if line["log_level"] == "warning"] == []
 
 
+async def test_a_thread_cannot_swallow_a_stop(open_bench):
+    """A loop that catches every Exception of its steps ends all the same."""
+    begun, steps = Signal(), []
+
+    @tool
+    def work(context: ToolContext) -> str:
+        begun.set()
+        until_s = time.monotonic() + 5.0
+        while time.monotonic() < until_s:
+            try:
+                steps.append(1)
+                context.token.throw_if_requested()
+                time.sleep(0.01)
+            except Exception:  # noqa: BLE001 - what people write
+                steps.append("swallowed")
+        return "went on"
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(work) as bench:
+            running = bench.start("work")
+            await begun.wait()
+            with capture_logs() as logs:
+                running.interrupt("cancel")
+                await running.done.wait()
+            assert running.outcome == "effect_unknown"
+            assert "swallowed" not in steps
+            assert [line["event"] for line in logs if line["log_level"] == "warning"] == []
+
+
+async def test_tasks_of_a_tool_that_poll_stop_without_a_fault(open_bench):
+    """Interrupted out of several tasks of one tool is its end, and no error is told."""
+
+    @tool
+    async def work(context: ToolContext) -> None:
+        async def poll() -> None:
+            with trio.CancelScope(shield=True):
+                while True:
+                    context.token.throw_if_requested()
+                    await trio.sleep(0.01)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(poll)
+            nursery.start_soon(poll)
+
+    with trio.fail_after(LIMIT_S):
+        async with open_bench(work) as bench:
+            running = await bench.begin("work")
+            with capture_logs() as logs:
+                running.interrupt("cancel")
+                await running.done.wait()
+            assert running.outcome == "effect_unknown"
+            assert [line["event"] for line in logs if line["log_level"] == "warning"] == []
+
+
 async def test_a_thread_that_returns_soon_has_completed(open_bench):
     """The result of a thread that ends right after it was told to stop still counts."""
     begun = Signal()
