@@ -132,6 +132,9 @@ class Jobs:
     @property
     def all(self) -> tuple[Job, ...]:
         """The jobs so far, in the order in which they moved to the background."""
+        for running, _ in tuple(self._watched.values()):
+            if running.moving_from is not None:  # its result is published in the next step
+                self._begin(running.id)
         self._find_moved_answers()
         return tuple(self._jobs.values())
 
@@ -143,8 +146,14 @@ class Jobs:
     def _result(self, message: Message) -> None:
         """Make a job of a tool whose result says that it continues in the background."""
         result: ToolResult = message.event
-        running, meter = self._watched.pop(result.id, (None, None))
-        if running is None or meter is None or result.outcome != "backgrounded":
+        if result.outcome == "backgrounded":
+            self._begin(result.id)
+        else:
+            self._watched.pop(result.id, None)
+
+    def _begin(self, id: str) -> None:
+        running, meter = self._watched.pop(id, (None, None))
+        if running is None or meter is None:
             return
         meter.continue_as_job(self._caps)
         job = self._jobs[running.id] = Job(running, self._caps, meter.snapshot)

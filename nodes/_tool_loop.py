@@ -31,6 +31,7 @@ from bargein.bridge.control import (
     Caps,
     Meter,
     StepState,
+    Work,
     current_meter,
 )
 from bargein.bridge.events import AgentAudio, AgentResponse, ToolCall
@@ -52,8 +53,6 @@ from .llm._protocol import no_piece
 from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:
-    from bargein.routes import Run
-
     from ._call_for_nodes import AnsweredCall
     from ._conversation_context import ConversationContext
 
@@ -337,17 +336,22 @@ class ToolLoop:
         raw = request.raw or "nothing" if arguments is None else ""
         meter = self.meter.child()
         with meter.in_charge():
-            running = runner.start(event, run=self._run_of_tools(), raw=raw)
+            inside = self._outer_tool()
+            run = self._run if self._outer is None else inside.run if inside else None
+            running = runner.start(event, run=run, raw=raw, inside=inside)
         self.running[request.id] = running
         if self._on_start is not None:
             self._on_start(running, meter)
 
-    def _run_of_tools(self) -> Run | None:
-        """Return the run that interrupts the tools; ``None`` for those of a background job."""
+    def _outer_tool(self) -> Work | None:
+        """Return the running tool that this answer is a part of; ``None`` for no tool.
+
+        The run of its tools is that of the outer tool, so it is ``None`` in a background job.
+        """
         if self._outer is None:
-            return self._run
+            return None
         mine = current_tool()
-        return next((work.run for work in mine.call.running_tools if work.id == mine.id), None)
+        return next((work for work in mine.call.running_tools if work.id == mine.id), None)
 
     async def _finish(self, id: str) -> None:
         result = await self.meter.within(self.running[id].result)

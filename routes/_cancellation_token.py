@@ -109,6 +109,14 @@ class InterruptToken:
         for child in children:
             child.notify_background()
 
+    def refuse_background(self) -> None:
+        """Forget the request to move, because a stop goes first; called by the code that moves."""
+        with self._lock:
+            self._background = False
+            children = list(self._children)
+        for child in children:
+            child.refuse_background()
+
     def throw_if_requested(self) -> None:
         """Raise if the work was asked to stop.
 

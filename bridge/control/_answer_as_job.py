@@ -11,7 +11,7 @@ from bargein.routes import Run
 
 from .._verbs import PolicyKind, ToolOutcome, Verb
 from ..events import Outcome, ToolResult
-from ._running_tools import StillRunning
+from ._running_tools import StillRunning, Work
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer
@@ -27,6 +27,8 @@ class BackgroundAnswer:
         name: The agent whose answer it is.
         policy: ``cancel``: its runs are cut at once; its tools end by their own policies.
         run: ``None``, as for every job.
+        inside: ``None``: no tool started it.
+        moving_from: ``None``: until its move is published, the call itself lets a stop win.
         started_at_s: When the answer started, in seconds of trio's clock.
         done: Set once all its work has ended.
         outcome: How it ended; ``None`` until then.
@@ -46,6 +48,8 @@ class BackgroundAnswer:
         self.answer = answer
         self.policy: PolicyKind = "cancel"
         self.run: Run | None = None
+        self.inside: Work | None = None
+        self.moving_from: Run | None = None
         self.id = f"answer_{answer.number}"
         self.name = answer.agent
         self.started_at_s: float | None = answer.started_at_s

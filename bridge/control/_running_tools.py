@@ -39,6 +39,11 @@ class Work(Protocol):
     policy: PolicyKind
     run: Run | None
     """The run that started it; ``None`` once it is in the background."""
+    inside: Work | None
+    """The running tool that started it, as a sub-agent does; ``None`` if no tool did."""
+    moving_from: Run | None
+    """The run that started it, in the very step in which it moves to the background, so that a stop
+    in that step still wins; else ``None``."""
     started_at_s: float | None
     """When it started, in seconds of trio's clock; ``None`` while it waits for permission."""
     done: trio.Event
@@ -155,7 +160,7 @@ class RunningTools:
 
     def of(self, run: Run) -> tuple[Work, ...]:
         """Return the tools started by a run or its descendants."""
-        return tuple(work for work in self._works if _descends(work.run, run))
+        return tuple(work for work in self._works if _descends(work.run or work.moving_from, run))
 
     @property
     def jobs(self) -> tuple[Work, ...]:

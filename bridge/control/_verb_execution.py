@@ -339,12 +339,12 @@ class Control(VerbTargets):
             self._router.resume_all(source)
 
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
-        background = self._background_answers()
+        background = self._background_work()
         self._answers.cut_moving(message)
         self._return_input(receipt, self._context.floor.heard)
         self._cut(receipt.verb, message)
-        for answer in background:
-            self._interrupt(answer, receipt.verb)
+        for work in background:
+            self._interrupt(work, receipt.verb)
 
     def _return_input(self, receipt: Receipt, sources: Iterable[str]) -> None:
         """Return the user's words whose answers will not start now to the receipt."""

@@ -41,9 +41,9 @@ class VerbTargets:
         """Return the tools that a verb would stop, or let finish, now."""
         if verb in ("emergency_stop", "shutdown"):
             return tuple(self._context.running_tools)
-        background = self._background_answers() if verb == "cancel" else []
-        answers = [self.target(), *(work.answer for work in background)]
-        tools = (work for answer in answers for work in self.works(answer))
+        background = self._background_work() if verb == "cancel" else []
+        moved = [work.answer for work in background if isinstance(work, BackgroundAnswer)]
+        tools = (work for answer in (self.target(), *moved) for work in self.works(answer))
         return tuple(dict.fromkeys((*tools, *self._left(), *background)))
 
     def _left(self) -> list[Work]:
@@ -70,13 +70,18 @@ class VerbTargets:
     @property
     def has_leftovers(self) -> bool:
         """Whether a cancel without a current answer has something to end."""
-        return bool(self._left() or self._background_answers())
+        return bool(self._left()) or any(
+            work.policy != "detach" for work in self._background_work()
+        )
 
-    def _background_answers(self) -> list[BackgroundAnswer]:
-        """Return the background answers that a cancel would end: all, without a current answer."""
+    def _background_work(self) -> list[Work]:
+        """Return the background work that a cancel concerns: all, without a current answer.
+
+        A tool with the policy ``detach`` goes on, and so do the tools that it started itself.
+        """
         if self.target() is not None:
             return []
-        return [work for work in self._context.running_tools if isinstance(work, BackgroundAnswer)]
+        return [work for work in self._context.running_tools.jobs if not _is_in_detached(work)]
 
     @property
     def can_be_cut(self) -> bool:
@@ -92,3 +97,13 @@ class VerbTargets:
             for run in runtime.runs
             if not (run.is_cut or run.is_in_background or run.is_settled)
         ]
+
+
+def _is_in_detached(work: Work) -> bool:
+    """Whether a tool works for another one that continues as a detached job."""
+    outer = work.inside
+    while outer is not None:
+        if outer.run is None and outer.policy == "detach":
+            return True
+        outer = outer.inside
+    return False

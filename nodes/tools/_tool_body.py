@@ -106,6 +106,10 @@ class ToolBody:
         """Ask the tool to finish; it is cancelled later."""
         self.is_stopping = True
 
+    def stay(self, run: Run) -> None:
+        """Continue as a part of a run again: a stop wins over the move to the background."""
+        self.run = run
+
     def move_to_background(self) -> None:
         """Continue without a run, and withdraw the request to finish."""
         self.run = None

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import structlog
 import trio
 
-from bargein.bridge.control import CapReachedError, PolicyKind, StillRunning, ToolOutcome, Verb
+from bargein.bridge.control import (
+    STRENGTH,
+    CapReachedError,
+    PolicyKind,
+    StillRunning,
+    ToolOutcome,
+    Verb,
+    Work,
+)
 from bargein.bridge.events import ToolCall, ToolResult
 from bargein.bridge.monitoring.error_text import detail
 from bargein.routes import Run
@@ -49,6 +57,8 @@ class RunningTool:
         tool: The tool.
         policy: What an interrupt does to it.
         run: The run that called it; ``None`` once it is in the background.
+        inside: The running tool that called it, as a sub-agent does; ``None`` if no tool did.
+        moving_from: The run that called it, in the very step in which it moves to the background.
         answer: The number of the answer that called it; 0 if no answer did.
         started_at_s: When its body began, in seconds of trio's clock; ``None`` before.
         done: Set when it has an outcome and all its work has ended.
@@ -67,6 +77,7 @@ class RunningTool:
         source: str,
         run: Run | None,
         context_of: Callable[[ToolBody], ToolContext],
+        inside: Work | None = None,
     ) -> None:
         answer = call.answer_of(run)
         self.id = request.id
@@ -76,6 +87,8 @@ class RunningTool:
         self.tool = tool
         self.policy: PolicyKind = tool.policy.kind
         self.run = run
+        self.inside = inside
+        self.moving_from: Run | None = None
         self.answer = 0 if answer is None else answer.number
         self.started_at_s: float | None = None
         self.done = trio.Event()
@@ -131,6 +144,8 @@ class RunningTool:
         """
         if self._is_over() or verb == "resume":
             return self._still_running()
+        if self.moving_from is not None and not self._stays_for(verb):
+            return self._still_running()
         self._call.questions.interrupt(self.id, verb)
         if self.started_at_s is None:
             self._withdraw()
@@ -151,7 +166,30 @@ class RunningTool:
             return False
         if self.is_cut or not self._interrupts.may_move():
             return False
+        self.moving_from = self.run
         self._continue_in_background()
+        # Published one step later, so that a stop in this step still wins.
+        self._call.nursery.start_soon(self._publish_move, name=f"move of {self.name}")
+        return True
+
+    def _token_asked_for_background(self) -> None:
+        if not self.to_background() and self.run is not None and self._body is not None:
+            self._body.token.refuse_background()
+
+    async def _publish_move(self) -> None:
+        if self.moving_from is not None:
+            self.moving_from = None
+            self._publish_result(self._as_result(plain("backgrounded")))
+
+    def _stays_for(self, verb: Verb) -> bool:
+        """Undo a move of this very step for a stronger verb; return whether it was undone."""
+        if STRENGTH[verb] <= STRENGTH["background"]:
+            return False
+        run, self.moving_from = self.moving_from, None
+        assert run is not None
+        assert self._body is not None
+        self.run, self._has_moved = run, False
+        self._body.stay(run)
         return True
 
     def notify_background(self) -> None:
@@ -207,8 +245,11 @@ class RunningTool:
                 self._cut(verb)
             case "move":
                 self._continue_in_background()
+                self._publish_result(self._as_result(plain("backgrounded")))
             case "wait":
                 self._body.ask_to_stop()
+                if not self._interrupts.may_move():
+                    self._body.token.refuse_background()
                 self._limits.stop_at(self._interrupts.stop_at_s)
             case "nothing":
                 pass  # nothing to do
@@ -231,7 +272,6 @@ class RunningTool:
         self._interrupts.forget()
         self._limits.stop_at(math.inf)
         self._body.move_to_background()
-        self._publish_result(self._as_result(plain("backgrounded")))
         self._call.running_tools.changed()
 
     # --- carrying it out ------------------------------------------------------------------------
@@ -302,7 +342,7 @@ class RunningTool:
             self.run,
             self.answer,
             self._token_asked,
-            self.to_background,
+            self._token_asked_for_background,
             self._limits.standing,
         )
         context = self._context_of(body)
@@ -355,6 +395,8 @@ class RunningTool:
         if self.outcome is not None:
             return
         self.outcome = settled.outcome
+        if self.moving_from is not None:  # it ended first
+            self.moving_from, self._has_moved = None, False
         if self._body is not None:
             self._body.close()
             self._log_error(self._body.error)

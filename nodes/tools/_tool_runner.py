@@ -25,6 +25,7 @@ from ._tool_prompt_texts import NEVER
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
+    from bargein.bridge.control import Work
 
     from ._call_for_tools import CallOfTools
 
@@ -62,7 +63,14 @@ class ToolRunner:
         tools = self.tools.values()
         return [tool.as_function() for tool in tools if tool.permission != "never"]
 
-    def start(self, request: ToolCall, *, run: Run | None, raw: str = "") -> RunningTool:
+    def start(
+        self,
+        request: ToolCall,
+        *,
+        run: Run | None,
+        raw: str = "",
+        inside: Work | None = None,
+    ) -> RunningTool:
         """Call a tool: publish the call, and carry it out in tasks of the call.
 
         It returns at once. A call that cannot be carried out gets a result at once, whose text
@@ -72,6 +80,7 @@ class ToolRunner:
             request: The call; its id is unique within the conversation.
             run: The run that makes the call; ``None`` for a background job.
             raw: The model's arguments if they were not a JSON object; else empty.
+            inside: The running tool that makes the call, as a sub-agent does; ``None`` for no tool.
 
         Returns:
             The running tool, which may already have its result.
@@ -89,7 +98,9 @@ class ToolRunner:
         arguments, refusal = self._check(tool, request, raw, run)
         if refusal is None and tool.on_duplicate != "run":
             tool, refusal = without_duplicate(tool, request, self._running)
-        running = RunningTool(self._call, tool, request, self._source, run, self._context_of)
+        running = RunningTool(
+            self._call, tool, request, self._source, run, self._context_of, inside
+        )
         running.on_settled = self.on_settled
         if refusal is not None:
             running.refuse(refusal)
