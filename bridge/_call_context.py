@@ -118,8 +118,9 @@ class CallContext:
         self.state = state
 
     def pause(self, *, on: bool) -> None:
-        """Record whether the call is paused."""
+        """Record whether the call is paused, and let nothing begin meanwhile."""
         self.is_paused = on
+        (self.router.gate.shut if on else self.router.gate.open)()
 
     def close(self) -> None:
         """Record that nothing new is accepted any more."""

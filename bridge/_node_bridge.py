@@ -322,4 +322,6 @@ def new_bridge(call: Call, node: object, name: str, *, is_agent: bool) -> Bridge
     bridge.node = node
     bridge.name = name
     bridge.is_agent = is_agent
+    if is_agent:
+        call.control.pause_too(name)
     return bridge

@@ -134,7 +134,7 @@ class Jobs:
         """The jobs so far, in the order in which they moved to the background."""
         for running, _ in tuple(self._watched.values()):
             if running.moving_from is not None:  # its result is published in the next step
-                self._begin(running.id)
+                self._start_job(running.id)
         self._find_moved_answers()
         return tuple(self._jobs.values())
 
@@ -147,11 +147,11 @@ class Jobs:
         """Make a job of a tool whose result says that it continues in the background."""
         result: ToolResult = message.event
         if result.outcome == "backgrounded":
-            self._begin(result.id)
+            self._start_job(result.id)
         else:
             self._watched.pop(result.id, None)
 
-    def _begin(self, id: str) -> None:
+    def _start_job(self, id: str) -> None:
         running, meter = self._watched.pop(id, (None, None))
         if running is None or meter is None:
             return

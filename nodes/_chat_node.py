@@ -130,7 +130,7 @@ class ChatNode(ReasoningNode):
         bridge = self._bridge
         assert bridge is not None  # the route that runs this is declared in attached()
         assert self._speculative is not None
-        if not bridge.call.has_floor(bridge.name):
+        if not bridge.call.has_floor(bridge.name) or bridge.call.control.is_paused:
             return
         said = UserEntry(message.at_s, message.event.content)
         schemas = () if self._runner is None else self._runner.schemas()

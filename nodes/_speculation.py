@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 import trio
 
+from bargein.routes import until_resumed
 from bargein.routes.error_containment import closing, contain
 
 from .llm import AnswerPiece, ChatModel
@@ -82,6 +83,7 @@ class SpeculativeModel:
         with begun.send:
             try:
                 with begun.scope:
+                    await until_resumed()
                     async with closing(self._pieces(messages, tools)) as pieces:
                         async for piece in pieces:
                             await _keep(begun, piece)

@@ -13,7 +13,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -195,8 +195,12 @@ class ToolLoop:
 
     async def _may_go_on(self) -> bool:
         """Wait while the answer is paused; return whether it may continue."""
-        if self._outer is not None or self._run is None:
-            await trio.lowlevel.checkpoint()  # raises if the tool or the caller was cancelled
+        if self._outer is not None:
+            await trio.lowlevel.checkpoint()  # raises if the tool was cancelled
+            await current_tool().until_resumed()
+            return True
+        if self._run is None:
+            await trio.lowlevel.checkpoint()  # raises if the caller was cancelled
             return True
         return await self._run.may_go_on()
 
@@ -225,6 +229,8 @@ class ToolLoop:
                 except AnswerBrokenOffError as broken:
                     messages = self._continue_after(broken, asked)
                     model = broken.next_model
+                    if not await self._may_go_on():
+                        return
         self._model_ended("done")
 
     async def _hear(
@@ -354,7 +360,8 @@ class ToolLoop:
         return next((work for work in mine.call.running_tools if work.id == mine.id), None)
 
     async def _finish(self, id: str) -> None:
-        result = await self.meter.within(self.running[id].result)
+        with nullcontext() if self._outer is None else current_tool().waiting():
+            result = await self.meter.within(self.running[id].result)
         running = self.running.pop(id)
         self._story.add_result(running, result)
         if running.capped is not None and self.meter.answers_to(running.capped.meter):

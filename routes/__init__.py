@@ -26,6 +26,8 @@ from ._message import Message as Message
 from ._open_router import open_router as open_router
 from ._pausable_deadlines import Clock as Clock
 from ._pausable_deadlines import Deadline as Deadline
+from ._pause_gate import PauseGate as PauseGate
+from ._pause_gate import until_resumed as until_resumed
 from ._route import Route as Route
 from ._router import Router as Router
 from ._rules import Overlap as Overlap
@@ -56,6 +58,7 @@ __all__ = [
     "Message",
     "Outcome",
     "Overlap",
+    "PauseGate",
     "Phase",
     "Predicate",
     "PublishLoopError",
@@ -79,4 +82,5 @@ __all__ = [
     "register",
     "run_in",
     "start_timer_task",
+    "until_resumed",
 ]

@@ -9,11 +9,12 @@ from ._route import Route
 class ChainKeeper:
     """Keeps the chains of one router, in the order in which they were started."""
 
-    __slots__ = ("_at_work", "_retired")
+    __slots__ = ("_at_work", "_paused", "_retired")
 
     def __init__(self) -> None:
         self._at_work: dict[Route, RouteRuntime] = {}
         self._retired: dict[RouteRuntime, None] = {}
+        self._paused: set[str] = set()
 
     @property
     def at_work(self) -> tuple[RouteRuntime, ...]:
@@ -38,7 +39,9 @@ class ChainKeeper:
         return self._at_work[route]
 
     def install(self, chain: RouteRuntime, instead_of: Route | None) -> None:
-        """Add a chain, in place of the one that it extends."""
+        """Add a chain, in place of the one that it extends; paused if its bridge is."""
+        if chain.source in self._paused:
+            chain.pause_all()
         if instead_of not in self._at_work:
             self._at_work[chain.route] = chain
             return
@@ -48,6 +51,18 @@ class ChainKeeper:
             for old, kept in self._at_work.items()
         }
         self._retire(replaced)
+
+    def pause(self, source: str) -> None:
+        """Pause the chains of a bridge, and those that it will declare before ``resume()``."""
+        self._paused.add(source)
+        for chain in self.of(source):
+            chain.pause_all()
+
+    def resume(self, source: str) -> None:
+        """Resume the chains of a bridge."""
+        self._paused.discard(source)
+        for chain in self.of(source):
+            chain.resume_all()
 
     def remove(self, source: str) -> None:
         """Remove the chains of a bridge: they start no more runs."""

@@ -44,6 +44,14 @@ class CutLedger(Protocol[R]):
         ...
 
 
+class Gate(Protocol):
+    """What a run needs from the gate of its router."""
+
+    async def passed(self) -> None:
+        """Wait while it is shut."""
+        ...
+
+
 class RunningChain(Protocol[R]):
     """What a run needs from its chain."""
 
@@ -55,6 +63,11 @@ class RunningChain(Protocol[R]):
     @property
     def source(self) -> str:
         """The bridge that declared it."""
+        ...
+
+    @property
+    def gate(self) -> Gate:
+        """Shut while nothing may begin."""
         ...
 
     @property

@@ -109,7 +109,8 @@ class ChainRuns:
     def pause_all(self) -> None:
         """Pause every run in place, regardless of rules, until ``resume_all()``."""
         if self.all_paused is None:
-            self.all_paused = [(run, run.is_paused) for run in self.live()]
+            runs = (*self.live(), *(run for run in self.background if not run.is_cut))
+            self.all_paused = [(run, run.is_paused) for run in runs]
             for run, _ in self.all_paused:
                 run.pause()
 

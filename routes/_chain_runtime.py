@@ -47,6 +47,7 @@ class RouteRuntime:
         actions: Apply its rules to its runs.
         cuts: Is notified of each cut: the router.
         failures: Its persisting failures.
+        gate: The router's.
         removed: Whether it was removed, and starts no more runs.
         notified: The rule whose handler runs after a cut that no rule made; ``None`` if no rule
             has a handler.
@@ -54,8 +55,8 @@ class RouteRuntime:
 
     __slots__ = (
         "_advancing", "_decisions", "_listeners", "_makes_runs", "_push", "_queue", "_router",
-        "_runs", "_statistics", "actions", "cuts", "failures", "notified", "pipeline", "removed",
-        "route", "source",
+        "_runs", "_statistics", "actions", "cuts", "failures", "gate", "notified", "pipeline",
+        "removed", "route", "source",
     )  # fmt: skip
 
     def __init__(self, route: Route, router: ChainRouter) -> None:
@@ -64,6 +65,7 @@ class RouteRuntime:
         self._router = self.cuts = router
         self._listeners = router.listeners
         self.source = route.source
+        self.gate = router.gate
         self.failures = ChainFailures(route)
         publish = router.publisher(route.source)
         self.pipeline = Pipeline(route, publish, self.failures.works)

@@ -37,6 +37,7 @@ from ._listeners import (
 )
 from ._message import Message
 from ._message_sinks import SINK_LIMIT, FailingReceivers, QueuedSink, queued_sink
+from ._pause_gate import PauseGate
 from ._route import Route, new_route
 from ._rules import Interrupt
 from ._run import Run
@@ -64,6 +65,7 @@ class Router(DeferredWork):
         withholds: Whether a message is withheld from the chains of a source and their rules; a
             function of both, which must always say the same of a message.  ``None`` withholds
             nothing; set by ``withhold()``.
+        gate: Shut while a call is paused, so that nothing begins.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
         timers: What calls functions at set times, until it is closed.
@@ -75,8 +77,8 @@ class Router(DeferredWork):
 
     __slots__ = (
         "_chains", "_failing", "_messages", "_now_s", "_plans", "_publishers", "_runs", "_stale",
-        "_unpublished", "call_at", "closed", "closing", "forget", "handler_s", "timers", "unwind_s",
-        "withholds",
+        "_unpublished", "call_at", "closed", "closing", "forget", "gate", "handler_s", "timers",
+        "unwind_s", "withholds",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
@@ -86,6 +88,7 @@ class Router(DeferredWork):
         self.withholds: Callable[[str, Message], bool] | None = None
         self.closing: Outcome | None = None
         self.closed = False
+        self.gate = PauseGate()
         self._chains = ChainKeeper()
         self._publishers: dict[str, Publish] = {}
         self._plans = Plans(self._chains, self.reports_later)
@@ -437,17 +440,15 @@ class Router(DeferredWork):
             self.call_after(report)
 
     def pause_all(self, source: str) -> None:
-        """Pause every run of a source in place, regardless of rules, and start no more.
+        """Pause every run of a source in place, also in the background, and start no more.
 
         Triggers that arrive meanwhile are queued.  Chains with only sync stages still work.
         """
-        for runtime in self._chains.of(source):
-            runtime.pause_all()
+        self._chains.pause(source)
 
     def resume_all(self, source: str) -> None:
         """Resume the runs that ``pause_all()`` paused, and start queued ones."""
-        for runtime in self._chains.of(source):
-            runtime.resume_all()
+        self._chains.resume(source)
 
     def waiting(self, source: str) -> list[Message]:
         """Return the queued triggers of a bridge's chains, in order."""

@@ -9,6 +9,7 @@ import trio
 
 from ._listeners import Listeners
 from ._message import Message
+from ._pause_gate import PauseGate
 from ._route import Route
 from ._run import Run
 from ._run_outcome import Outcome
@@ -25,6 +26,7 @@ class ChainRouter(Protocol):
         listeners: The functions called when something happens.
         withholds: Whether a message is withheld from the chains of a source, so that it neither
             triggers, cuts, pauses nor resumes them; ``None`` withholds nothing.
+        gate: Shut while everything is paused, so that nothing begins.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
         waits: Whether a publication is over but its deferred work is not done yet.
@@ -35,6 +37,7 @@ class ChainRouter(Protocol):
     handler_s: float
     listeners: Listeners
     withholds: Callable[[str, Message], bool] | None
+    gate: PauseGate
     closing: Outcome | None
     closed: bool
     waits: bool

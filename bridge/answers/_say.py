@@ -44,8 +44,6 @@ class FixedTexts:
             self._router.observe(DTMFInput, self._end_unbegun_menus)
         texts = self._router.on(kind, name="call", where=_is_of(kind), overlap="concurrent")
         texts.interrupt_on(cuts).map(_as_response).broadcast()
-        if self._context.is_paused:
-            self._router.pause_all("call")
 
     def begun(self, wanted: FixedText) -> None:
         """Record that a text has started its answer."""

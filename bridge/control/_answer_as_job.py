@@ -60,6 +60,11 @@ class BackgroundAnswer:
         self._on_end = on_end
 
     @property
+    def is_waiting(self) -> bool:
+        """Return false: an answer is waited for by its tools' own state."""
+        return False
+
+    @property
     def is_cut(self) -> bool:
         """Whether it was stopped."""
         return self.answer.run is not None and self.answer.run.is_cut

@@ -69,6 +69,8 @@ def describe(
     answer = control.target()
     if answers.has_notice and verb in _CUTS_NOTICES:
         parts.append(_CUTS_NOTICES[verb])
+    if verb == "pause" and control.works_in_background:
+        parts.append("nothing starts in the background either")
     saved = _finished(answers, answer)
     if saved and verb in ("redirect", "cancel", "emergency_stop", "shutdown"):
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")

@@ -46,6 +46,12 @@ class Work(Protocol):
     in that step still wins; else ``None``."""
     started_at_s: float | None
     """When it started, in seconds of trio's clock; ``None`` while it waits for permission."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it only waits: for tools of an agent inside it, or for the end of a pause."""
+        ...
+
     done: trio.Event
     """Set once it has its outcome and nothing of it runs any more."""
     outcome: ToolOutcome | None

@@ -25,7 +25,7 @@ from ..events import (
 from ._running_tools import Work
 from ._verb_argument_checks import check_string, check_verb
 from ._verb_receipt import Receipt
-from ._verb_settling import settle_with, stopped_work_ended
+from ._verb_settling import settle_with, stopped_work_ended, until
 from ._verb_targets import VerbTargets
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Control(VerbTargets):
         self._unsettled: list[Receipt] = []
         self._runs: list[Run] = []
         self._works: list[Work] = []
-        self._paused: list[str] | None = None
+        self._paused: tuple[str, ...] = ()
         self._shutdown_s = SHUTDOWN_S
         # Before the rules, so that the verb's receipt covers what a rule cuts by the same event.
         context.router.observe(ControlRequested, self._requested, before_rules=True)
@@ -100,7 +100,7 @@ class Control(VerbTargets):
     @property
     def is_paused(self) -> bool:
         """Whether the call is paused."""
-        return self._paused is not None
+        return self._context.is_paused
 
     @property
     def is_closing(self) -> bool:
@@ -140,12 +140,19 @@ class Control(VerbTargets):
     @property
     def pause_waits(self) -> bool:
         """Whether a pause is waiting for running tools to finish."""
-        begun = [work for work in self.works(self.target()) if self._still_runs(work)]
-        return self.pause_tools == "finish" and any(work.outcome is None for work in begun)
+        return self.pause_tools == "finish" and self._runs_on
+
+    @property
+    def _runs_on(self) -> bool:
+        """Whether a tool of the answer runs on in a pause."""
+        works = (work for work in self.works(self.target()) if work.moving_from is None)
+        return any(work.outcome is None and self._still_runs(work) for work in works)
 
     def _still_runs(self, work: Work) -> bool:
-        """Whether a tool continues in a pause: it has started, and does not wait for the caller."""
-        return work.started_at_s is not None and not self._questions.is_waiting(work.id)
+        """Whether a tool continues in a pause: it has started, and does not only wait."""
+        if work.started_at_s is None or work.is_waiting:
+            return False
+        return not self._questions.is_waiting(work.id)
 
     # --- how a verb arrives -----------------------------------------------------------------------
 
@@ -291,9 +298,10 @@ class Control(VerbTargets):
         self._answers.upgrade(receipt.answer, receipt.verb)
 
     def _do_pause(self, receipt: Receipt, message: Message) -> None:
-        self._paused = []
         self._context.pause(on=True)
-        self._pause_heard()
+        self._paused = ()
+        for source in (*self._context.floor.agents, "call"):
+            self.pause_too(source)
         answer = self.target()
         self._answers.hold("pause")
         if answer is not None:
@@ -304,20 +312,17 @@ class Control(VerbTargets):
                 self._interrupt(work, "cancel")
             elif self.pause_tools == "detach":
                 work.to_background()
-            if self._still_runs(work):  # tools that have not started, or wait, stand still
-                self._works.append(work)
-        self._context.start_soon(self._settle, receipt, [], self._works)
+        self._context.start_soon(self._settle_pause, receipt, self._works)
 
     def floor_moved(self) -> None:
-        """Record that the floor has moved; during a pause, pause the new agent too."""
+        """Record that the floor has moved."""
         self._answers.floor_moved()
-        self._pause_heard()
 
-    def _pause_heard(self) -> None:
-        for source in self._context.floor.heard:
-            if self._paused is not None and source not in self._paused:
-                self._paused.append(source)
-                self._router.pause_all(source)
+    def pause_too(self, source: str) -> None:
+        """While the call is paused, pause the chains of an agent, also those still to come."""
+        if self.is_paused:
+            self._paused += (source,)
+            self._router.pause_all(source)
 
     def _do_resume(self, receipt: Receipt, message: Message) -> None:
         answer = self.target()
@@ -332,10 +337,10 @@ class Control(VerbTargets):
 
     def _release(self) -> None:
         """Continue everything that a pause stopped."""
-        sources, self._paused = self._paused, None
+        sources, self._paused = self._paused, ()
         self._context.pause(on=False)
         self._answers.release("pause")
-        for source in sources or ():
+        for source in sources:
             self._router.resume_all(source)
 
     def _do_cancel(self, receipt: Receipt, message: Message) -> None:
@@ -446,6 +451,11 @@ class Control(VerbTargets):
         if self._under_way is receipt and receipt.verb != "pause":
             self._under_way = None
         self._context.touch_state()
+
+    async def _settle_pause(self, receipt: Receipt, works: list[Work]) -> None:
+        """Settle a pause once no tool of the answer runs any more: the others stand still."""
+        await until(lambda: not self._runs_on, self._context)
+        await self._settle(receipt, [], works)
 
     # --- the end ----------------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import structlog
 import trio
@@ -11,6 +13,9 @@ from bargein.routes import Run
 
 from ._running_tools import Work
 from ._verb_receipt import Receipt
+
+if TYPE_CHECKING:
+    from .._call_context import CallContext
 
 log = structlog.get_logger()
 
@@ -42,6 +47,25 @@ async def stopped_work_ended(receipt: Receipt, runs: list[Run], works: list[Work
                 await work.done.wait()
     if scope.cancelled_caught:
         log.warning("verb_not_settled", verb=receipt.verb, waited_s=LAST_S)
+
+
+async def until(condition: Callable[[], bool], context: CallContext) -> None:
+    """Wait until a condition holds, which is tested after each change of the call.
+
+    Cancelling this is safe.
+    """
+    holds = trio.Event()
+
+    def test() -> None:
+        if condition():
+            holds.set()
+
+    test()
+    context.observe_changes(test)
+    try:
+        await holds.wait()
+    finally:
+        context.forget_changes(test)
 
 
 async def settle_with(weaker: Receipt, stronger: Receipt) -> None:

@@ -68,6 +68,11 @@ class VerbTargets:
         )
 
     @property
+    def works_in_background(self) -> bool:
+        """Whether tools or answers work in the background."""
+        return bool(self._context.running_tools.jobs)
+
+    @property
     def has_leftovers(self) -> bool:
         """Whether a cancel without a current answer has something to end."""
         return bool(self._left()) or any(

@@ -35,6 +35,7 @@ from bargein.nodes.llm import (
 )
 from bargein.nodes.llm._errors import Phase
 from bargein.nodes.llm._protocol import no_piece
+from bargein.routes import until_resumed
 from bargein.routes.error_containment import closing
 
 from ._provider_recovery import Provider, ProviderGroup, in_order
@@ -85,6 +86,7 @@ class FallbackModel(ProviderGroup[ChatModel]):
         """Yield the answer of the first waiting model that works."""
         for count, provider in enumerate(waiting, 1):
             left, has_begun, speaks = waiting[count:], False, False
+            await until_resumed()
             try:
                 async with closing(self._answer_of(provider, messages, tools)) as pieces:
                     async for piece in pieces:

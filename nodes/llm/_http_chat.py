@@ -18,6 +18,7 @@ import trio
 
 from bargein.bridge.validation.numbers import check_numbers
 from bargein.nodes.vendors import Backoff, Credential
+from bargein.routes import until_resumed
 
 from ._answer_stream import AnswerStream
 from ._errors import ChatModelError, ChatModelTimeoutError, need
@@ -211,6 +212,7 @@ class HttpChat:
                 wait_s=round(wait_s, 3),
             )
             await trio.sleep(wait_s)
+            await until_resumed()
             attempt += 1
 
     async def _attempt(self, client: httpx2.AsyncClient, body: Mapping[str, Any]) -> HttpReply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import structlog
 import trio
 
 from bargein.bridge.control import ToolOutcome
-from bargein.routes import InterruptToken, Run
+from bargein.routes import InterruptToken, PauseGate, Run
 from bargein.routes.error_containment import CONTAINED, contain, only_error
 
 from ._commit_section import CommitState
@@ -51,8 +51,14 @@ class ToolBody:
         on_stop: Callable[[], None],
         on_background: Callable[[], object],
         waits: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+        *,
+        gate: PauseGate,
+        on_change: Callable[[], None],
     ) -> None:
+        self._on_change = on_change
         self._publish_detached = publish
+        self.gate = gate
+        """Shut while the call is paused: then no body begins."""
         self.tool = tool
         self.id = call_id
         self.source = source
@@ -73,6 +79,8 @@ class ToolBody:
         self.error: Exception | None = None
         self.conclusion: DeclaredOutcome | None = None
         self.is_stopping = False
+        self.waits_inside = 0
+        """How many agents inside it wait for their tools, or for the end of a pause."""
         self.is_closed = False
         """Whether its result was delivered, after which its events are dropped."""
 
@@ -84,6 +92,7 @@ class ToolBody:
             with self.scope:
                 if trio.current_effective_deadline() == -math.inf:
                     return  # cancelled before it began
+                await self.gate.passed()
                 if self.run is not None and not await self.run.may_go_on():
                     return  # its answer was interrupted, perhaps after a pause
                 self.begun_at_s = trio.current_time()
@@ -115,6 +124,17 @@ class ToolBody:
         self.run = None
         self.is_stopping = False
         self.token.notify_background()
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count an agent inside the tool as waiting, within the block."""
+        self.waits_inside += 1
+        self._on_change()
+        try:
+            yield
+        finally:
+            self.waits_inside -= 1
+            self._on_change()
 
     def conclude(self, conclusion: DeclaredOutcome) -> None:
         """Fix what the result will say, however the tool ends from here on."""

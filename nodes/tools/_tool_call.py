@@ -125,6 +125,11 @@ class RunningTool:
         return self._body is not None and self._body.scope.cancel_called
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether it only waits: for tools of an agent inside it, or for the end of a pause."""
+        return self._body is not None and self._body.waits_inside > 0
+
+    @property
     def capped(self) -> CapReachedError | None:
         """The cap that made it fail; ``None`` if no cap did."""
         error = None if self._body is None else self._body.error
@@ -297,6 +302,7 @@ class RunningTool:
             self._withdraw()
 
     async def _may_begin(self) -> bool:
+        await self._call.router.gate.passed()  # in a pause nobody is asked either
         if self.tool.permission in ("ask", "operator") and self._is_wanted():
             verdict = await self._ask()
             if verdict != "allowed":
@@ -344,6 +350,8 @@ class RunningTool:
             self._token_asked,
             self._token_asked_for_background,
             self._limits.standing,
+            gate=self._call.router.gate,
+            on_change=self._call.touch_state,
         )
         context = self._context_of(body)
         self._call.nursery.start_soon(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, final
@@ -104,6 +104,21 @@ class ToolContext:
     def is_stopping(self) -> bool:
         """Whether the tool was interrupted and is finishing within its grace period or cap."""
         return self._body.is_stopping
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Tell that the tool does nothing itself within the block but wait for tools of its own, as
+        an agent inside it does; a pause then waits only for those."""
+        return self._body.waiting()
+
+    async def until_resumed(self) -> None:
+        """Wait while the call is paused, without using up the time of the tool.
+
+        For a tool that is an agent itself: in a pause it asks no model and starts no tool.
+        Cancelling this is safe.
+        """
+        if self._body.gate.is_shut:
+            with self._body.waits(), self._body.waiting():
+                await self._body.gate.passed()
 
     def progress(self, text: str = "", fraction: float | None = None) -> None:
         """Report how far the tool is.  Safe from any thread.
