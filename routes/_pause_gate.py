@@ -8,7 +8,7 @@ from ._run_context import CURRENT_RUN
 
 
 class PauseGate:
-    """Held shut while everything is paused, also for work that no run of a chain does."""
+    """Shut while everything is paused, also for work that no run of a chain does."""
 
     __slots__ = ("_opened",)
 

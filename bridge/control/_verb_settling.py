@@ -50,20 +50,20 @@ async def stopped_work_ended(receipt: Receipt, runs: list[Run], works: list[Work
 
 
 async def until(condition: Callable[[], bool], context: CallContext) -> None:
-    """Wait until a condition holds, which is tested after each change of the call.
+    """Wait until a condition is true, which is tested after each change of the call.
 
     Cancelling this is safe.
     """
-    holds = trio.Event()
+    met = trio.Event()
 
     def test() -> None:
         if condition():
-            holds.set()
+            met.set()
 
     test()
     context.observe_changes(test)
     try:
-        await holds.wait()
+        await met.wait()
     finally:
         context.forget_changes(test)
 
