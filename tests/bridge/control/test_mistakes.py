@@ -77,6 +77,7 @@ CALL = [
     wrong(Call.publish, "source", 7, event=UserStartedSpeaking()),
     wrong(Call.say, "text", None),
     wrong(Call.say, "interruptible", "no", text="Hello"),
+    wrong(Call.say, "stop_on_key", "1", text="Hello"),
     wrong(Call.hold_speech, "reason", []),
     wrong(Call.release_speech, "reason", 7),
     wrong(Call.report_playback, "utterance", "x", played_ms=1, kind="done"),
