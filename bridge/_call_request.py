@@ -60,22 +60,23 @@ class CallRequest:
     """What a client sent to open a call over the server; ``App(admit=...)`` gets it.
 
     Only ``identity`` is verified.  Trust the rest only as far as your app can check it: its own
-    cookie, a signed token, an address set by a proxy you trust.
+    cookie, a signed token, an address set by a proxy you trust.  Its text, as in a log line, shows
+    neither headers nor query nor token, nor what comes from them.
     """
 
     mode: Literal["audio", "text"]
-    conversation: str | None
+    conversation: str | None = field(repr=False)
     """The conversation that it names; ``None`` for none."""
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     """The headers by lower-case name; values of a repeated one are joined by commas."""
-    query: Mapping[str, str]
+    query: Mapping[str, str] = field(repr=False)
     """The parameters of the address; the first value of a repeated one."""
     peer: str
     """The caller's address: that of the socket's other end or, if this is a trusted proxy, the one
     that the proxy names; empty for none."""
     token: str = field(default="", repr=False)
     """The bearer token, from the header or from ``?token=``; empty without one."""
-    identity: Identity = Identity()
+    identity: Identity = field(default=Identity(), repr=False)
     """The caller according to a signed token; in ``call.request``, according to ``admit``."""
     secure: bool = False
     """Whether the caller's connection is encrypted, as far as the server or a trusted proxy

@@ -11,7 +11,6 @@ import errno
 import os
 import re
 import socket
-import ssl
 import sys
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -37,6 +36,7 @@ from ._output import complain, write_out
 from ._plugin_commands import PluginCommand, find_plugins
 from ._serve_options import add_access, add_connections, add_limits
 from ._target import TargetError, load_app
+from ._tls_files import tls_context
 from ._token_command import SECRET_VARIABLE, add_token
 
 
@@ -164,7 +164,7 @@ def _serve(options: argparse.Namespace) -> int:
     try:
         origins = None if options.origin is None else [_origin(o) for o in options.origin]
         TrustedProxies(options.trust_proxy)
-        tls = _tls(options.cert, options.key)
+        tls = tls_context(options.cert, options.key)
     except (ValueError, OSError) as error:  # ssl raises OSError for an invalid certificate
         return _fail(str(error), code=2)
     limits = replace(
@@ -325,19 +325,6 @@ def _has_desktop() -> bool:
     if sys.platform in ("darwin", "win32"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _tls(cert: str | None, key: str | None) -> ssl.SSLContext | None:
-    if (cert is None) != (key is None):
-        raise ValueError("--cert and --key go together; give both or neither")
-    if cert is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(cert, key)
-    except OSError as error:
-        raise ValueError(f"--cert {cert!r} and --key {key!r} cannot be used: {error}") from error
-    return context
 
 
 def _origin(text: str) -> str | re.Pattern[str]:

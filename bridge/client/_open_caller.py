@@ -10,7 +10,7 @@ import math
 import ssl as ssl_module
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -127,10 +127,10 @@ async def open_caller(
 class _DialSettings:
     """How to dial a server."""
 
-    url: str
+    url: str = field(repr=False)  # whose query may hold a token
     mode: str
     conversation: str | None
-    token: str | None
+    token: str | None = field(repr=False)
     origin: str | None
     ssl: ssl_module.SSLContext | None
     stream: trio.abc.Stream | Callable[[], Awaitable[trio.abc.Stream]] | None

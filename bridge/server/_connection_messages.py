@@ -33,7 +33,7 @@ class Resume(Wire):
     """Resumes a call whose connection was lost; the first message of the new connection."""
 
     type: Literal["resume"] = "resume"
-    token: Annotated[str, Field(max_length=256)]
+    token: Annotated[str, Field(max_length=256, repr=False)]
     """The token of the last ``hello`` or ``resumed``."""
     received: Count
     """How many JSON messages the client has received, over all connections of the call."""
@@ -83,7 +83,7 @@ class Greeting(Wire):
     """How much of its call the server shows the client; see the message ``watch``."""
     conversation: str | None = None
     """The name of the conversation; absent where callers may not name one."""
-    resume: str | None = None
+    resume: str | None = Field(default=None, repr=False)
     """The token that resumes this call if the connection is lost; each connection has its own.
     Absent if a lost connection ends the call."""
     resume_s: float = 0.0

@@ -48,6 +48,11 @@ SECURITY_HEADERS = (
     ("Cache-Control", "no-store"),
 )
 
+HSTS_S = 31_536_000
+"""For how many seconds a browser that came over TLS uses nothing else: a year, as the
+preload list of browsers demands (hstspreload.org).  Not for names of this machine: it would hold
+for all that is developed on it."""
+
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 """A Host that is safe in a response header: a name or an address, and a port."""
 
@@ -106,6 +111,7 @@ class HttpGate:
         access: Access,
         *,
         page: PageFiles | None = None,
+        is_encrypted: bool = False,
     ) -> None:
         """Keep what requests are checked against.
 
@@ -114,19 +120,23 @@ class HttpGate:
             room: Returns why no call can be opened now; ``None`` if one can.
             access: Who may reach the server, under which names, and with which token.
             page: The files to serve; ``None`` loads those of the package.
+            is_encrypted: Whether this server itself speaks TLS.
         """
         self._metrics = metrics
         self._room = room
         self._access = access
         self._origin_check = OriginCheck(access)
+        self._is_encrypted = is_encrypted
         self._page = load_page() if page is None else page
 
-    @staticmethod
-    def secure(request: HttpRequest, response: Response) -> None:
+    def secure(self, request: HttpRequest, response: Response) -> None:
         """Add the security headers to a response, including that of a handshake."""
-        calls = " ".join(_calls_of(header_of(request.headers, "Host")))
-        policy = CONTENT_POLICY.format(calls=calls)
-        for name, value in (("Content-Security-Policy", policy), *SECURITY_HEADERS):
+        host = header_of(request.headers, "Host")
+        policy = CONTENT_POLICY.format(calls=" ".join(_calls_of(host)))
+        headers = [("Content-Security-Policy", policy), *SECURITY_HEADERS]
+        if self._is_encrypted and not self._origin_check.is_local(host):
+            headers.append(("Strict-Transport-Security", f"max-age={HSTS_S}"))
+        for name, value in headers:
             if name not in response.headers:
                 response.headers[name] = value
 

@@ -42,6 +42,11 @@ class OriginCheck:
             return True
         return self._access.listens_publicly and _is_address(host)  # an address cannot be rebound
 
+    @staticmethod
+    def is_local(authority: str) -> bool:
+        """Whether a Host, with or without a port, names this machine."""
+        return is_loopback(_hostname(authority).rstrip("."))
+
     def allows(self, headers: Headers) -> bool:
         """Whether the page that connects may call."""
         if "Origin" not in headers:

@@ -102,7 +102,7 @@ class Server:
         self._listening = trio.CancelScope()
         is_open = not access.needs_token and app.admit is None
         page = load_page() | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=is_open))}
-        gate = HttpGate(self.metrics, self.room, access, page=page)
+        gate = HttpGate(self.metrics, self.room, access, page=page, is_encrypted=ssl is not None)
         self._addresses = Addresses(limits, self.metrics.over_budget)
         self._admission = Admission(app, gate, access, self._addresses, proxies)
         self._is_encrypted = ssl is not None

@@ -455,6 +455,30 @@ def test_serve_speaks_tls(folder, tmp_path):
             f"https://localhost:{port}/healthz", context=context, timeout=30
         ) as answer:
             assert answer.read() == b"ok\n"
+            assert "Strict-Transport-Security" not in answer.headers  # of all of this machine
+        request = urllib.request.Request(f"https://localhost:{port}/healthz")
+        request.add_header("Host", "voice.example.com")
+        with urllib.request.urlopen(request, context=context, timeout=30) as answer:
+            assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such modes")
+@pytest.mark.parametrize(
+    ("mode", "is_warned"), [(0o600, False), (0o640, False), (0o644, True), (0o604, True)]
+)
+def test_a_key_that_everybody_can_read_is_warned_of(told, tmp_path, mode, is_warned):
+    """One line says so, with what to do; the server starts all the same."""
+    leaf = trustme.CA().issue_cert("localhost")
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    leaf.private_key_and_cert_chain_pem.write_to_path(str(cert))
+    leaf.private_key_pem.write_to_path(str(key))
+    key.chmod(mode)
+    _, complaint = told("serve", "no_such_agent", "--cert", str(cert), "--key", str(key))
+    warned = [line for line in complaint.splitlines() if line.startswith("warning:")]
+    assert len(warned) == is_warned
+    if is_warned:
+        assert f"has the mode {mode:04o}" in warned[0]
+        assert warned[0].endswith(f"run: chmod 600 {key}")
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ async def test_the_app_is_asked_with_what_the_client_sent(serving, autojump_cloc
         pass
     assert (asked[0].token, asked[0].query["mode"], asked[0].peer) == ("t0k", "text", "")
     assert asked[0].identity == Identity("", frozenset({"watch", "control"}))
-    assert "t0k" not in repr(asked[0]).replace("Bearer t0k", "")
+    assert not any(each in repr(asked[0]) for each in ("t0k", "Bearer", "headers", "query", "Sec-"))
     assert calls[0].request.identity == Identity("ada", frozenset({"shop:buy"}))
     assert calls[0].caller == "ada"
 

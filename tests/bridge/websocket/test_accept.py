@@ -85,6 +85,25 @@ async def test_head_has_the_length_and_no_body(autojump_clock):
         (b"GET / HTTP/1.1\r\nA: b\nB: c\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\n: b\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 101 + b"\r\n", 431),
+        (b"GET / HTTP/1.1\r\nContent-Length: 0\r\ncontent-length: 5\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: 5, 5\r\n\r\nhello", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: +5\r\n\r\nhello", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: \r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: \xb2\r\n\r\n", 400),
+        (
+            b"GET / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+        (
+            b"GET / HTTP/1.1\r\nTRANSFER-ENCODING: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+        (b"GET / HTTP/1.1\r\nTransfer-Encoding: identity\r\nContent-Length: 4\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n" + b"Transfer-Encoding: chunked\r\n" * 2 + b"\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
         (b"GET /" + b"a" * 17_000 + b" HTTP/1.1\r\n\r\n", 431),
         (b"GET / HTTP/1.1\r\nA: " + b"a" * 17_000 + b"\r\n\r\n", 431),
     ],
@@ -95,6 +114,25 @@ async def test_what_is_no_request_is_refused(autojump_clock, request_bytes, expe
     got = await ask(request_bytes, answer=asked.append)
     assert status(got) == expected
     assert asked == []
+
+
+async def test_the_text_of_a_request_shows_no_secret(autojump_clock):
+    """Headers and queries have tokens and what people are called; the method is nobody's."""
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        return http_response(HTTPStatus.OK, "text/plain", b"ok")
+
+    await ask(
+        b"GET /ws?token=t0k&conversation=ada HTTP/1.1\r\nAuthorization: Bearer s3c\r\n"
+        b"Cookie: s3c\r\n\r\n",
+        answer=answer,
+    )
+    assert asked[0].path.startswith("/ws?token=t0k")
+    for text in (repr(asked[0]), str(asked[0]), f"{asked}"):
+        assert not any(secret in text for secret in ("t0k", "s3c", "ada", "Cookie"))
+        assert "GET" in text
 
 
 @pytest.mark.parametrize("request_bytes", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n"])
