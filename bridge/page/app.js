@@ -2,11 +2,13 @@
  * The page people talk to.  Its address decides how:
  * - `?mode=text`: no sound, no microphone;
  * - `?conversation=NAME`: continues the conversation of that name, where the agent allows it;
- * - `#token=…`: the bearer token, in the fragment so that no request log contains it;
+ * - `#token=…`: the bearer token, in the fragment so that no request log contains it; the page takes
+ *   it out of the address bar;
  * - `?raw=1`: the microphone without echo cancellation, for tests and for headsets;
  * - `?tap=1`: also logs when the loudspeaker becomes loud and silent, for tests.
  */
 
+import { AccessToken } from "./access-token.js";
 import { Call } from "./call.js";
 import { canPlay } from "./audio.js";
 import { Settings } from "./devices.js";
@@ -25,7 +27,7 @@ import { Transcript } from "./transcript.js";
 import { Ui } from "./controls.js";
 
 const query = new URLSearchParams(location.search);
-const fragment = new URLSearchParams(location.hash.slice(1));
+const token = new AccessToken();
 const textOnly = query.get("mode") === "text";
 
 const journal = new Journal();
@@ -35,7 +37,7 @@ let agentHears = true; // until the server says otherwise
 function start(options = {}) {
   call = new Call({ ui, transcript, journal, permissions, questions, settings, view }, {
     textOnly: textOnly || !canPlay(),
-    token: fragment.get("token"),
+    token: token.value,
     conversation: query.get("conversation"),
     raw: query.get("raw") === "1",
     tap: query.get("tap") === "1",

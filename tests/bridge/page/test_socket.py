@@ -50,8 +50,34 @@ def test_address_of_the_call(bare_page: Any, server: int) -> None:
 def test_token_in_the_fragment_opens_the_line(visit: Open) -> None:
     """A server that wants a token gets the one of the page's address."""
     call = visit("token", "?mode=text#token=let-me-in")
+    assert call.page.url.endswith("/token/?mode=text")
     call.start()
     assert call.page.inner_text("#agent") == "Café Lumen"
+
+
+def test_the_token_leaves_the_address_and_outlives_a_reload(visit: Open) -> None:
+    """Neither the bar nor the history has it; the rest of the fragment stays; the tab keeps it."""
+    call = visit("token", "?mode=text#drawer=log&token=let-me-in")
+    page = call.page
+    assert page.url.endswith("/token/?mode=text#drawer=log")
+    page.reload()
+    assert "let-me-in" not in page.url
+    call.start()
+    assert page.inner_text("#agent") == "Café Lumen"
+    page.click("#hangup")
+
+
+def test_a_token_that_is_typed_behind_the_address_is_taken(visit: Open) -> None:
+    """Without a reload, which a change of the fragment does not cause."""
+    call = visit("token", "?mode=text")
+    page = call.page
+    page.click("#talk")
+    call.wait("document.body.dataset.phase === 'ended'")
+    page.evaluate("location.hash = 'token=let-me-in'")
+    call.wait("location.hash === ''")
+    page.click("#notice-action")
+    call.wait("document.body.dataset.phase === 'live'")
+    call.complaints.clear()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,45 @@
+/**
+ * The bearer token in the page's address, `#token=…`.
+ *
+ * It leaves the address bar at once: from there it would go into the history, screenshots and shared
+ * links.  This tab keeps it, so that a reload needs no other.
+ */
+
+export class AccessToken {
+  #keptUnder = `bargein.token ${location.pathname}`; // others may live at the same origin
+  #value;
+
+  constructor() {
+    this.#value = this.#kept();
+    this.#take();
+    addEventListener("hashchange", () => this.#take()); // a new one was typed behind the address
+  }
+
+  /** The token; null for none. */
+  get value() {
+    return this.#value || null;
+  }
+
+  #take() {
+    const fragment = new URLSearchParams(location.hash.slice(1));
+    const given = fragment.get("token");
+    if (given === null) return;
+    this.#value = given;
+    try {
+      sessionStorage.setItem(this.#keptUnder, given);
+    } catch {
+      // Storage is full or disabled: a reload asks for the token.
+    }
+    fragment.delete("token");
+    const rest = fragment.toString();
+    history.replaceState(history.state, "", `${location.pathname}${location.search}${rest && `#${rest}`}`);
+  }
+
+  #kept() {
+    try {
+      return sessionStorage.getItem(this.#keptUnder);
+    } catch {
+      return null;
+    }
+  }
+}
