@@ -92,10 +92,12 @@ class Caller:
         microphone: Frames | None,
         buffer_s: float,
         keep_last: int | None,
+        keep_bytes: int | None,
     ) -> None:
         """Set up a caller without running its connection; use ``open_caller``."""
         self.hello = hello
-        self._received = MessageRecord(hello, keep_last)
+        self._received = MessageRecord(hello, keep_last, keep_bytes)
+        self._keep_bytes = math.inf if keep_bytes is None else keep_bytes
         self.received = self._received.messages
         self.received_audio = self._received.audio
         self.ended = trio.Event()
@@ -381,8 +383,13 @@ class Caller:
     async def _listen(self, websocket: WebSocket) -> None:
         try:
             while True:
-                message = decode_server(await websocket.receive())
-                self._receive(message)
+                data = await websocket.receive()
+                message = decode_server(data)
+                self._receive(message, len(data))
+                if self._speaker.kept_bytes > self._keep_bytes:
+                    self._ending = "too_much_audio"
+                    self.end(self._ending)
+                    return
                 if isinstance(message, Ended):
                     self._ending = message.reason
         except ConnectionClosedError:
@@ -410,7 +417,7 @@ class Caller:
             resumed: The server's first message on it.
         """
         self.line.resume(outbox, resumed)
-        self._receive(resumed)
+        self._receive(resumed, 0)
 
     def end(self, reason: str) -> None:
         """Record that the call is over.
@@ -448,7 +455,7 @@ class Caller:
             await trio.sleep(PING_EVERY_S)
             self.ping()
 
-    def _receive(self, message: ServerMessage) -> None:
+    def _receive(self, message: ServerMessage, size: int) -> None:
         now = trio.current_time()
         self.line.note(message)
         match message:
@@ -466,7 +473,7 @@ class Caller:
             case UtteranceEnd(utterance=utterance):
                 self._speaker.end(utterance)
         self._played.set()
-        self._received.add(message)
+        self._received.add(message, size)
 
     def _report(self, report: LoudspeakerReport, request: int | str | None = None) -> None:
         if not self.line.is_up:

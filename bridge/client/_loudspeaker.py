@@ -56,6 +56,7 @@ class Loudspeaker:
     Attributes:
         underruns: How often it ran out of audio within an utterance.
         dropped_bytes: Audio that arrived at or below a fence, or was cut by one.
+        kept_bytes: How much audio it keeps, heard and not.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Loudspeaker:
         self._rate = sample_rate_hz
         self._buffer_s = buffer_s
         self._keep_bytes = keep_s * sample_rate_hz * 2
-        self._kept_bytes = 0
+        self.kept_bytes = 0
         self._heard: list[HeardAudio] = []
         self._free_at_s = -math.inf
         self._fence = Fence()
@@ -113,20 +114,20 @@ class Loudspeaker:
             self._unpublished.append(last)
         last.pcm += pcm
         self._free_at_s = self._end_of(last)
-        self._kept_bytes += len(pcm)
+        self.kept_bytes += len(pcm)
         self._forget_oldest(now_s)
 
     def _forget_oldest(self, now_s: float) -> None:
         """Forget what is over the limit, but nothing of an utterance that is still reported."""
-        if self._kept_bytes <= self._keep_bytes:
+        if self.kept_bytes <= self._keep_bytes:
             return
         reported = {self._heard[-1].utterance, self._starved}
         reported |= {span.utterance for span in (*self._unpublished, self._current) if span}
-        while self._kept_bytes > self._keep_bytes:
+        while self.kept_bytes > self._keep_bytes:
             oldest = self._heard[0]
             if oldest.utterance in reported or self._end_of(oldest) > now_s:
                 return
-            self._kept_bytes -= len(self._heard.pop(0).pcm)
+            self.kept_bytes -= len(self._heard.pop(0).pcm)
             while len(self._pauses) > 1 and self._pauses[1][0] <= self._heard[0].at_s:
                 del self._pauses[0]
 
@@ -148,7 +149,7 @@ class Loudspeaker:
             if span.utterance <= fence:
                 del span.pcm[self._played_bytes(span, now_s) :]
         self._heard = [span for span in self._heard if span.pcm]
-        self._kept_bytes = sum(len(span.pcm) for span in self._heard)
+        self.kept_bytes = sum(len(span.pcm) for span in self._heard)
         self._unpublished = deque(span for span in self._unpublished if span.utterance > fence)
         self.dropped_bytes += queued
         self._free_at_s = self._end_of(self._heard[-1]) if self._heard else -math.inf

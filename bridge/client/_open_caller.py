@@ -28,11 +28,22 @@ from ..validation.event_loop import check_trio
 from ..validation.numbers import check_count
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 from ._caller import Caller, Frames
-from ._reconnect import CallerLine, pauses
+from ._reconnect import TOO_BIG, CallerLine, pauses
 
 KEEP_LAST = 10_000
 """How many messages and pieces of audio a caller keeps by default: some 50 MB at most, with what
 was heard and said."""
+
+KEEP_BYTES = 67_108_864
+"""How many bytes of messages, and how many of audio, a caller keeps by default: 64 MiB, or 23
+minutes of speech."""
+
+MAX_MESSAGE_BYTES = 16_777_216
+"""The largest message of a server that is read by default: 16 MiB.  What our server sends of a long
+call is far below."""
+
+GREETING_S = 10.0
+"""How many seconds a server may take for its first message, as for opening the connection."""
 
 GOODBYE_S = 2.0
 """How many seconds leaving may take."""
@@ -66,6 +77,8 @@ async def open_caller(
     microphone: Frames | None = None,
     buffer_s: float = 0.06,
     keep_last: int | None = KEEP_LAST,
+    keep_bytes: int | None = KEEP_BYTES,
+    max_message_bytes: int | None = MAX_MESSAGE_BYTES,
     ssl: ssl_module.SSLContext | None = None,
     stream: trio.abc.Stream | Callable[[], Awaitable[trio.abc.Stream]] | None = None,
 ) -> AsyncIterator[Caller]:
@@ -88,30 +101,39 @@ async def open_caller(
         keep_last: How many messages, pieces of received audio, and frames of its own speech the
             caller keeps; older ones are forgotten, so that a program can call for hours.  By
             default 10,000, which is at least three minutes of speech.  What was heard is kept for
-            as many pieces of 0.08 s.  ``None`` keeps everything.
+            as many pieces of 0.08 s.  ``None`` keeps as much as `keep_bytes` allows.
+        keep_bytes: How many bytes of messages the caller keeps, and how many of audio; 64 MiB of
+            each by default.  A server that sends more audio than that ahead of the loudspeaker
+            ends the call, with the reason ``too_much_audio``.  ``None`` for no limit.
+        max_message_bytes: The largest message that is read, in bytes; 16 MiB by default.  A larger
+            one ends the call, with the reason ``message_too_big``.  ``None`` for no limit.
         ssl: Context for TLS; ``None`` uses the default for ``wss://`` and ``https://``.
         stream: A connection to use instead of opening one, or a function that opens one, which
             reconnecting requires.
 
     Raises:
-        TypeError: `keep_last` is no integer.
-        ValueError: `url` is not that of a call, a microphone was given in text mode, or `keep_last`
-            is below 1.
-        OSError: The server cannot be reached.
+        TypeError: `keep_last`, `keep_bytes` or `max_message_bytes` is no integer.
+        ValueError: `url` is not that of a call, a microphone was given in text mode, or a limit is
+            below 1.
+        OSError: The server cannot be reached, or does not greet the caller within 10 s.
         CallRefusedError: It refused the call; a ConnectionError, with the server's reason.
         ConnectionError: The server does not speak this protocol.
         RuntimeError: This does not run on trio.
     """
     check_trio("open_caller()")
     check_count("open_caller() keep_last=", keep_last, optional=True)
+    check_count("open_caller() keep_bytes=", keep_bytes, optional=True)
+    check_count("open_caller() max_message_bytes=", max_message_bytes, optional=True)
     if microphone is not None and mode != "audio":
         raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")
-    way = _DialSettings(url, mode, conversation, token, origin, ssl, stream, reconnect)
+    way = _DialSettings(
+        url, mode, conversation, token, origin, ssl, stream, reconnect, max_message_bytes
+    )
     scope = trio.CancelScope()
     async with open_service_nursery("the caller left") as nursery:
         try:
             caller: Caller = await nursery.start(
-                _keep_call, way, scope, mode, microphone, buffer_s, keep_last
+                _keep_call, way, scope, mode, microphone, buffer_s, keep_last, keep_bytes
             )
             try:
                 yield caller
@@ -135,6 +157,7 @@ class _DialSettings:
     ssl: ssl_module.SSLContext | None
     stream: trio.abc.Stream | Callable[[], Awaitable[trio.abc.Stream]] | None
     reconnect: bool
+    max_message_bytes: int | None
 
     def __post_init__(self) -> None:
         _call_url(self.url, {})
@@ -161,7 +184,7 @@ class _DialSettings:
                 origin=self.origin,
                 ssl=self.ssl,
                 proxy=None,
-                max_size=None,
+                max_size=self.max_message_bytes,
                 close_s=GOODBYE_S,
                 stream=stream,
                 source=outbox,
@@ -178,6 +201,7 @@ async def _keep_call(
     microphone: Frames | None,
     buffer_s: float,
     keep_last: int | None,
+    keep_bytes: int | None,
     task_status: trio.TaskStatus[Caller],
 ) -> None:
     with scope:
@@ -191,6 +215,7 @@ async def _keep_call(
                 microphone=microphone,
                 buffer_s=buffer_s,
                 keep_last=keep_last,
+                keep_bytes=keep_bytes,
             )
             async with trio.open_nursery() as nursery:
                 if mode == "audio":
@@ -209,8 +234,11 @@ async def _keep_call(
 async def _carry(caller: Caller, websocket: WebSocket) -> None:
     """Receive until the connection closes."""
     if await caller.listen(websocket):
-        websocket.connection.cut()  # drop_line() may have ended the loop
-        caller.lose_line(websocket.connection.close_code)
+        connection = websocket.connection
+        if connection.close_sent == TOO_BIG and not connection.was_closed_by_peer:
+            caller.end("message_too_big")  # the next line would bring it again
+        connection.cut()  # drop_line() may have ended the loop
+        caller.lose_line(connection.close_code)
 
 
 async def _redial(way: _DialSettings, caller: Caller) -> None:
@@ -237,7 +265,8 @@ async def _try_again(way: _DialSettings, caller: Caller, until_s: float) -> bool
             outbox = Outbox()
             async with way.dial(outbox, resume=True) as websocket:
                 outbox.enqueue(encode(caller.asks()))
-                answer = decode_server(await websocket.receive())
+                with trio.fail_after(GREETING_S):
+                    answer = decode_server(await websocket.receive())
                 if not isinstance(answer, Resumed):
                     caller.end(answer.code if isinstance(answer, ErrorMessage) else "disconnected")
                     return True
@@ -249,20 +278,23 @@ async def _try_again(way: _DialSettings, caller: Caller, until_s: float) -> bool
         if refused.code in FINAL:
             caller.end(refused.code)
             return True
-    except OSError:
+    except (OSError, trio.TooSlowError):
         pass  # nobody answered, or the line dropped again: the next attempt is due soon
     return False
 
 
 async def _greeting(websocket: WebSocket) -> Hello:
     try:
-        message = decode_server(await websocket.receive())
+        with trio.fail_after(GREETING_S):
+            message = decode_server(await websocket.receive())
     except ConnectionClosedError as closed:
         raise ConnectionError("the server closed the call before its hello") from closed
+    except trio.TooSlowError:
+        raise TimeoutError(f"the server sent no hello within {GREETING_S:g} s") from None
     if isinstance(message, ErrorMessage):
         raise CallRefusedError(message.code, message.message)
     if not isinstance(message, Hello):
-        raise ConnectionError(f"the server said {message!r} before its hello")
+        raise ConnectionError(f"the server said {type(message).__name__} before its hello")
     return message
 
 

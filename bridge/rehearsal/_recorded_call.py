@@ -59,7 +59,9 @@ async def make_call(
         The measurements without checks, and the notes that a recording does not show.
     """
     microphone = Microphone()
-    async with open_caller(url, microphone=microphone.next_frame, keep_last=None) as caller:
+    async with open_caller(
+        url, microphone=microphone.next_frame, keep_last=None, keep_bytes=None
+    ) as caller:
         if room is not None:
             microphone.room = room(caller)
         simulated = SimulatedCaller(caller, microphone, listener)

@@ -362,12 +362,70 @@ async def test_what_arrives_is_not_forgotten_before_a_waiter_has_seen_it(autojum
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "all"])
-async def test_a_limit_of_what_is_kept_is_a_whole_number(wrong):
+@pytest.mark.parametrize("limit", ["keep_last", "keep_bytes", "max_message_bytes"])
+async def test_a_limit_of_what_is_kept_is_a_whole_number(limit, wrong):
     """It is named before anybody is called."""
-    told = r"open_caller\(\) keep_last= is a whole number from 1, or None, not"
+    told = rf"open_caller\(\) {limit}= is a whole number from 1, or None, not"
     with pytest.raises((TypeError, ValueError), match=told):
-        async with open_caller("ws://localhost/", keep_last=wrong):
+        async with open_caller("ws://localhost/", **{limit: wrong}):
             pass
+
+
+def long_clear(number, size):
+    return Clear(utterance=number, request=number, reason="x" * size)
+
+
+async def test_messages_are_kept_by_their_bytes(autojump_clock):
+    """Few large ones are forgotten as many small ones are; the last is always kept."""
+    script = Script()
+    async with ringing(script, mode="text", keep_bytes=2_500) as caller:
+        for number in range(1, 6):
+            await script.out.send(long_clear(number, 1_000))
+        await trio.sleep(1)
+        assert [r.number for r in caller.received] == [4, 5]
+        await script.out.send(long_clear(6, 9_000))
+        await trio.sleep(1)
+        assert [r.number for r in caller.received] == [6]
+        assert (await caller.wait_for(Clear)).number == 6
+
+
+async def test_a_message_over_the_limit_ends_the_call(autojump_clock):
+    """It is not read, and the caller does not call again to get it once more."""
+    script = Script()
+    async with ringing(script, mode="text", max_message_bytes=5_000) as caller:
+        await script.out.send(long_clear(1, 4_000))
+        assert (await caller.wait_for(Clear)).number == 1
+        await script.out.send(long_clear(2, 6_000))
+        await caller.ended.wait()
+        assert caller.reason == "message_too_big"
+        assert caller.received[-1].number == 1
+
+
+async def test_audio_far_ahead_of_the_loudspeaker_ends_the_call(autojump_clock):
+    """A server that sends without end fills no memory; what is heard in time is forgotten."""
+    script = Script()
+    async with ringing(script, keep_last=10, keep_bytes=200_000) as caller:
+        for number in range(1, 9):  # 0.4 MB in all
+            await script.out.send(AgentFrame(number, tone(1000)))
+            await script.out.send(UtteranceEnd(utterance=number))
+            await trio.sleep(1.1)
+        assert caller.reason is None
+        for _ in range(9):
+            await script.out.send(AgentFrame(20, tone(1000)))
+        await caller.ended.wait()
+        assert caller.reason == "too_much_audio"
+
+
+async def test_who_is_not_greeted_hangs_up_after_ten_seconds(autojump_clock):
+    """A server that opens the line and says nothing holds nobody."""
+    mine, yours = trio.testing.memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Script().handle, yours)
+        with pytest.raises(TimeoutError, match="no hello within 10 s"):
+            async with open_caller("ws://localhost/", stream=mine):
+                pass
+        assert 10 <= trio.current_time() <= 13
+        nursery.cancel_scope.cancel()
 
 
 async def test_messages_are_kept_with_their_times(autojump_clock):
