@@ -14,7 +14,7 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 PLAIN = """
     accept active address and annotation anthropic argument as assemblyai audio base batched binding
-    body boundary bpe cancel cancellation canvas captured cartesia chinese chunk click clock closeup
+    body boundary bpe cancel cancellation canvas captured cartesia certificate chinese chunk click clock closeup
     color completion connect connection content core deadline decision decorator deepgram default
     demo detector download duplicate editor elevenlabs embedded english error espeak eval everywhere
     execution failure field file for french function generator german guard hearing hello http

@@ -29,6 +29,7 @@ from ..server._access import EmptyTokenError
 from ..server._proxies import TrustedProxies
 from ..server._serve import ServerOptions
 from ..server._signed_token import BadSecretError
+from ._certificate import tls_context
 from ._command_runner import exit_code
 from ._logs import configure_logs
 from ._option_values import as_conversation, as_port
@@ -36,7 +37,6 @@ from ._output import complain, write_out
 from ._plugin_commands import PluginCommand, find_plugins
 from ._serve_options import add_access, add_connections, add_limits
 from ._target import TargetError, load_app
-from ._tls_files import tls_context
 from ._token_command import SECRET_VARIABLE, add_token
 
 

@@ -294,7 +294,7 @@ async def _greeting(websocket: WebSocket) -> Hello:
     if isinstance(message, ErrorMessage):
         raise CallRefusedError(message.code, message.message)
     if not isinstance(message, Hello):
-        raise ConnectionError(f"the server said {type(message).__name__} before its hello")
+        raise ConnectionError(f"the server said {message!r} before its hello")
     return message
 
 

@@ -11,8 +11,8 @@ export class AccessToken {
 
   constructor() {
     this.#value = this.#kept();
-    this.#take();
-    addEventListener("hashchange", () => this.#take()); // a new one was typed behind the address
+    this.#moveIntoTab();
+    addEventListener("hashchange", () => this.#moveIntoTab()); // a new one was typed behind the address
   }
 
   /** The token; null for none. */
@@ -20,7 +20,7 @@ export class AccessToken {
     return this.#value || null;
   }
 
-  #take() {
+  #moveIntoTab() {
     const fragment = new URLSearchParams(location.hash.slice(1));
     const given = fragment.get("token");
     if (given === null) return;
