@@ -84,8 +84,8 @@ class App:
         callers_name_conversations: Whether callers may name the conversation they continue, or the
             function that decides.
         name: Shown to callers.
-        not_understood: What the agent says when speech was heard and no words could be recognised;
-            empty for nothing.
+        not_understood: What the agent says, each time in a row, when speech was heard and no words
+            could be recognised; empty for nothing.
         handle: Which verbs the page offers while the agent only thinks or speaks.
         operator: Decides whether tools with ``permission="operator"`` may run; ``None`` asks the
             people on ``/watch``.
@@ -102,7 +102,7 @@ class App:
         conversations: Conversations | None = None,
         callers_name_conversations: bool | MayName = False,
         name: str | None = None,
-        not_understood: str | None = NOT_UNDERSTOOD,
+        not_understood: str | tuple[str, ...] | None = NOT_UNDERSTOOD,
         handle: HandleOffer = "auto",
         admit: Admit | None = None,
         operator: Operate | None = None,
@@ -123,8 +123,10 @@ class App:
                 returns whether this caller may open this conversation.
             name: Shown to callers; derived from the module of `answer` by default.
             not_understood: What the agent says when the recogniser fails or returns no words in
-                time, so that there is no turn to answer.  ``None`` says nothing; handle
-                ``TranscriptionFailed`` in a route to do something else.
+                time, so that there is no turn to answer: one text for each time in a row, and then
+                nothing until it understands a word, since it may be talking to a radio.  A string
+                is said twice.  ``None`` says nothing; handle ``TranscriptionFailed`` in a route to
+                do something else.
             handle: With ``"auto"`` the page offers only Stop while the agent thinks or speaks, and
                 every verb while there is work to hold.  With ``"full"`` it offers every verb
                 whenever the agent does anything; choose that for agents that speak at length, which
@@ -159,7 +161,9 @@ class App:
         store = "SqliteConversations('calls.db')"
         check_has("App(conversations=)", conversations, "open_conversation", example=store)
         check_instance("App(name=)", name, str)
-        check_instance("App(not_understood=)", not_understood, str)
+        texts = not_understood if isinstance(not_understood, tuple) else (not_understood,) * 2
+        for text in texts:
+            check_instance("App(not_understood=)", text, str)
         check_instance("App(budgets=)", budgets, Budgets)
         check_takes("App(admit=)", admit, "the CallRequest")
         check_takes("App(operator=)", operator, "the call", "the PermissionQuestion")
@@ -171,7 +175,7 @@ class App:
         self.conversations = conversations
         self.callers_name_conversations = callers_name_conversations
         self.name = name or _name_of(answer)
-        self.not_understood = not_understood or ""
+        self.not_understood = tuple(text for text in texts if text)
         self.handle = handle
         self.admit = admit
         self.operator = operator

@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bargein.routes import Message
 
-from ..events import CallState, TranscriptionFailed
+from ..events import CallState, TranscriptionFailed, UserTranscriptionReceived
 
 if TYPE_CHECKING:
     from .._call import Call
 
-NOT_UNDERSTOOD = "Sorry, I did not catch that."
+_ASKS, _WAITS = (
+    "Sorry, I did not catch that.",
+    "I cannot make out any words. I am here when you can.",
+)
+
+NOT_UNDERSTOOD = (_ASKS, _ASKS, _WAITS)
+"""Whoever is not understood twice in a row cannot be heard, or is a radio: a person would say so,
+and wait."""
 
 _WAITING: tuple[CallState, ...] = ("idle", "waiting_permission", "waiting_input")
 """The states in which it is the caller's turn, and the caller believes to have said something.  In
 the others the agent says or does something, or the caller speaks again."""
 
 
-def say_not_understood(call: Call, text: str) -> None:
+def say_not_understood(call: Call, texts: Sequence[str]) -> None:
     """Say a text in a call whenever the caller waits for an answer to unrecognised words.
 
     A sound without words that interrupted nothing, such as a cough, gets no answer.
+
+    Args:
+        call: The call.
+        texts: One for each time in a row; after the last one the agent says nothing until it
+            understands a word.
     """
+    in_a_row = 0
 
     def failed(message: Message) -> None:
+        nonlocal in_a_row
         event: TranscriptionFailed = message.event
         was_speech = event.reason != "no_words" or event.interrupted
-        if was_speech and call.current_state in _WAITING:
-            call.say(text)
+        if not was_speech or call.current_state not in _WAITING:
+            return
+        if in_a_row < len(texts):
+            call.say(texts[in_a_row])
+        in_a_row += 1
+
+    def understood(_: Message) -> None:
+        nonlocal in_a_row
+        in_a_row = 0
 
     call.router.add_sink(failed, TranscriptionFailed)
+    call.router.add_sink(understood, UserTranscriptionReceived)

@@ -26,6 +26,8 @@ from bargein.bridge.events import (
     ListeningFailed,
     ListeningResumed,
     StageStalled,
+    TranscriptionFailed,
+    UserTranscriptionReceived,
     VoiceStarted,
 )
 from bargein.routes.error_containment import CONTAINED
@@ -42,6 +44,9 @@ log = structlog.get_logger()
 PREPARE_S = 5.0
 """How long a voice may take for each text when the speech stack opens, in seconds; a call that
 starts without them tries again."""
+
+WAITS_AFTER = 2
+"""After so many turns in a row without a word, no filler promises words that do not come."""
 
 _REMEMBERED = 8
 """How many of the last texts are known when they end; hardly ever more than two wait."""
@@ -153,8 +158,10 @@ class SilenceFiller:
         self._own: deque[AnswerHandle] = deque(maxlen=_REMEMBERED)
         self._in_turn: AnswerHandle | None = None  # a filler within the caller's own turn
         self._is_deaf = False  # no words come, so asking the caller to wait would be untrue
+        self._not_understood = 0  # turns without words in a row
         bridge.on([StageStalled, AnswerEnded, VoiceStarted]).map(self._follow)
         bridge.on([ListeningFailed, ListeningResumed]).map(self._note_ear)
+        bridge.on([TranscriptionFailed, UserTranscriptionReceived]).map(self._note_words)
         if not spoken.is_ready:
             bridge.call.nursery.start_soon(spoken.prepare, name="fillers")
 
@@ -176,13 +183,19 @@ class SilenceFiller:
         if self._is_deaf:
             self._say(self._spoken.fillers.apology)
 
+    def _note_words(self, message: Message) -> None:
+        is_failure = isinstance(message.event, TranscriptionFailed)
+        self._not_understood = self._not_understood + 1 if is_failure else 0
+
     def _fill(self, stalled: StageStalled) -> None:
         fillers = self._spoken.fillers
         if stalled.count == 1:
             self._said = 0
         is_ear = stalled.stage in ("ear", "end_of_turn")
-        if (is_ear and self._is_deaf) or stalled.stage == "line" or self._say_waiting():
-            return  # untrue, or nobody would hear it, or the answer's own words are said instead
+        if is_ear and (self._is_deaf or self._not_understood >= WAITS_AFTER):
+            return  # untrue, or said to a radio
+        if stalled.stage == "line" or self._say_waiting():
+            return  # nobody would hear it, or the answer's own words are said instead
         if self._said < len(fillers.fillers):
             self._said += 1
             said = self._say(fillers.fillers[self._said - 1])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import array
 import math
+from collections import deque
 
 import trio
 
@@ -14,6 +15,14 @@ LOUD = 1000
 """The least peak of a loud frame: -30 dBFS. Speech on a telephone has peaks of -20 to -5 dBFS, and
 the noise of a quiet room -50."""
 
+ABOVE_FLOOR = 3.0
+"""How many times louder than the quietest frames of the last seconds a loud frame is: 10 dB, as
+between words and the hum or the fan behind them."""
+
+FLOOR_OVER_S = 7.0
+"""How long a quiet frame counts, in seconds: within 5 s, some people who read do not pause."""
+
+_BLOCK_S = 0.5
 
 QUIET_S = 0.5
 """Silence after which a voice has stopped, in seconds."""
@@ -25,6 +34,8 @@ caller may never be loud."""
 
 class Loudness:
     """How long a caller has been loud or quiet.
+
+    A frame is as loud as its largest distance from its mean, since lines may have an offset.
 
     Attributes:
         loud_s: The duration of loud sound since `reset()`, in seconds.
@@ -40,20 +51,36 @@ class Loudness:
         self._last_loud_s = -math.inf
         self.loud_s = 0.0
         self._since_s = math.inf
+        self._block_s, self._block = 0.0, math.inf  # the newest block, and its quietest frame
+        self._quietest: deque[float] = deque(maxlen=round(FLOOR_OVER_S / _BLOCK_S))  # of each block
 
     def add(self, pcm: bytes) -> bool:
         """Add a frame, and return whether it is loud.
 
         Args:
-            pcm: PCM16 little-endian mono.
+            pcm: PCM16 little-endian mono; half a sample at its end is ignored.
         """
-        samples = array.array("h", pcm)
-        is_loud = bool(samples) and (max(samples) >= LOUD or min(samples) <= -LOUD)
+        samples = array.array("h", pcm[: len(pcm) & ~1])
+        if not samples:
+            return False
+        offset = sum(samples) / len(samples)
+        peak = max(max(samples) - offset, offset - min(samples))
+        duration_s = len(samples) / self._rate_hz
+        is_loud = peak >= max(LOUD, ABOVE_FLOOR * self._floor(peak, duration_s))
         if is_loud:
             now_s = self._last_loud_s = trio.current_time()
             self._since_s = min(self._since_s, now_s)
-            self.loud_s += len(samples) / self._rate_hz
+            self.loud_s += duration_s
         return is_loud
+
+    def _floor(self, peak: float, duration_s: float) -> float:
+        """Return the peak of the quietest frame of the last seconds, this one included."""
+        self._block, self._block_s = min(self._block, peak), self._block_s + duration_s
+        floor = min((self._block, *self._quietest))
+        if self._block_s >= _BLOCK_S:
+            self._quietest.append(self._block)
+            self._block, self._block_s = math.inf, 0.0
+        return floor
 
     @property
     def is_quiet(self) -> bool:

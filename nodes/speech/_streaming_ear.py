@@ -12,8 +12,11 @@ Rules:
    says that this is useless.
 6. An ear may die without an error. A voice that it reported stops when the caller is quiet, and a
    loud sound that it does not report counts as a voice that began and stopped, so nobody waits
-   longer than the words of a turn may take. An ear that has reported words, and nothing since the
-   caller stopped, has fallen silent; a caller who waits then hears a filler.
+   longer than the words of a turn may take. If the ear has nothing to report of the next loud sound
+   either, it is opened again; what it reports nothing of then is no voice, but music, say. An ear
+   that has reported words, and nothing since the caller stopped, has fallen silent; a caller who
+   waits then hears a filler.
+7. A voice that an ear reports, and then nothing of for `LONGEST_S`, stops, whatever is heard.
 """
 
 from __future__ import annotations
@@ -79,6 +82,13 @@ backchannels."""
 UNTOLD_S = 1.5
 """How long an ear may take to report a voice, in seconds."""
 
+LONGEST_S = 30.0
+"""How long an ear may report nothing of a voice that goes on, in seconds; people who talk for that
+long pause, and an ear reports that."""
+
+LONGEST_AFTER_WORDS_S = 10.0
+"""The same for an ear that has reported words of the turn: while somebody talks, such ears report
+more words every second or two."""
 
 SILENT_AFTER_S = 1.0
 """How long an ear may report nothing after a voice has stopped, in seconds: words come within a
@@ -134,6 +144,8 @@ class StreamingEar:
         self._sign_s: float | None = None
         self._loudness = Loudness(ear.sample_rate_hz) if hears_voice else None
         self._last_fact_s = 0.0
+        self._session = trio.CancelScope()
+        self._unreported = 0  # loud sounds in a row of which the ear reported nothing
         self._stopped_s: float | None = None  # since when the caller is silent
         self._is_silent = False  # whether the ear is silent too
         self._hears_again = False
@@ -190,35 +202,54 @@ class StreamingEar:
 
     def _end_voice_if_quiet(self, loudness: Loudness, pcm: bytes) -> None:
         """Stop a voice that the ear no longer reports."""
-        if loudness.add(pcm) or not loudness.is_quiet:
+        is_loud, told_s = loudness.add(pcm), trio.current_time() - self._last_fact_s
+        if self._is_voiced:
+            longest_s = LONGEST_AFTER_WORDS_S if self._words else LONGEST_S
+            if told_s >= longest_s or (loudness.is_quiet and told_s >= QUIET_S):
+                loudness.reset()
+                self._stop_voice()
+        elif is_loud or not loudness.is_quiet:
             return
-        if self._is_voiced and trio.current_time() - self._last_fact_s >= QUIET_S:
-            loudness.reset()
-            self._stop_voice()
         elif loudness.loud_s >= UNHEARD_S and loudness.waits_s >= UNTOLD_S:
             loudness.reset()
-            if not (self._is_voiced or self._words or self._bridge.agent_status.is_at_work):
-                log.warning("ear_tells_nothing", call_id=self._bridge.call_id)
-                self._start_voice()
-                self._stop_voice()
+            if not (self._words or self._bridge.agent_status.is_at_work):
+                self._report_nothing()
+
+    def _report_nothing(self) -> None:
+        """Do what helps a caller whom the ear does not hear."""
+        self._unreported += 1
+        if self._unreported > 2:
+            return  # it is no voice
+        log.warning("ear_tells_nothing", call_id=self._bridge.call_id, times=self._unreported)
+        if self._unreported == 1:
+            self._start_voice()
+            self._stop_voice()
+        elif self._lost_s is None:
+            self._session.cancel()
 
     async def _listen(self, _: Message) -> None:
-        """Run the ear until the call is over or the ear is lost."""
+        """Run the ear until the call is over, or the ear is lost or tells nothing."""
         try:
-            async with self._ear.open_stream() as stream, trio.open_nursery() as nursery:
-                nursery.start_soon(self._carry, stream)
-                if self._lost_s is not None:
-                    nursery.start_soon(self._trust_later)
-                while True:
-                    fact = await stream.receive()
-                    self._resume()
-                    self._follow(fact)
+            with trio.CancelScope() as self._session:
+                await self._hear()
+            self._frames.close()
+            self._open_again()
         except Exception as error:
             self._frames.close()
             was_lost = self._lost_s is not None
             self._lose(first_error(error))
             if not was_lost:
                 raise
+
+    async def _hear(self) -> None:
+        async with self._ear.open_stream() as stream, trio.open_nursery() as nursery:
+            nursery.start_soon(self._carry, stream)
+            if self._lost_s is not None:
+                nursery.start_soon(self._trust_later)
+            while True:
+                fact = await stream.receive()
+                self._resume()
+                self._follow(fact)
 
     def _lose(self, error: BaseException) -> None:
         """End what waits for the ear, and have it opened again if that may help."""
@@ -264,7 +295,7 @@ class StreamingEar:
 
     def _follow(self, fact: EarFact) -> None:
         self._last_fact_s = trio.current_time()
-        self._is_silent = False
+        self._is_silent, self._unreported = False, 0
         if self._loudness is not None:
             self._loudness.reset()
         match fact:

@@ -56,6 +56,7 @@ class Node(ReasoningNode):
         ("conversations", "calls.db", r"such as SqliteConversations\('calls.db'\), not 'calls.db'"),
         ("name", 5, r"App\(name=\) is a string or None, not 5"),
         ("not_understood", False, r"App\(not_understood=\) is a string or None, not False"),
+        ("not_understood", ("Pardon?", 5), r"App\(not_understood=\) is a string or None, not 5"),
         ("budgets", 2.0, r"App\(budgets=\) is Budgets\(...\) or None, not 2.0"),
         ("budgets", Budgets, r"needs an instance, not the class; write Budgets\(...\)"),
         (

@@ -39,17 +39,18 @@ _words: list[str] = []
 
 
 def sound_of(word: str) -> bytes:
-    """Return the audio of a word: its number, followed by a short silence."""
+    """Return the audio of a word: its number as an amplitude, followed by a short silence."""
     if word not in _words:
         _words.append(word)
     samples = int(WORD_S * RATE_HZ)
-    loud = array.array("h", [2000 + _words.index(word)]) * (samples - samples // 10)
-    return loud.tobytes() + bytes(2 * (samples // 10))
+    number, quiet = 2000 + _words.index(word), samples // 10
+    loud = array.array("h", [number, -number]) * ((samples - quiet) // 2)
+    return loud.tobytes() + bytes(2 * quiet)
 
 
 def words_of(pcm: bytes) -> list[str]:
     """Return the words of a sound; half a word has a hyphen."""
-    samples = np.frombuffer(pcm, np.int16)
+    samples = np.abs(np.frombuffer(pcm, np.int16))
     begins = np.flatnonzero(np.diff(samples, prepend=0))
     counts = np.diff(begins, append=len(samples)).tolist()
     found = [(n, count) for n, count in zip(samples[begins].tolist(), counts, strict=True) if n]

@@ -159,6 +159,31 @@ async def test_a_recogniser_that_fails_makes_no_turn(autojump_clock, text, heard
         assert [role for role in roles(caller) if role == "user"] == ["user"]
 
 
+async def test_who_is_never_understood_is_not_asked_for_ever(autojump_clock):
+    """After two apologies the agent says that it waits, and then nothing until it hears a word."""
+    waits = "I cannot make out any words. I am here when you can."
+    async with open_call(calls()) as caller:
+        for _ in range(6):
+            await fails(caller, lasts_s=1.0)
+            await caller.quiet()
+        assert caller.heard.splitlines() == [APOLOGY, APOLOGY, waits]
+        await says(caller, "where is my parcel", lasts_s=1.0)
+        await caller.quiet()
+        await fails(caller, lasts_s=1.0)
+        await caller.quiet()
+        assert caller.heard.splitlines() == [APOLOGY, APOLOGY, waits, STORY, APOLOGY]
+
+
+async def test_own_texts_for_who_is_not_understood(autojump_clock):
+    """An app may say something else each time; one text is said twice."""
+    for texts, heard in ((("Pardon?", "Louder?"), ["Pardon?", "Louder?"]), ("Eh?", ["Eh?", "Eh?"])):
+        async with open_call(App(calls(), not_understood=texts)) as caller:
+            for _ in range(4):
+                await fails(caller, lasts_s=1.0)
+                await caller.quiet()
+            assert caller.heard.splitlines() == heard
+
+
 async def test_a_recogniser_that_stalls_makes_no_turn(autojump_clock):
     """The agent says so after the deadline; words that come later cut that, and are answered."""
     async with open_call(calls()) as caller:
