@@ -38,7 +38,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 PROSE = {"CONTRIBUTING.md"} | {
-    f"docs/{name}.md" for name in ("commands", "events", "faq", "glossary", "hearing", "operate")
+    f"docs/{name}.md"
+    for name in ("commands", "events", "faq", "glossary", "hearing", "numbers", "operate")
 }
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 

@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from posixpath import normpath
+from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from docs.scripts import llms
 from docs.scripts.site import facades
+from tests.bridge.page.conftest import ARGS, find_browser
 from tests.test_api_reference import exported_classes, public_methods
 
 ROOT = Path(__file__).parents[1]
@@ -119,3 +122,85 @@ def test_each_public_module_has_a_page(site: Path) -> None:
     for name in facades():
         assert (site / "api" / f"{name}.html").is_file()
         assert f'href="api/{name}.html"' in front
+
+
+# --- in a browser -------------------------------------------------------------------------------
+
+OVERFLOWING = """() => {
+  const text = document.querySelector(".md-content__inner").getBoundingClientRect();
+  const wide = (block) => {
+    const box = block.getBoundingClientRect();
+    return box.width > 0 && (box.left < text.left - 1 || box.right > text.right + 1);
+  };
+  const blocks = document.querySelectorAll(".md-content pre, .md-content pre > code");
+  const outside = [...blocks].filter(wide).map((block) => block.textContent.slice(0, 60));
+  return [outside, document.documentElement.scrollWidth - innerWidth];
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser that opens the site from its folder."""
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=find_browser(), args=ARGS)
+        yield launched
+        launched.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("hand_over", "api/bargein.html#bargein.Call.hand_over"),
+        ("call.say(", "api/bargein.html#bargein.Call.say"),
+        ("interrupt_on", "api/routes.html#bargein.routes.Route.interrupt_on"),
+        ("wake phrase", "turns.html#wait-for-a-wake-phrase"),
+    ],
+)
+def test_the_search_works_from_the_folder_of_the_site(
+    site: Path, browser: Any, query: str, place: str
+) -> None:
+    """Without a server, the search finds methods as they are written, and asks no other host."""
+    page = browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"file://{site}/index.html")
+    page.click("input[name=query]")
+    page.keyboard.type(query)
+    page.wait_for_selector(".md-search-result__item a", timeout=30_000)
+    page.wait_for_function(
+        """(place) => [...document.querySelectorAll(".md-search-result__item:nth-child(-n+3) a")]
+            .some((link) => link.href.replace(/[?]h=[^#]*/, "").endsWith(place))""",
+        arg=place,
+        timeout=30_000,
+    )
+    assert [url for url in asked if not url.startswith(f"file://{site}/")] == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_no_block_of_code_runs_out_of_its_box(site: Path, browser: Any, width: int) -> None:
+    """On a wide and on a narrow screen, blocks of code stay beside the text, and pages fit."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    for path in [*sorted(site.glob("*.html")), site / "api" / "bargein.html"]:
+        page.goto(f"file://{path}")
+        assert page.evaluate(OVERFLOWING) == [[], 0], path.name
+    page.close()
+
+
+def test_the_front_page_shows_the_timeline_in_the_colours_of_the_product(
+    site: Path, browser: Any
+) -> None:
+    """The front page has no lists of pages beside it, a picture of a call, and our accent."""
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(f"file://{site}/index.html")
+    assert page.locator("img[src*=timeline]").evaluate("(img) => img.naturalWidth") > 1000
+    assert not page.locator(".md-sidebar--primary").is_visible()
+    css = (ROOT / "bridge" / "page" / "style.css").read_text()
+    accent = re.search(r"--accent: (#\w+)", css)
+    assert accent
+    header = page.locator(".md-header").evaluate(
+        """(header) => '#' + getComputedStyle(header).backgroundColor.match(/\\d+/g)
+            .map((n) => Number(n).toString(16).padStart(2, "0")).join("")"""
+    )
+    assert header == accent[1]
+    page.close()

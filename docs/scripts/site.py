@@ -1,9 +1,10 @@
 """A hook of mkdocs: adds what lies outside of docs/ to the site.
 
-The README is the front page; the changelog, the security policy and the guide for contributors are
-pages too.  Each façade of ``bargein`` gets a page that mkdocstrings fills from its docstrings.
-Files that a page links to, such as the examples, are copied, so that every link leads somewhere.
-The Markdown of each page stands beside it: llms.txt lists it, for language models.
+The README, the changelog, the security policy and the guide for contributors are pages too.  The
+front page is docs/index.md, without the lists of the other pages.  Each façade of ``bargein`` gets
+a page that mkdocstrings fills from its docstrings.  Files that a page links to, such as the
+examples, are copied, so that every link leads somewhere.  The Markdown of each page stands beside
+it: llms.txt lists it, for language models.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
-    "index.md": "README.md",
+    "why.md": "README.md",
     "CHANGELOG.md": "CHANGELOG.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "SECURITY.md": "SECURITY.md",
@@ -50,7 +51,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn links of the repository into links of the site."""
-    source = next((s for place, s in PAGES.items() if place == page.file.src_uri), None)
+    if page.file.src_uri == "index.md":
+        page.meta["hide"] = ["navigation", "toc"]
+    if page.file.src_uri.startswith("api/") and page.file.src_uri != "api/bargein.md":
+        page.meta["search"] = {"boost": 0.4}  # guides first, and `call.say` before `CallStarted`
+    source = PAGES.get(page.file.src_uri)
     folder = "docs" if source is None else "."
     if page.file.src_uri.startswith("api/"):
         return markdown  # it only names a module
