@@ -10,8 +10,10 @@ says nothing unless tests have.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -29,6 +31,17 @@ _SEED = "bargein.bridge.testing._seed"
 
 _STATES = "bargein.bridge.control._state_table"
 """The module that keeps the illegal steps of this process."""
+
+
+terminal: int | None = None
+"""A descriptor of standard error that pytest does not capture, for a test that hangs."""
+
+
+def pytest_configure() -> None:
+    """Keep standard error; pytest captures nothing at this moment."""
+    global terminal
+    with suppress(OSError):
+        terminal = os.dup(2)
 
 
 @pytest.hookimpl(hookwrapper=True)

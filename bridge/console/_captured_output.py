@@ -23,6 +23,7 @@ from ._terminal_text import clean, one_line
 _WORDS = {
     "tool_abandoned": "{tool} does not stop; bargein no longer waits for it, and it may still run",
     "tool_thread_abandoned": "{tool} does not stop; its thread may still run",
+    "cancellation_ignored": "{place} was cancelled and works on, in {function}",
     "event_loop_blocked": "{place} blocks everything else; make it await, or run it in a thread "
     "(Ctrl+C twice ends the program)",
 }

@@ -32,6 +32,7 @@ from ._call import CallStarted as CallStarted
 from ._call import CallState as CallState
 from ._call import DTMFOutput as DTMFOutput
 from ._call import EndCall as EndCall
+from ._call import EventLoopBlocked as EventLoopBlocked
 from ._call import LogMetric as LogMetric
 from ._call import StageStalled as StageStalled
 from ._call import StateChanged as StateChanged
@@ -115,6 +116,7 @@ __all__ = [
     "EarFellSilent",
     "EmergencyStop",
     "EndCall",
+    "EventLoopBlocked",
     "HeardBasis",
     "InputReturned",
     "JobAnnounced",

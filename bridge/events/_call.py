@@ -144,6 +144,18 @@ class StageStalled(Event):
     """The number of the agent's answer; 0 before it has started."""
 
 
+class EventLoopBlocked(Event):
+    """Code of the app blocked all calls of the process for a while."""
+
+    type: Literal["call.event_loop_blocked"] = "call.event_loop_blocked"
+    place: str
+    """The file and line of the code."""
+    function: str
+    """The function that it is in."""
+    blocked_s: float
+    """For how many seconds it had blocked when it was noticed."""
+
+
 class LogMetric(Event):
     """A measurement, for transports and operators to keep."""
 

@@ -8,7 +8,8 @@ Rules:
 3. Time in which the process was stopped (SIGSTOP, a suspended machine) does not count: the watching
    thread stopped too, and the loop's thread used no processor time.  If that thread did use
    processor time, it counts: then native code kept the interpreter lock.
-4. Each place is logged once, with at most one place an iteration and a bounded number of places.
+4. While the loop runs, it checks once a second for tasks that ignore their cancellation.
+5. Each place is logged once, with at most one place an iteration and a bounded number of places.
 """
 
 from __future__ import annotations
@@ -18,17 +19,15 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import Context
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
 
 import structlog
 import trio
-from structlog.contextvars import STRUCTLOG_KEY_PREFIX
 
-from bargein.routes import run_in
-
+from ..events import EventLoopBlocked
+from ._ignored_cancellations import IgnoredCancellations
+from ._task_source import log_keys_of
 from .error_text import is_of_app
 
 BLOCKED_S = 0.25
@@ -36,6 +35,13 @@ BLOCKED_S = 0.25
 
 TICK_S = 0.05
 """How often the thread checks; at ten times a second it could miss a block of 0.3 s."""
+
+HANG_S = 5.0
+"""A step that takes this many seconds hangs, rather than being slow."""
+
+CHECK_S = 1.0
+"""How often the tasks are checked for such that ignore their cancellation, in seconds: a walk over
+some 1,000 tasks takes a millisecond."""
 
 MOST_PLACES = 100
 """Further places are not logged; each takes a log line of some 5 kB."""
@@ -50,14 +56,29 @@ Observe = Callable[[float], None]
 
 
 @contextmanager
-def watch_loop(observe: Observe = lambda iteration_s: None) -> Iterator[None]:
+def watch_loop(
+    observe: Observe = lambda iteration_s: None,
+    *,
+    blocked_s: float = BLOCKED_S,
+    check_s: float = CHECK_S,
+    on_block: Callable[[EventLoopBlocked, str | None], None] = lambda event, call_id: None,
+    on_hang: Callable[[str], None] = lambda what: None,
+) -> Iterator[None]:
     """Log what blocks the event loop while the block runs; open it on the loop to watch.
+
+    Code that is cancelled and works on is logged, too.
 
     Args:
         observe: Called on the loop with the length of each iteration, in seconds; must be quick.
+        blocked_s: How long a step may take before it is logged, in seconds.
+        check_s: How often the tasks are checked for such that ignore their cancellation.
+        on_block: Called on the loop, once it runs again, with each block and the id of its call.
+        on_hang: Called, in any thread, with the place of a step that has taken 5 s, and of a task
+            that ignores its cancellation; must not raise.
     """
     iterations = _Iterations(observe)
-    watchdog = _Watchdog(iterations, trio.lowlevel.current_root_task())
+    root = trio.lowlevel.current_root_task()
+    watchdog = _Watchdog(iterations, root, blocked_s, check_s, on_block, on_hang)
     thread = threading.Thread(target=watchdog.run, name="bargein watchdog", daemon=True)
     trio.lowlevel.add_instrument(iterations)
     thread.start()
@@ -89,7 +110,21 @@ class _Iterations(trio.abc.Instrument):
 class _Watchdog:
     """The thread that watches for long iterations."""
 
-    def __init__(self, iterations: _Iterations, root: trio.lowlevel.Task | None) -> None:
+    def __init__(
+        self,
+        iterations: _Iterations,
+        root: trio.lowlevel.Task | None,
+        blocked_s: float,
+        check_s: float,
+        on_block: Callable[[EventLoopBlocked, str | None], None],
+        on_hang: Callable[[str], None],
+    ) -> None:
+        self._on_block = on_block
+        self._blocked_s, self._check_s = blocked_s, check_s
+        self._on_hang: Callable[[str], None] | None = on_hang
+        self._token = trio.lowlevel.current_trio_token()
+        self._ignored = IgnoredCancellations(root, on_hang)
+        self._checked_s = time.perf_counter()
         self._iterations = iterations
         self._root = root
         self._loop_thread = threading.get_ident()
@@ -114,6 +149,10 @@ class _Watchdog:
             if passed_s > 2 * TICK_S and now_used_s - used_s < passed_s / 2:
                 self._stood_s += passed_s - (now_used_s - used_s)
             try:
+                if now_s - self._checked_s >= self._check_s:
+                    self._checked_s = now_s
+                    with suppress(trio.RunFinishedError):
+                        self._token.run_sync_soon(self._ignored.check, idempotent=True)
                 self._check_turn(now_s, looked_s, stood_s)
             except Exception:  # the outermost edge of the thread
                 log.exception("watchdog_failed")
@@ -142,9 +181,20 @@ class _Watchdog:
         awake_s = now_s - self._stood_s
         self._task_since_s = min(self._task_since_s, awake_s)  # it may have started only afterwards
         blocked_s = awake_s - self._task_since_s
-        if blocked_s >= BLOCKED_S and not self._is_logged:
+        if blocked_s >= self._blocked_s and not self._is_logged:
             self._is_logged = True
             self._log_block(blocked_s, task)
+        if blocked_s >= HANG_S and self._on_hang is not None:
+            self._report_hang(self._on_hang)
+
+    def _report_hang(self, on_hang: Callable[[str], None]) -> None:
+        frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 - public: as below
+        if frame is not None and not _is_debugged(frame):
+            self._on_hang = None  # once is enough
+            stack = traceback.walk_stack(frame)
+            own = ((one, line) for one, line in stack if is_of_app(one.f_code.co_filename))
+            at, line = next(own, (frame, frame.f_lineno))
+            on_hang(f"{at.f_code.co_filename}:{line}, in {at.f_code.co_qualname}, blocks it")
 
     def _log_block(self, blocked_s: float, task: trio.lowlevel.Task | None) -> None:
         frames = sys._current_frames()  # noqa: SLF001 - public: Python documents it
@@ -158,7 +208,7 @@ class _Watchdog:
             return
         self._places.add(place)
         summary = traceback.StackSummary.extract(reversed(stack))
-        known = {} if task is None else _log_keys_of(task.context)
+        known = {} if task is None else log_keys_of(task.context)
         known |= {  # our values win over an app's keys of the same name
             "place": f"{place[0]}:{line}",
             "function": at.f_code.co_qualname,
@@ -166,6 +216,11 @@ class _Watchdog:
             "stack": "".join(summary.format()),
         }
         log.warning("event_loop_blocked", **known)
+        event = EventLoopBlocked(
+            place=known["place"], function=known["function"], blocked_s=known["blocked_s"]
+        )
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self._on_block, event, known.get("call_id"))
 
 
 def _running(root: trio.lowlevel.Task) -> trio.lowlevel.Task | None:
@@ -178,20 +233,6 @@ def _running(root: trio.lowlevel.Task) -> trio.lowlevel.Task | None:
         for nursery in task.child_nurseries:
             waiting.extend(nursery.child_tasks)
     return None
-
-
-def _log_keys_of(context: Context) -> dict[str, Any]:
-    """Return the node and route of a task, and the keys bound to its log lines, with its call."""
-    known = {
-        variable.name.removeprefix(STRUCTLOG_KEY_PREFIX): value
-        for variable, value in context.items()
-        if variable.name.startswith(STRUCTLOG_KEY_PREFIX) and value is not Ellipsis
-    }
-    known.pop("event", None)  # structlog uses this key for the name of the line
-    run = run_in(context)
-    if run is not None:
-        known |= {"node": run.source, "route": run.written}
-    return known
 
 
 def _is_debugged(frame: FrameType) -> bool:

@@ -23,7 +23,7 @@ const CATEGORIES = [
   ["Tools", ["agent.tool", "agent.permission", "agent.question", "agent.job", "handle."]],
   ["State", ["call."]],
   ["Metrics", ["call.metric"]],
-  ["Errors", ["agent.error", "call.stage_stalled", "page.refused", "page.lost", "page.microphone_refused", "page.no_sound"]],
+  ["Errors", ["agent.error", "call.stage_stalled", "call.event_loop_blocked", "page.refused", "page.lost", "page.microphone_refused", "page.no_sound"]],
   ["Page", ["page."]],
 ];
 const OTHER = "Other";

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 import structlog
 import trio
 
-from bargein.routes import BargeinError
+from bargein.routes import BargeinError, Event
 from bargein.routes.error_containment import as_error, contain, first_error
 
 from ..conversations import ConversationBusyError
@@ -412,6 +412,12 @@ class CallSession:
             log.error("call_failed", exc_info=as_error(caught))
             self._transport.refuse("agent_error", "the agent failed")
             self.end("failed")
+
+    def publish(self, event: Event) -> None:
+        """Publish an event in the call, if it is open."""
+        call = self._call
+        if call is not None and not call.ended.is_set():
+            call.router.publish_detached(event, "call")
 
     def _receive(self, data: Data) -> None:
         call = self._call

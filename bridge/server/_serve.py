@@ -18,6 +18,7 @@ from structlog.contextvars import bind_contextvars
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.service_nursery import open_service_nursery
 
+from ..events import EventLoopBlocked
 from ..monitoring._event_loop_watchdog import watch_loop
 from ..validation.arguments import check_has, check_instance, check_strings
 from ..validation.event_loop import check_trio
@@ -126,6 +127,12 @@ class Server:
         """Close everything now, even while the server is draining."""
         self._service.cancel(reason="forced")
         self._grace.cancel(reason="forced")
+
+    def report_block(self, event: EventLoopBlocked, call_id: str | None) -> None:
+        """Publish that code blocked the event loop: in its call, or in all if it is of none."""
+        for session in tuple(self._sessions.values()):
+            if call_id in (None, session.call_id):
+                session.publish(event)
 
     async def drain(self) -> None:
         """Refuse new calls, end those that are open with reason ``shutdown``, stop listening.
@@ -391,7 +398,7 @@ async def open_server(
         server = Server(app, listeners, limits, access=access, proxies=proxies, ssl=ssl)
         async with open_service_nursery("the server is closed") as nursery:
             await nursery.start(server.run)
-            with watch_loop(server.metrics.loop_delay.observe):
+            with watch_loop(server.metrics.loop_delay.observe, on_block=server.report_block):
                 try:
                     yield server
                 finally:

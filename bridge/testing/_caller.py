@@ -28,6 +28,7 @@ from ..events import (
 from ..playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from ..validation.event_loop import check_trio
 from ._errors import ExpectErrors
+from ._event_loop import watched_loop
 from ._recording_transport import RecordingTransport, new_transport
 from ._seed import seeded
 
@@ -371,12 +372,15 @@ async def open_call(
         expect_errors=expect_errors,
         sample_rate_hz=OWN_SPEECH_HZ if own_speech else SAMPLE_RATE_HZ,
     )
-    async with (
-        seeded(seed) as drawn,
-        open_call_over(transport, answer, chars_per_s, conversation, own_speech=own_speech) as it,
-    ):
-        it.seed = drawn
-        yield it
+    with watched_loop():
+        async with (
+            seeded(seed) as drawn,
+            open_call_over(
+                transport, answer, chars_per_s, conversation, own_speech=own_speech
+            ) as it,
+        ):
+            it.seed = drawn
+            yield it
     if transport.broken:
         raise AssertionError("\n".join(transport.broken))
 

@@ -13,6 +13,7 @@ from ..control._call_handle import Handle
 from ..history._history import History
 from ..validation.event_loop import check_trio
 from ._errors import AgentErrors, ExpectErrors
+from ._event_loop import watched_loop
 from ._seed import seeded
 
 
@@ -52,11 +53,12 @@ async def open_agent(
     check_trio("open_agent()")
     errors = AgentErrors(expect_errors)
     failure: BaseException | None = None
-    async with seeded(seed):
-        try:
-            async with _open_agent.open_agent(node, name=name, history=history) as handle:
-                handle.call.observe_errors(errors.add)
-                yield handle
-        except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
-            failure = only_error(error)
-        errors.settle(failure)
+    with watched_loop():
+        async with seeded(seed):
+            try:
+                async with _open_agent.open_agent(node, name=name, history=history) as handle:
+                    handle.call.observe_errors(errors.add)
+                    yield handle
+            except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
+                failure = only_error(error)
+            errors.settle(failure)

@@ -67,6 +67,7 @@ YOURS = {
     "DTMFInput": "reads",
     "DTMFOutput": "publishes",
     "EndCall": "publishes",
+    "EventLoopBlocked": "reads",
     "JobFinished": "reads",
     "LogMetric": "publishes",
     "LongRunning": "reads",

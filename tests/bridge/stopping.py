@@ -76,6 +76,10 @@ class Stopped:
         """Send a signal."""
         self.process.send_signal(number)
 
+    def write(self, keys: str) -> None:
+        """Type on its terminal."""
+        os.write(self._read_from, keys.encode())
+
     def code(self) -> int:
         """Read to the end of the process and return its exit code."""
         self.until(lambda: self.process.poll() is not None)

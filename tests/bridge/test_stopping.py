@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,8 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+import trio
 
 from bargein.cli import exit_code
+from bargein.client import Seen, Watching, open_caller
 from tests.bridge.stopping import ROOT, Stopped, call, program
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -300,3 +303,126 @@ def test_a_pipe_shows_what_blocks(folder):
     with program(folder, "chat", "agent:app_spins") as chat:
         chat.until("blocks everything else")
         assert "agent.py:" in chat.text
+
+
+@pytest.mark.proof
+def test_what_ignores_its_cancellation_is_named(folder):
+    """A node that catches its cancellation and works on is named once, with chain and line."""
+    (folder / "agent.py").write_text(SWALLOWS)
+    with program(folder, "chat", "agent:app", terminal=True) as chat:
+        chat.until("idle")
+        chat.write("hello\r")
+        chat.until(lambda: has_begun(folder))
+        chat.ask(signal.SIGINT)
+        chat.until("works on, in ")
+        time.sleep(2.5)
+        chat.ask(signal.SIGTERM)
+        assert chat.code() == 143
+    assert len(re.findall(r"! agent\.py:\d+ was cancelled and works on", chat.text)) == 1
+    log = next(folder.glob("state/**/chat.log")).read_text()
+    (line,) = [row for row in map(json.loads, log.splitlines()) if row["event"] == IGNORED]
+    assert "stream(Stubborn.generate)" in line["route"]
+    assert line["function"].startswith("Stubborn.")
+    assert line["place"].startswith(f"{folder}/agent.py:")
+
+
+IGNORED = "cancellation_ignored"
+
+SWALLOWS = """
+import trio
+from bargein import App, Call, ReasoningNode
+from bargein.events import AgentResponse
+
+
+class Stubborn(ReasoningNode):
+    async def process_context(self, context):
+        open(__file__ + ".began", "w").close()
+        yield AgentResponse(content="one ")
+        while True:
+            try:
+                await trio.sleep(0.1)
+            except BaseException:
+                pass
+
+
+async def answer(call: Call) -> None:
+    call.converse(Stubborn())
+
+
+app = App(answer)
+"""
+
+
+@pytest.mark.proof  # on a busy machine the thread that watches may get no time meanwhile
+def test_what_blocks_reaches_the_call(folder):
+    """A server publishes in the call what blocked its event loop, for who may see words."""
+    (folder / "naps.py").write_text(NAPS)
+    with program(folder, "talk", "naps:app", "--port", "0", "--no-open") as server:
+        server.until("server_started")
+        got = trio.run(events_of_a_call, f"http://127.0.0.1:{port_of(server.text)}/")
+    assert f"{folder}/naps.py:9" in got
+
+
+async def events_of_a_call(url: str) -> str:
+    """Return what a call gets until it has heard of a block."""
+    async with open_caller(url, mode="text") as caller:
+        request = caller.watch()
+        with trio.fail_after(60):
+            await caller.wait_for(Watching, lambda one: one.request == request)
+            caller.write("hello")
+            seen = await caller.wait_for(Seen, lambda one: "event_loop_blocked" in repr(one))
+    return repr(seen)
+
+
+NAPS = """
+import time
+from bargein import App, Call, ReasoningNode
+from bargein.events import AgentResponse
+
+
+class Naps(ReasoningNode):
+    async def process_context(self, context):
+        time.sleep(0.9)
+        yield AgentResponse(content="hello")
+
+
+async def answer(call: Call) -> None:
+    call.converse(Naps())
+
+
+app = App(answer)
+"""
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    "kind", ["pass", "try: await trio.sleep(0.1)\n        except BaseException: pass"]
+)
+def test_a_test_that_hangs_is_named(folder, kind):
+    """A test whose agent never comes back says on the terminal which line hangs."""
+    (folder / "test_it.py").write_text(HANGING.replace("BODY", kind))
+    running = Stopped(
+        folder, sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_it.py"
+    )
+    try:
+        running.until("the test hangs: ")
+        assert re.search(r"test_it\.py:\d+, in answer", running.text)
+    finally:
+        running.close()
+
+
+HANGING = """
+import trio
+from bargein.testing import open_call
+
+async def answer(call):
+    while True:
+        BODY
+
+async def run():
+    async with open_call(answer) as caller:
+        await trio.sleep(0.1)
+
+def test_it():
+    trio.run(run)
+"""
