@@ -57,7 +57,9 @@ def opened_log(path: Path | None) -> Iterator[tuple[TextIO, Path | None]]:
         where = state_folder() / "chat.log" if path is None else path
         where.parent.mkdir(parents=True, exist_ok=True)
         # With --log-pii it contains what people say.
-        descriptor = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        # A named pipe that nobody reads is an error, not a wait.
+        nonblocking = getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND | nonblocking, 0o600)
     except (OSError, RuntimeError):
         if path is not None:
             raise

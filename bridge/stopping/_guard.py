@@ -18,14 +18,20 @@ _SCRIPT = Path(__file__).with_name("_guard_child.py")
 
 @final
 class Guard:
-    """The guard of this process; without one, its methods do nothing."""
+    """The guard of this process; without one, its methods do nothing.
 
-    def __init__(self, messages: int | None = None) -> None:
+    Attributes:
+        pid: Its process id; 0 without one.
+    """
+
+    def __init__(self, messages: int | None = None, pid: int = 0) -> None:
         """Talk to a guard.
 
         Args:
             messages: Where it reads messages; ``None`` if there is none.
+            pid: Its process id.
         """
+        self.pid = pid
         self._messages = messages
 
     def report_heard(self) -> None:
@@ -79,7 +85,7 @@ def guarded(numbers: set[int], tty: int = -1) -> Iterator[Guard]:
                     chain=True,
                 )
                 registered.add(number)
-        yield Guard(messages)
+        yield Guard(messages, 0 if process is None else process.pid)
     finally:
         for number in registered:
             faulthandler.unregister(number)

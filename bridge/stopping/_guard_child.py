@@ -11,6 +11,7 @@ Rules:
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import select
 import signal
@@ -33,6 +34,30 @@ inherited does not tell."""
 
 STACK = b"Stack (most recent call first)"
 """Starts each stack that ``faulthandler`` writes."""
+
+
+def kill_children(parent: int, spared: int) -> None:
+    """Kill what a process has started, before it is ended by force itself; only on Linux.
+
+    Args:
+        parent: The process.
+        spared: A child that is left alone: the guard.
+    """
+    for path in glob.glob(f"/proc/{parent}/task/*/children"):
+        with contextlib.suppress(OSError):
+            with open(path, encoding="ascii") as file:
+                children = [int(number) for number in file.read().split()]
+            for child in children:
+                if child != spared:
+                    _kill_group(child)
+
+
+def _kill_group(child: int) -> None:
+    with contextlib.suppress(OSError):  # it has ended
+        if os.getpgid(child) == child:  # with what it has started
+            os.killpg(child, signal.SIGKILL)
+        else:
+            os.kill(child, signal.SIGKILL)
 
 
 class WatchedProcess:
@@ -124,6 +149,7 @@ class WatchedProcess:
         place = next((line for line in lines if line.startswith("File ")), "native code")
         with contextlib.suppress(OSError):
             os.write(2, f"error: it did not stop and was killed; it was at {place}\n".encode())
+        kill_children(self._watched, spared=os.getpid())
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:

@@ -26,7 +26,7 @@ import trio
 
 from ..monitoring.error_text import is_of_app
 from ._guard import Guard, guarded
-from ._guard_child import AGAIN_S, UNHEARD_S
+from ._guard_child import AGAIN_S, UNHEARD_S, kill_children
 
 STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")  # not all on Windows
 """The signals that ask to stop."""
@@ -155,6 +155,7 @@ class StopSignals:
         """End the process now."""
         place = None if frame is None else place_of(frame)
         self._last_words("" if place is None else f"error: ended by force; it was at {place}\n")
+        kill_children(os.getpid(), spared=self._guard.pid)
         os._exit(128 + self._asked)
 
 

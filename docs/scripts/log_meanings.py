@@ -26,6 +26,7 @@ MEANINGS = {
     "call_failed": "the call ended by an error: read its `exception`",
     "call_over": "a call ended: its reason, its length, and what was sent and dropped",
     "call_refused": "a caller was refused; `code` says why",
+    "cancellation_ignored": "code was cancelled and works on: `place` names file and line",
     "cap_nearly_reached": "an answer has used most of a cap",
     "capped": "an answer ended at a cap: raise the cap if such answers are wanted",
     "chain_cannot_be_interrupted": "no event cuts this chain: see `hint`",

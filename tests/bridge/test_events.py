@@ -73,6 +73,9 @@ SAMPLES: dict[str, object] = {
     "call": "call_1",
     "stage": "tool",
     "silent_s": 2.2,
+    "place": "agent.py:7",
+    "function": "answer",
+    "blocked_s": 0.3,
 }
 
 

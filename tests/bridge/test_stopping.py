@@ -20,7 +20,7 @@ from tests.bridge.stopping import ROOT, Stopped, call, program
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 AGENT = """
-import collections, itertools, os, time
+import collections, itertools, os, subprocess, time
 import trio
 from bargein import App, Call
 from bargein.events import UserStoppedSpeaking
@@ -41,6 +41,14 @@ async def spins(call):
 async def sleeps(call):
     began()
     time.sleep(0.8)
+
+
+async def spins_with_a_child(call):
+    child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    open(HERE + ".pid", "w").write(str(child.pid))
+    began()
+    while True:
+        pass
 
 
 async def native(call):
@@ -81,7 +89,7 @@ async def spins_in_a_handler(call):
     call.bridge(call).on(UserStoppedSpeaking).map(spin)
 
 
-app_sleeps = App(sleeps)
+app_sleeps, app_spins_with_a_child = App(sleeps), App(spins_with_a_child)
 app_spins, app_native, app_swallows = App(spins), App(native), App(swallows)
 app_blocks_at_the_end, app_talks = App(blocks_at_the_end), App(talks)
 app_spins_in_a_handler = App(spins_in_a_handler)
@@ -426,3 +434,31 @@ async def run():
 def test_it():
     trio.run(run)
 """
+
+
+@pytest.mark.proof
+@pytest.mark.skipif(sys.platform != "linux", reason="finds children in /proc")
+def test_a_forced_end_leaves_no_process_behind(folder):
+    """What a program has started is killed with it."""
+    with program(folder, "chat", "agent:app_spins_with_a_child", terminal=True) as chat:
+        chat.until(lambda: has_begun(folder))
+        for _ in range(2):
+            time.sleep(0.6)
+            chat.ask(signal.SIGINT)
+        assert chat.code() == 130
+    child = int((folder / "agent.py.began.pid").read_text())
+    until_s = time.monotonic() + 30
+    while Path(f"/proc/{child}").exists() and time.monotonic() < until_s:
+        if "Z" in Path(f"/proc/{child}/stat").read_text().split()[2]:
+            return  # dead; nobody has reaped it yet
+        time.sleep(0.05)
+    assert not Path(f"/proc/{child}").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes of this kind")
+def test_a_log_that_is_a_pipe_without_a_reader(folder):
+    """A log that nobody can read is an error at once, not a wait."""
+    os.mkfifo(folder / "log")
+    with program(folder, "chat", "agent:app_talks", "--log", "log") as chat:
+        assert chat.code() == 1
+    assert "error: --log 'log' cannot be written to" in chat.text
