@@ -5,6 +5,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Says what a Python lacks before anything is made or downloaded: without ensurepip, `venv` leaves half
+# an environment behind.  Its arguments: what to do instead, and the modules that are needed.
+define CHECK_PYTHON
+import sys
+remedy, modules = sys.argv[1], sys.argv[2:]
+name = "%s (Python %d.%d)" % ((sys.executable,) + tuple(sys.version_info[:2]))
+if sys.version_info < (3, 11):
+    sys.exit("error: %s is too old: bargein needs Python 3.11 or newer; %s" % (name, remedy))
+for module in modules:
+    try:
+        __import__(module)
+    except ImportError:
+        sys.exit("error: %s lacks %s; %s" % (name, module, remedy))
+endef
+export CHECK_PYTHON
+CHECK_VENV = $(BIN)/python -c "$$CHECK_PYTHON" "run rm -r $(VENV), then make again" pip
+
 # Containers often set it, and each of the hundreds of processes of the tests would compile us anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -125,16 +142,22 @@ clean:
 	rm -rf $(VENV) build dist demo-out eval-out nightly-out
 
 $(BIN)/python:
+	@command -v $(PYTHON) > /dev/null \
+	    || { echo "error: there is no $(PYTHON); name another Python: make PYTHON=python3.13" >&2; exit 1; }
+	@$(PYTHON) -c "$$CHECK_PYTHON" "name another Python, such as make PYTHON=python3.13; Debian and \
+	Ubuntu have venv and ensurepip in a package of their own: apt install python3-venv" venv ensurepip
 	@echo "== making a virtual environment in $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 
 # The versions and hashes of requirements/*.txt, where they are for this Python and machine.
 $(VENV)/demo-installed: $(BIN)/python pyproject.toml requirements/demo.txt
-	@echo "== installing bargein with its offline speech stack (about 300 MB, once)"
+	@$(CHECK_VENV)
+	@echo "== installing bargein with its offline speech stack (170 MB to download, 550 MB on disk, once)"
 	$(BIN)/python requirements/install.py demo
 	@touch $@
 
 $(VENV)/dev-installed: $(BIN)/python pyproject.toml requirements/dev.txt
-	@echo "== installing bargein with everything that its tests need (about 400 MB, once)"
+	@$(CHECK_VENV)
+	@echo "== installing bargein with everything that its tests need (360 MB to download, 1.3 GB on disk, once)"
 	$(BIN)/python requirements/install.py dev
 	@touch $(VENV)/demo-installed $@

@@ -205,6 +205,14 @@ def check_python(words: list[str], page: Path) -> None:
         check_options(ROOT / words[0], words[1:])
 
 
+def check_venv(words: list[str], page: Path) -> None:
+    assert words == ["-m", "venv", ".venv"], "an environment is .venv, as make has it"
+
+
+def check_activation(words: list[str], page: Path) -> None:
+    assert words == [".venv/bin/activate"]
+
+
 def quietly(run: Callable[[], int]) -> int:
     """Run what writes to the terminal, and return its exit code."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -216,7 +224,14 @@ MODULES = {
     "pip": check_pip,
     "pytest": check_pytest,
 }
-PROGRAMS = {"make": check_make, "python": check_python, "bargein": check_bargein}
+PROGRAMS = {
+    "make": check_make,
+    "python": check_python,
+    ".venv/bin/python": check_python,
+    "bargein": check_bargein,
+    "python3": check_venv,
+    ".": check_activation,
+}
 
 
 # --- the tests ----------------------------------------------------------------------------------

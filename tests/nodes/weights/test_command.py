@@ -53,7 +53,7 @@ def test_lists_what_is_missing(store: ModelStore) -> None:
     out = io.StringIO()
     assert command([], store=store, out=out) == 0
     text = out.getvalue()
-    assert "tiny  (0.0 MB, Apache-2.0, not fetched)" in text
+    assert "tiny  (0.0 MB, Apache-2.0, not fetched: 8.0 MB to download)" in text
     assert "testing" in text
     assert "By nobody." in text
     assert str(store.location("tiny")) in text
