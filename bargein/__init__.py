@@ -10,7 +10,10 @@ cheap and needs no extra.
 
 import os
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
+
+from . import _shadowing
 
 if TYPE_CHECKING:
     from . import cli as cli
@@ -181,10 +184,10 @@ if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every 
 
     def __getattr__(name: str) -> object:
         if name in _SUBMODULES:
-            return import_module(f".{name}", __name__)
+            return _imported(f".{name}")
         if name in __all__:
             for home in _HOMES:
-                module = import_module(home, __name__)
+                module = _imported(home)
                 if name in module.__all__:
                     value: object = getattr(module, name)
                     globals()[name] = value
@@ -192,5 +195,22 @@ if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every 
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def _imported(name: str) -> ModuleType:
+    try:
+        return import_module(name, __name__)
+    except AttributeError as error:  # of __getattr__, it would say that we have no such name
+        raise ImportError(f"importing bargein{name} failed: {error}") from error
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_SUBMODULES})
+
+
+if _shadowing.is_suspected():
+    try:  # what most programs use, and what each command does
+        import_module(".nodes", __name__)
+        import_module(".cli", __name__)
+    except Exception as error:
+        if not (hint := _shadowing.hint()):
+            raise
+        raise ImportError(f"{hint} ({type(error).__name__}: {error})") from error

@@ -23,7 +23,11 @@ def lazy_imports(package: str, modules: Mapping[str, str]) -> Callable[[str], ob
     def load(name: str) -> object:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(modules[name], package), name)
+        try:
+            module = import_module(modules[name], package)
+        except AttributeError as error:  # raised here, it would say that there is no such name
+            raise ImportError(f"importing {modules[name]} of {package} failed: {error}") from error
+        value = getattr(module, name)
         setattr(import_module(package), name, value)
         return value
 
