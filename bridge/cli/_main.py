@@ -16,6 +16,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Unpack
 from urllib.parse import quote
 
@@ -38,6 +39,9 @@ from ._plugin_commands import PluginCommand, find_plugins
 from ._serve_options import add_access, add_connections, add_limits
 from ._target import TargetError, load_app
 from ._token_command import SECRET_VARIABLE, add_token
+
+DEFAULT_TARGET = "agent.py"
+"""The app of ``serve``, ``talk`` and ``chat`` without a target, in the current folder."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,6 +70,13 @@ def _run_own(arguments: Sequence[str], plugins: dict[str, PluginCommand]) -> int
         parser.print_help()
         return 2
     options = parser.parse_args(arguments)
+    is_named = getattr(options, "target", "") != DEFAULT_TARGET or DEFAULT_TARGET in arguments
+    if not is_named and not Path(DEFAULT_TARGET).is_file():
+        return _fail(
+            f"{arguments[0]} needs an app: there is no {DEFAULT_TARGET} in "
+            f"{str(Path.cwd())!r}; name yours: bargein {arguments[0]} path/to/file.py",
+            code=2,
+        )
     command: Callable[[argparse.Namespace], int] = options.command
     return command(options)
 
@@ -142,8 +153,10 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",
         metavar="module:app",
+        nargs="?",
+        default=DEFAULT_TARGET,
         help="an App, or an async function that answers a call; path/to/file.py:app works too, and "
-        "you may leave out ':app'",
+        "you may leave out ':app' (%(default)s)",
     )
     parser.add_argument(
         "--log-level",

@@ -24,6 +24,7 @@ from ._lines import ConsoleLine
 from ._narrator import Narrator
 from ._screen import LivePart, Painter, PermanentLines, frame_of
 from ._signals import LEAVE_S, TERMINAL_SIGNALS, restored_at_quit, stop_process
+from ._slash_commands import complete_command
 from ._status import AT_REST, asked_lines, question_lines, queued_lines, status_line, tool_lines
 from ._terminal import Terminal
 from ._typed_input import TypedInput
@@ -257,6 +258,16 @@ class Console:
             self._early += [entry] if entry.strip() else []
         else:
             self._typed.enter(entry)
+
+    def complete(self) -> None:
+        """Complete the command being typed; if several fit equally well, list them."""
+        typed = self._editor.text
+        if self._editor.cursor < len(typed):
+            return
+        completed, fitting = complete_command(typed)
+        if len(fitting) > 1 and completed == typed.lower():
+            self.show(ConsoleLine(" ".join(fitting), "dim"))
+        self._editor.replace(completed)
 
     def interrupt(self) -> bool:
         """Cancel the agent's work; False if there is none."""

@@ -23,6 +23,10 @@ class KeyActions(Protocol):
         """Accept what was typed."""
         ...
 
+    def complete(self) -> None:
+        """Complete the command being typed."""
+        ...
+
     def interrupt(self) -> bool:
         """Cancel the agent's work; False if there is none."""
         ...
@@ -94,6 +98,8 @@ class Keyboard:
                     self._actions.handle_signal(signal.SIGINT)
                 case "ctrl+d" if not self._editor.text:
                     self._actions.leave()
+                case "tab":
+                    self._actions.complete()
                 case "ctrl+l":
                     self._actions.draw_anew()
                 case "up" if not self._editor.text and (entry := self._actions.unqueue()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os.path
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,6 +84,27 @@ def read_command(entry: str) -> TypedCommand | str | None:
     if command.takes == "nothing" and text:
         return f"/{name} takes no text; to say something, leave out the command"
     return TypedCommand(command, text)
+
+
+def complete_command(entry: str) -> tuple[str, list[str]]:
+    """Complete the name of a command.
+
+    Args:
+        entry: What was typed before the cursor.
+
+    Returns:
+        The entry as far as it is certain, and the commands that it may become; none if it is not
+        the start of a command.
+    """
+    typed = entry.lower()
+    fitting = [command for command in COMMANDS if f"/{command.name}".startswith(typed)]
+    if not typed or not fitting:
+        return entry, []
+    names = [f"/{command.name}" for command in fitting]
+    if len(names) == 1:
+        return names[0] + ("" if fitting[0].takes == "nothing" else " "), names
+    certain = os.path.commonprefix(names)  # noqa: RUF071  # no paths: by characters is what is meant
+    return certain, names
 
 
 def as_message(entry: str) -> str:

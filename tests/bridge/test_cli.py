@@ -245,7 +245,6 @@ def test_the_token_may_come_from_the_environment(folder):
     [
         ((), "usage: bargein"),
         (("dance",), "invalid choice"),
-        (("serve",), "module:app"),
         (("serve", "agent", "--port", "99999"), "'99999' is not a port"),
         (("serve", "agent", "--port", "x"), "'x' is not a whole number"),
         (("serve", "agent", "--max-calls", "0"), "'0' is not above 0"),
@@ -263,6 +262,37 @@ def test_wrong_usage_is_code_2(folder, capsys, monkeypatch, arguments, says):
     assert main(arguments) == 2
     out, err = capsys.readouterr()
     assert says in out + err
+
+
+@pytest.mark.parametrize("command", ["serve", "talk"])
+def test_without_a_target_agent_py_is_taken(folder, command):
+    """`serve` and `talk` without a target take agent.py in the current folder."""
+
+    async def ring(url: str) -> None:
+        async with open_caller(url, mode="text") as caller:
+            assert caller.hello.agent == "agent"
+
+    arguments = ["--no-open"] if command == "talk" else []
+    with running(command, *arguments, cwd=folder) as url:
+        trio.run(ring, url)
+
+
+def test_chat_without_a_target_takes_agent_py(folder):
+    """A conversation in the terminal needs no target where there is an agent.py."""
+    ran = forking.run("bargein", ["chat"], cwd=folder, lines="hello\n")
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "talk", "chat"])
+def test_without_a_target_and_without_agent_py_the_command_says_what_to_name(
+    command, tmp_path, capsys, monkeypatch
+):
+    """Without a target and without an agent.py, a command says what to write, with code 2."""
+    monkeypatch.chdir(tmp_path)
+    assert main([command]) == 2
+    assert f"there is no agent.py in {str(tmp_path)!r}; name yours: bargein {command} path/to" in (
+        capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["talk", "--help"]])

@@ -100,6 +100,30 @@ def test_a_queued_entry_can_be_taken_back(open_chat):
     tty.until(lambda: "queued" not in tty.screen.shown() and "> wrong\n" in tty.screen.shown())
 
 
+def test_tab_completes_a_command(open_chat):
+    """Tab completes a command as far as it is certain, and lists those that fit equally well."""
+    tty = open_chat()
+    tty.type("/pa\t")
+    tty.until("> /pause\n")
+    tty.type("\x15/RE\t")
+    tty.until("/resume /redirect\n")
+    tty.until("> /re\n")
+    tty.type("d\t")
+    tty.until("> /redirect")
+    tty.type("tea\x15/q\t\r")  # the completed command is the one that is sent
+    assert tty.process.wait(60) == 0
+
+
+def test_tab_changes_nothing_else(open_chat):
+    """Tab in a message, a path or an unknown command does nothing."""
+    tty = open_chat()
+    for entry in ("hello", "/etc/p", "/dance", "//pa", "say /pa"):
+        tty.type(f"\x15{entry}\t")
+        tty.until(f"> {entry}\n")
+    tty.type("\x15\tdone")
+    tty.until("> done\n")
+
+
 def test_esc_interrupts(open_chat):
     """Esc stops the work within the promised time, and the conversation goes on."""
     tty = open_chat()
