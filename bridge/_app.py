@@ -14,6 +14,7 @@ import trio
 
 from bargein.routes import Message, RouteDefinitionError
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.type_annotations import signature_of
 
 from ._call import Call
@@ -72,7 +73,7 @@ Admit = Callable[[CallRequest], AdmitVerdict | Awaitable[AdmitVerdict]]
 """Says whether a caller may call, and as whom; plain or async."""
 
 
-class App:
+class App(SuggestsNames):
     """Answers calls.
 
     Serve it with ``python -m bargein serve module:app``.

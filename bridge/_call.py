@@ -10,6 +10,7 @@ import structlog
 import trio
 
 from bargein.routes import Interruption, Message, Route, Router, Run
+from bargein.routes.error_hints import SuggestsNames
 
 from ._call_context import CallContext
 from ._call_request import CallRequest
@@ -71,7 +72,7 @@ _SENT_ELSEWHERE = (UserAudio, AgentAudio, AgentResponse, FixedText)
 text is a request of the call to itself."""
 
 
-class Call(AgentsOfCall[Bridge]):
+class Call(AgentsOfCall[Bridge], SuggestsNames):
     """A conversation between one caller and the agents that answer it.
 
     Made by ``App.open_call()`` and ``bargein.testing.open_call()``.

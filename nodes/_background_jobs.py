@@ -13,6 +13,7 @@ import structlog
 
 from bargein.bridge.control import ActiveClock, BackgroundAnswer, Caps, Meter, Verb
 from bargein.bridge.events import AnswerEnded, ToolResult
+from bargein.routes.error_hints import SuggestsNames
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
@@ -28,7 +29,7 @@ UsageByCap = dict[str, tuple[float, float]]
 JobStatus = Literal["running", "finished", "cancelled"]
 
 
-class Job:
+class Job(SuggestsNames):
     """A tool or an answer in the background; the handle stays valid after it has ended.
 
     Attributes:

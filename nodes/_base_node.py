@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bargein.routes import Message, RouteDefinitionError
+from bargein.routes.error_hints import SuggestsNames
 
 from ._conversation_context import ConversationContext
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from bargein.bridge import Bridge, InterruptionRecord
 
 
-class Node:
+class Node(SuggestsNames):
     """A participant in a call that thinks, hears, speaks or acts.
 
     Outside a call a node has a memory of its own, so you can test it alone.

@@ -14,12 +14,13 @@ from bargein.bridge.events import (
     UserTranscriptionReceived,
 )
 from bargein.bridge.history import ChatMessage, Entry, as_anthropic, as_chat
+from bargein.routes.error_hints import SuggestsNames
 
 if TYPE_CHECKING:
     from ._call_for_nodes import RememberedCall
 
 
-class ConversationContext:
+class ConversationContext(SuggestsNames):
     """The memory of a conversation as a node sees it.
 
     In a call it follows the call's history, which holds the agent's words as far as they were

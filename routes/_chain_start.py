@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from .error_hints import SuggestsNames
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from ._rules import Overlap
 
 
-class ChainStart:
+class ChainStart(SuggestsNames):
     """Starts chains; the events that trigger a chain give it its type."""
 
     __slots__ = ()

@@ -14,9 +14,10 @@ ROOT = Path(__file__).parents[1]
 
 
 def make(folder: Path, *words: str, **changed: str) -> subprocess.CompletedProcess[str]:
-    """Run make in a folder that has nothing but our Makefile and pyproject.toml."""
+    """Run make in a folder that has nothing but what installing needs."""
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
+    shutil.copytree(ROOT / "requirements", folder / "requirements")
     return subprocess.run(
         ["make", "--no-print-directory", *words],
         cwd=folder,

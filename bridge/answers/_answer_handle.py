@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import trio
 
+from bargein.routes.error_hints import SuggestsNames
+
 from ..control._verb_receipt import Receipt
 from ..events import Outcome
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from ._answer import Answer
 
 
-class AnswerHandle:
+class AnswerHandle(SuggestsNames):
     """One answer of an agent: a text of ``call.say()``, or an answer that a node generates.
 
     ``await handle`` waits until the answer is over and returns its outcome; it never raises.  You

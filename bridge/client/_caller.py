@@ -8,6 +8,8 @@ from typing import Any, TypeAlias, final, get_args
 
 import trio
 
+from bargein.routes.error_hints import SuggestsNames
+
 from .._verbs import Verb
 from ..control._verb_argument_checks import (
     check_answer,
@@ -70,7 +72,7 @@ raise.
 
 
 @final
-class Caller:
+class Caller(SuggestsNames):
     """One call, made by ``open_caller``.
 
     Attributes:

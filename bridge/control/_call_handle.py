@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
+from bargein.routes.error_hints import SuggestsNames
+
 from .._verbs import Verb
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
 from ..validation.texts import is_blank
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Handle:
+class Handle(SuggestsNames):
     """Controls the agent of a call: gives it input, stops it, watches it.
 
     Handles are cheap, equal for the same call, safe to use from any task and thread, and harmless

@@ -9,6 +9,8 @@ from typing import Any
 
 import trio
 
+from bargein.routes.error_hints import SuggestsNames
+
 from .._verbs import STRENGTH
 from ..events import HeardBasis, JobFinished, ToolCall, ToolResult
 from ..validation.texts import is_blank
@@ -30,7 +32,7 @@ _MAX_WAITING = 256
 """How many of the user's last entries may still be returned unanswered: a chain queues fewer."""
 
 
-class History:
+class History(SuggestsNames):
     """The memory of a call, ordered by when things started.
 
     Entries are immutable: a change replaces the old entry with a new one.

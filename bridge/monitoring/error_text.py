@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from bargein.routes import ChainStart, Message, Route
 from bargein.routes.error_containment import CONTAINED, text_of
+from bargein.routes.error_hints import UnknownNameError, meant
 
 __all__ = [
     "BY_NAME",
@@ -182,12 +183,16 @@ def _fix_of(error: BaseException) -> str:
     if isinstance(error, RuntimeError) and "generator ignored GeneratorExit" in text:
         return SWALLOWS
     # Not in a __getattr__ of these classes: with one, Python reads all their fields more slowly.
-    if isinstance(error, AttributeError) and isinstance(error.obj, ChainStart):
-        advice = f"a chain begins with an event: bridge.on(...).{error.name}(...)"
-        return advice if error.name in dir(Route) else ""
-    if isinstance(error, AttributeError) and isinstance(error.obj, Message):
-        is_field = error.name in dir(error.obj.event)
-        return f"the event has it: message.event.{error.name}" if is_field else ""
+    if isinstance(error, UnknownNameError):
+        advice = f"a chain begins with an event: bridge.on(...).{error.missing}(...)"
+        begins = isinstance(error.owner, ChainStart) and error.missing in dir(Route)
+        return advice if begins else ""
+    if isinstance(error, AttributeError) and error.name:
+        owner = error.obj
+        if isinstance(owner, Message) and error.name in dir(owner.event):
+            return f"the event has it: message.event.{error.name}"
+        is_ours = type(owner).__module__.startswith("bargein.")
+        return meant(owner, error.name) if is_ours else ""
     if isinstance(error, TypeError) and text.startswith(_SECOND_EVENT):
         return "name several events as a tuple: bridge.on((A, B))"
     is_positional = isinstance(error, TypeError) and text.startswith(_POSITIONAL)

@@ -16,6 +16,7 @@ import trio
 from structlog.contextvars import bind_contextvars
 
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.service_nursery import open_service_nursery
 
 from ..events import EventLoopBlocked
@@ -66,7 +67,7 @@ _websockets_log = logging.getLogger("bargein.bridge.server.websockets")
 
 
 @final
-class Server:
+class Server(SuggestsNames):
     """A running server, made by ``open_server``.
 
     Attributes:

@@ -16,6 +16,7 @@ import trio.testing
 
 from bargein.routes import Message, Run
 from bargein.routes.error_containment import only_error
+from bargein.routes.error_hints import SuggestsNames
 
 from .._app import AnswerFunction, App
 from .._call import Call
@@ -54,7 +55,7 @@ class ReceivedEvent:
     """Who published it."""
 
 
-class Caller:
+class Caller(SuggestsNames):
     """The caller of a call under test.
 
     Made by ``open_call()``.

@@ -68,6 +68,7 @@ HEADER = """# Commands and environment
 
 `bargein` and `python -m bargein` are the same command.
 A target names your app: `module:app`, `path/to/file.py:app`, or either without `:app`.
+Without a target, `serve`, `talk` and `chat` take `agent.py` in the current folder.
 
 ```sh
 python -m bargein --help

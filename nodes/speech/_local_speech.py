@@ -13,6 +13,7 @@ import trio
 from bargein.bridge.validation.arguments import check_factory, check_has, check_instance
 from bargein.nodes.user_turns import TurnTaking
 from bargein.nodes.weights import ProgressPrinter, fetch_models
+from bargein.routes.error_hints import SuggestsNames
 
 from ._backchannel import BackchannelDetector
 from ._ear import Ear
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from bargein.bridge import Call
 
 
-class LocalSpeech:
+class LocalSpeech(SuggestsNames):
     """Hears with Silero VAD, Smart Turn and Whisper; speaks with piper or espeak-ng.
 
     A ``TurnTaking`` decides what becomes a turn. You can replace each part with your own that has

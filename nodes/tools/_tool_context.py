@@ -20,6 +20,7 @@ from bargein.bridge.events import (
     ToolProgress,
     ToolResult,
 )
+from bargein.routes.error_hints import SuggestsNames
 
 from ._commit_section import COMMIT_S, CommitSection
 from ._tool_body import DeclaredOutcome, ToolBody
@@ -59,7 +60,7 @@ _current: ContextVar[ToolContext | None] = ContextVar("bargein_tool", default=No
 
 
 @final
-class ToolContext:
+class ToolContext(SuggestsNames):
     """What a running tool can see and do.
 
     Get it through a parameter annotated ``ToolContext``, or from ``current_tool()``.

@@ -173,9 +173,9 @@ async def test_a_second_event_is_told_to_stand_in_a_tuple(autojump_clock, name):
 
 
 async def test_a_chain_that_begins_without_an_event_is_told_how_chains_begin(autojump_clock):
-    """A stage or a rule of chains is looked for in chains; another name gets no advice."""
+    """A stage or a rule of chains is looked for in chains; another name is none of theirs."""
     advice = "a chain begins with an event: bridge.on(...).stream(...)"
-    for name, notes in (("stream", [advice]), ("steram", [])):
+    for name, notes in (("stream", [advice]), ("zzz", [])):
 
         async def answer(call: Call, name: str = name) -> None:
             getattr(call.bridge(name="agent"), name)(print)
