@@ -247,7 +247,11 @@ def test_a_stretch_counts_how_long_the_agent_was_held() -> None:
     played = take(CallNotes(held=held), heard, decisions=decisions)
     row = _found.stretch_row("x", "noise", played, 1.5, 4.5, 300)
     assert row.figure == pytest.approx(200, abs=1)
-    assert (row.verdict, row.decided, row.happened) == ("pass", "noise by hint", "held 1 times")
+    assert (row.verdict, row.decided, row.happened) == (
+        "pass",
+        "noise: it sounds like a noise",
+        "held 1 times",
+    )
 
 
 def test_a_stretch_in_which_the_agent_is_cut_fails() -> None:

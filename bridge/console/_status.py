@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..control._snapshot import Snapshot
+from ..control._state_words import state_words
 from ..events import PermissionRequested, QuestionAsked
 from ._lines import ConsoleLine, seconds
 from ._narrator import NarratedTool, arguments_text, cap_name
@@ -29,7 +30,7 @@ def status_line(now: Snapshot, note: str = "") -> str:
         now: A snapshot of the call.
         note: A note to add; empty for none.
     """
-    parts = [now.state.replace("_", " ")]
+    parts = [state_words(now.state)]
     if now.answer is not None and now.step:
         parts.append(f"step {now.step} of {now.steps}" if now.steps else f"step {now.step}")
     if now.answer is not None and now.label and now.state != "tool":

@@ -10,7 +10,7 @@
  * 4. It uses neither the document nor the connection, so it can be tested alone.
  */
 
-import { countsOf, receiptWords, stepsOf, titleOf } from "./control-texts.js";
+import { countsOf, endWords, receiptWords, stepsOf, titleOf } from "./control-texts.js";
 
 const WORKING = new Set([
   "thinking",
@@ -147,16 +147,18 @@ export class Handle {
   }
 
   settled({ id }) {
-    const running = this.#receipts.get(id);
+    const running = [...(this.#receipts.get(id)?.values() ?? [])];
     this.#receipts.delete(id);
-    const ended = [...(running?.values() ?? [])].some(({ until }) => until !== null);
-    if (ended) this.#on.note("Everything that was still running has ended.");
+    for (const { tool, until } of running) if (until !== null) this.#on.note(endWords(tool));
     this.#show();
   }
 
   /** A tool has its result. */
-  toolEnded({ id, outcome }) {
+  toolEnded({ id, outcome, error }) {
     if (outcome !== "backgrounded") {
+      const ended = [...this.#receipts.values()].find((running) => running.has(id))?.get(id);
+      // The end of what runs in the background is told by the event of its job.
+      if (ended && ended.until !== null) this.#on.note(endWords(ended.tool, outcome, error));
       for (const running of this.#receipts.values()) running.delete(id);
     }
     this.#steps = this.#steps.map((step) =>

@@ -1,5 +1,19 @@
 /** The agent's work in words: titles, steps and what a verb did. */
 
+/** The state of the call in words; the console and the demo have the same. */
+export const STATE_WORDS = {
+  idle: "your turn",
+  listening: "listening",
+  thinking: "thinking",
+  speaking: "speaking",
+  tool: "at work",
+  waiting_permission: "asks permission",
+  waiting_input: "waits for you",
+  pausing: "pausing",
+  paused: "paused",
+  stopping: "stopping",
+  closed: "call ended",
+};
 const PHASES = {
   connect: "Thinking",
   thinking: "Thinking",
@@ -7,20 +21,12 @@ const PHASES = {
   between_tools: "Thinking",
   text: "Answering",
   speaking: "Speaking",
-  permission: "Asking permission",
-  input: "Waiting for you",
+  permission: "Asks permission",
+  input: "Waits for you",
   stopping: "Stopping",
 };
-const STATES = {
-  pausing: "Pausing",
-  paused: "Paused",
-  stopping: "Stopping",
-  waiting_permission: "Asking permission",
-  waiting_input: "Waiting for you",
-  speaking: "Speaking",
-  thinking: "Thinking",
-  tool: "Using a tool",
-};
+/** States in which the agent has the floor, or works. */
+const TITLES = new Set(["pausing", "paused", "stopping", "waiting_permission", "waiting_input", "speaking", "thinking", "tool"]);
 const DID = {
   pause: "Paused.",
   resume: "Resumed.",
@@ -39,20 +45,34 @@ const NAMES = {
   emergency_stop: "Stop now",
 };
 
+const ENDS = {
+  completed: "has completed",
+  completed_after_interrupt: "has completed all the same",
+  effect_unknown: "was stopped; it may have taken effect in part",
+  timed_out: "took too long and was stopped; it may have taken effect in part",
+  cancelled_before_effect: "was stopped before it had any effect",
+  not_started: "was not started",
+  denied: "was refused",
+  withdrawn: "did not run",
+};
+
 /** A tool's name for people. */
 export function toolWords(name) {
-  const words = name.replaceAll("_", " ").trim();
+  return sentence(name.replaceAll("_", " ").trim());
+}
+
+function sentence(words) {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** What the agent does, in a few words. */
 export function titleOf(state, now, isAudible) {
   if (state === "pausing" || state === "paused" || state === "stopping") {
-    return withLabel(STATES[state], now);
+    return withLabel(sentence(STATE_WORDS[state]), now);
   }
   if (now?.answer !== undefined && now.phase === "tool" && now.label) return toolWords(now.label);
   if (isAudible) return "Speaking";
-  return STATES[state] ?? PHASES[now?.phase] ?? "At work";
+  return (TITLES.has(state) ? sentence(STATE_WORDS[state]) : PHASES[now?.phase]) ?? "At work";
 }
 
 function withLabel(words, now) {
@@ -88,6 +108,12 @@ export function receiptWords({ verb, accepted, reason, stopped, still_running: r
   return words.filter(Boolean).join(" ");
 }
 
+/** How a tool ended that a receipt had left running; without an outcome, only that it has. */
+export function endWords(tool, outcome, error = false) {
+  const words = error && outcome === "completed" ? "has failed" : (ENDS[outcome] ?? "has ended");
+  return `${tool} ${words}.`;
+}
+
 function reasonWords(reason) {
   const [, by] = /^superseded_by (\w+)$/.exec(reason) ?? [];
   return by ? `${(NAMES[by] ?? by).toLowerCase()} is under way` : reason;
@@ -99,8 +125,7 @@ function listOf(tools) {
 
 /** What `describe()` says, without the name of its verb: "Cancel: the work ends." */
 export function effectOf(text = "") {
-  const words = text.replace(/^[^:]+: /, "").replace(/\.$/, "");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return sentence(text.replace(/^[^:]+: /, "").replace(/\.$/, ""));
 }
 
 /** A duration as m:ss. */

@@ -1,15 +1,8 @@
 /** The page's controls: what they show, and what happens when a person uses them. */
 
-// Every other state is shown by its own name.
-const STATES = {
-  idle: "ready",
-  tool: "at work",
-  offline: "not connected",
-  reconnecting: "reconnecting…",
-  closed: "call ended",
-  waiting_permission: "asks permission",
-  waiting_input: "waits for you",
-};
+import { STATE_WORDS } from "./control-texts.js";
+
+const STATES = { ...STATE_WORDS, offline: "not connected", reconnecting: "reconnecting…" };
 const START = "Start";
 const MODES = {
   text: "Type to the agent. You can interrupt it at any time: it stops and reads.",
@@ -103,8 +96,7 @@ export class Ui {
   }
 
   #showState() {
-    const isHeard = !byId("mute").hidden && !this.muted;
-    const words = this.#state === "idle" && isHeard ? "your turn" : (STATES[this.#state] ?? this.#state);
+    const words = STATES[this.#state] ?? this.#state;
     byId("state").dataset.state = this.#state;
     if (byId("state-word").textContent !== words) byId("state-word").textContent = words;
   }

@@ -8,6 +8,8 @@
 
 const byId = (id) => document.getElementById(id);
 
+const HOLD = "Hold to talk";
+
 export class TalkKey {
   #on;
   #key = byId("talk-key");
@@ -49,7 +51,8 @@ export class TalkKey {
   #show() {
     const isPressed = this.#by !== null;
     this.#key.ariaPressed = String(isPressed);
-    byId("talk-key-word").textContent = isPressed ? "Listening" : "Hold to talk";
+    byId("talk-key-word").textContent = isPressed ? "Listening" : HOLD;
+    this.#key.ariaLabel = isPressed ? `Listening: ${HOLD.toLowerCase()}` : HOLD; // it names the word shown
   }
 
   #byPointer() {

@@ -9,6 +9,7 @@ line did; ``run_checks()`` judges the call, and ``draw()`` draws it.
 from ._checks import likeness as likeness
 from ._checks import run_checks as run_checks
 from ._checks import words as words
+from ._decision_words import decision_in_words as decision_in_words
 from ._ignored_sounds import find_ignored_sound as find_ignored_sound
 from ._ignored_sounds import gaps_of as gaps_of
 from ._ignored_sounds import held_in as held_in
@@ -32,7 +33,6 @@ from ._recording_measurements import ReceivedClear as ReceivedClear
 from ._recording_measurements import find_answer as find_answer
 from ._recording_measurements import find_cut as find_cut
 from ._rehearse import rehearse as rehearse
-from ._report import decision_in_words as decision_in_words
 from ._result import Check as Check
 from ._result import Held as Held
 from ._result import IgnoredSound as IgnoredSound

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from ._decision_words import decision_in_words
 from ._recorded_clicks import clipped, edges_of
-from ._report import decision_in_words
 from ._result import Check, IgnoredSound, MeasuredCut, Predicate, Rehearsal, agent_entry
 
 HEARD_WITHIN_S = 0.3
@@ -129,7 +129,9 @@ def nothing_is_clipped(result: Rehearsal) -> Check:
 
 
 def _decided(ignored: IgnoredSound) -> str:
-    return "".join(f"; {decision_in_words(each)}" for each in ignored.decisions[:1])
+    return "".join(
+        f"; {decision_in_words(each, ignored.said.line.shown)}" for each in ignored.decisions[:1]
+    )
 
 
 def heard_is_prefix(result: Rehearsal) -> Check:

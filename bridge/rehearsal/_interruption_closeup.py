@@ -22,9 +22,9 @@ from ._colors import (
     HELD_PALE,
     SENT,
 )
+from ._decision_words import decision_in_words
 from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
-from ._report import decision_in_words
 from ._result import Held, IgnoredSound, MeasuredCut, RecordedLine
 
 CLOSEUP_HEIGHT: Final = 330
@@ -97,7 +97,11 @@ def draw_ignored_sound(
         f"Enlarged: {ignored.said.line.shown}", ignored.utterance if ignored.is_cut else None
     )
     found = [
-        (f"after {each.at_s - ignored.said.from_s:.2f} s", decision_in_words(each), INK)
+        (
+            f"after {each.at_s - ignored.said.from_s:.2f} s",
+            decision_in_words(each, ignored.said.line.shown),
+            INK,
+        )
         for each in ignored.decisions
     ]
     left = LEFT + WIDTH + 48

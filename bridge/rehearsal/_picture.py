@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
+from ..control._state_words import state_words
 from ._canvas import INK, LINE_HEIGHT, MUTED, Canvas
 from ._colors import (
     AGENT,
@@ -23,12 +24,12 @@ from ._colors import (
     SENT,
     STATES,
 )
+from ._decision_words import decision_in_words
 from ._interruption_closeup import CLOSEUP_HEIGHT, draw_closeup, draw_ignored_sound
 from ._label_layout import UnplacedLabel, rows_below, sides
 from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
 from ._recording_measurements import CallNotes
-from ._report import decision_in_words
 from ._result import IgnoredSound, MeasuredCut, Rehearsal, TurnDecision, agent_entry
 
 LEAST_WIDTH, GREATEST_WIDTH = 1600, 6000
@@ -204,9 +205,10 @@ class _Page:
         for (from_s, state), (until_s, _) in pairwise(changes):
             left, right = self._x(from_s), self._x(until_s)
             self._canvas.bar((left, top, right, bottom), STATES.get(state, GRID), 3)
-            if right - left > self._canvas.text_width(state, 12) + 8:
+            words = state_words(state)
+            if right - left > self._canvas.text_width(words, 12) + 8:
                 middle = ((left + right) / 2, (top + bottom) / 2)
-                self._canvas.text(*middle, state, 12, INK, "mm")
+                self._canvas.text(*middle, words, 12, INK, "mm")
         self._canvas.text(LEFT - 12, (top + bottom) / 2, "state", _TEXT_SIZE, MUTED, "rm")
 
     def _speech(self) -> None:
@@ -306,13 +308,17 @@ class _Page:
             bottom = _DECISIONS + place.row * _SMALL * LINE_HEIGHT + 14
             self._canvas.line((x, _DECISIONS - 6), (x, bottom), fill)
             room = place.width - 4
-            (text,) = self._canvas.lines(decision_in_words(decision), _SMALL, room, 1)
+            (text,) = self._canvas.lines(self._words_of(decision), _SMALL, room, 1)
             self._canvas.text(x + 4, bottom - 14, text, _SMALL, fill)
 
     def _mark_of(self, decision: TurnDecision) -> UnplacedLabel:
         x = self._x(decision.at_s)
-        width = 5 + self._canvas.text_width(decision_in_words(decision), _SMALL)
+        width = 5 + self._canvas.text_width(self._words_of(decision), _SMALL)
         return UnplacedLabel(x, max(20.0, min(300.0, width, self._right - x)))
+
+    def _words_of(self, decision: TurnDecision) -> str:
+        before = [said for said in self._result.said if said.from_s <= decision.at_s]
+        return decision_in_words(decision, before[-1].line.shown if before else "")
 
     # --- texts ----------------------------------------------------------------------------------
 

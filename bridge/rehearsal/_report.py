@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from ._decision_words import decision_in_words
 from ._result import (
     IgnoredSound,
     LatencyParts,
@@ -55,16 +56,6 @@ def parts_in_words(parts: LatencyParts) -> str:
     return ", ".join(f"{seconds:.2f} {name}" for seconds, name in named)
 
 
-def decision_in_words(decision: TurnDecision) -> str:
-    """Return a decision in one row: the decision, its rule, and the compared values."""
-    values = ", ".join(f"{name} {_plain(value)}" for name, value in decision.values.items())
-    return f"{decision.decision} by {decision.rule}" + (f" ({values})" if values else "")
-
-
-def _plain(value: str | int | float | bool) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-
-
 def _line(answer: MeasuredAnswer) -> dict[str, Any]:
     said, parts = answer.said, answer.parts
     return {
@@ -90,15 +81,18 @@ def _cut(cut: MeasuredCut) -> dict[str, Any]:
 
 
 def _ignored_sound(ignored: IgnoredSound) -> dict[str, Any]:
+    said = ignored.said
     figures = ("gap_s", "gap_from_s", "dead_air_s", "dry_s", "lost_s")
     return {
-        "line": ignored.said.line.text,
+        "line": said.line.text,
         "utterance": ignored.utterance,
         "is_cut": ignored.is_cut,
         **{name: _rounded(getattr(ignored, name)) for name in figures},
         "model_calls": ignored.model_calls,
         "turns": ignored.turns,
-        "decisions": [decision_in_words(each) for each in ignored.decisions],
+        "decisions": [
+            decision_in_words(each, ignored.said.line.shown) for each in ignored.decisions
+        ],
     }
 
 

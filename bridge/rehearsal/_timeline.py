@@ -21,10 +21,12 @@ from ..client import (
     Transcript,
 )
 from ..console._terminal_text import columns
+from ..control._state_words import STATE_WORDS, state_words
 from ._caller_hearing import CallerHearing, Messages
+from ._decision_words import decision_in_words
 from ._pcm import last_audible, samples
 from ._recording import RATE_HZ
-from ._report import decision_in_words, parts_in_words
+from ._report import parts_in_words
 from ._result import Rehearsal, TurnDecision
 from ._script import ScriptLine
 from ._simulated_caller import SimulatedCaller
@@ -32,7 +34,7 @@ from ._terminal_rows import Style, TerminalRows
 
 PROGRESS_EVERY_S = 0.2
 _NAME_COLUMNS = 8
-_STATE_COLUMNS = 9
+_STATE_COLUMNS = max(map(len, STATE_WORDS.values()))
 _NARROW = 72
 """With fewer columns than this, the state is left out."""
 
@@ -58,6 +60,7 @@ class Timeline:
         self._state = "idle"
         self._draft: _Draft | None = None
         self._is_held = False
+        self._line = ""
         self._simulated: SimulatedCaller | None = None
 
     # --- before the call ------------------------------------------------------------------------
@@ -108,6 +111,7 @@ class Timeline:
     def line(self, at_s: float, line: ScriptLine) -> None:
         """Show that the caller starts to say a line."""
         self._finish_draft(broken=True)
+        self._line = line.shown
         text = line.shown + (" (talks over the agent)" if line.interrupts else "")
         text += " (while the agent speaks)" if line.should_be_ignored else ""
         self._row(at_s, "caller", "caller", text)
@@ -159,7 +163,7 @@ class Timeline:
                 if decision.is_open:
                     return  # the row above shows that the agent is held
                 self._is_held = self._is_held and decision.decision != "interruption"
-                self._row(at_s, "decided", "dim", decision_in_words(decision))
+                self._row(at_s, "decided", "dim", decision_in_words(decision, self._line))
             case OtherEvent(name="agent.handoff", data={"target": target}):
                 self._row(at_s, "call", "dim", f"{target} takes over")
             case ErrorMessage(code=code, message=text):
@@ -224,7 +228,7 @@ class Timeline:
         time = "" if at_s is None else f"{max(0.0, at_s - self._start_s):.2f}"
         label: list[tuple[str, Style]] = [(f"{time:>7}  ", "dim")]
         if self._terminal.width >= _NARROW:
-            state = "" if at_s is None else self._state
+            state = "" if at_s is None else state_words(self._state)
             label.append((f"{state:<{_STATE_COLUMNS}} ", "dim"))
         label.append((f"{name:<{_NAME_COLUMNS}} ", style))
         return label

@@ -277,7 +277,7 @@ def open_chat(open_tty: Callable[..., Tty]) -> Callable[..., Tty]:
     def start(*options: str, target: str = "agent:app", **keywords: object) -> Tty:
         command = (sys.executable, "-m", "bargein", "chat", target, *options)
         tty = open_tty(*command, **keywords)
-        tty.until("idle")
+        tty.until("your turn")
         return tty
 
     return start

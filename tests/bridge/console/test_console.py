@@ -23,11 +23,12 @@ def processes(pattern: str) -> list[str]:
 def test_a_conversation(open_chat):
     """What is said, answered, and going on stands in the window, with the status at its bottom."""
     tty = open_chat(rows=9)
-    assert tty.settled() == ">\nidle · /help · Esc interrupts · Ctrl+D leaves"
+    assert tty.settled() == ">\nyour turn · /help · Esc interrupts · Ctrl+D leaves"
     tty.type("hello there\r")
     tty.until("You said")
     assert tty.settled() == (
-        "> hello there\nYou said: hello there\n>\nidle · /help · Esc interrupts · Ctrl+D leaves"
+        "> hello there\nYou said: hello there\n"
+        ">\nyour turn · /help · Esc interrupts · Ctrl+D leaves"
     )
     assert (tty.screen.row, tty.screen.column) == (2, 2)
     tty.type("remember one\r")
@@ -39,7 +40,7 @@ def test_a_conversation(open_chat):
         r"✓ remember\(word=\"one\"\) · # s\n"
         r"It says: pid \d+ has one\n"
         r">\n"
-        r"idle · /help · Esc interrupts · Ctrl\+D leaves",
+        r"your turn · /help · Esc interrupts · Ctrl\+D leaves",
         tty.settled(),
     )
     tty.type("\x04")
@@ -85,7 +86,7 @@ def test_what_is_typed_meanwhile_is_kept_and_sent(open_chat):
         "> second\n"
         "You said: second\n"
         "> not yet\n"
-        "idle · /help · Esc interrupts · Ctrl+D leaves"
+        "your turn · /help · Esc interrupts · Ctrl+D leaves"
     )
 
 
@@ -137,7 +138,7 @@ def test_esc_interrupts(open_chat):
         "■ interrupted; stopped: bake\n"
         "✗ bake() · stopped; it may have partially executed · # s\n"
         ">\n"
-        "idle · /help · Esc interrupts · Ctrl+D leaves"
+        "your turn · /help · Esc interrupts · Ctrl+D leaves"
     )
     tty.type("are you there?\r")
     tty.until("You said: are you there?")
@@ -154,7 +155,7 @@ def test_what_waits_is_sent_after_an_interruption(open_chat):
     tty.until("You said: second")
     assert re.sub(r"[■✗].*\n", "", tty.settled()) == (
         "> bake\n> first\nYou said: first\n> second\nYou said: second\n"
-        "> not yet\nidle · /help · Esc interrupts · Ctrl+D leaves"
+        "> not yet\nyour turn · /help · Esc interrupts · Ctrl+D leaves"
     )
 
 
@@ -167,7 +168,7 @@ def test_input_that_is_given_back_stands_in_the_editor(open_chat):
     tty.until("> milk")
     tty.type("\x1b")
     tty.until("not answered: “and tea?”")
-    tty.until("> milk and tea?\nidle")
+    tty.until("> milk and tea?\nyour turn")
     tty.type(" now\r")
     tty.until("You said: milk and tea? now")
 
@@ -189,7 +190,7 @@ def test_esc_is_quick(open_chat):
         tty.type("\x1b")
         tty.until(lambda: tty.screen.lines()[-3].startswith("■ interrupted"))
         took.append(time.monotonic() - began_s)
-        tty.until("idle")
+        tty.until("your turn")
     print([round(1000 * seconds) for seconds in took], "ms from Esc to the line in the window")
     assert sorted(took)[2] < UNWOUND_S, took
 
@@ -232,7 +233,7 @@ def test_a_shielded_tool_is_told(open_chat):
         "■ interrupted; still running: pay (shield, at most # s)\n"
         "✓ pay() · completed after the interrupt · # s\n"
         ">\n"
-        "idle · /help · Esc interrupts · Ctrl+D leaves"
+        "your turn · /help · Esc interrupts · Ctrl+D leaves"
     )
 
 
@@ -339,7 +340,7 @@ def test_a_window_that_changes(open_chat):
     tty.until("You said")
     tty.settled()
     tty.set_size(24, 9)
-    tty.until(lambda: "idle · /help · Esc int…" in tty.screen.shown())
+    tty.until(lambda: "your turn · /help · Es…" in tty.screen.shown())
     assert tty.settled() == (
         "> hello to a window\n"
         "  that is rather wide\n"
@@ -348,7 +349,7 @@ def test_a_window_that_changes(open_chat):
         "window that is rather\n"
         "wide for its time\n"
         ">\n"
-        "idle · /help · Esc int…"
+        "your turn · /help · Es…"
     )
     tty.set_size(80, 10)
     tty.until(lambda: "Ctrl+D leaves" in tty.screen.shown())
@@ -356,7 +357,7 @@ def test_a_window_that_changes(open_chat):
         "> hello to a window that is rather wide for its time\n"
         "You said: hello to a window that is rather wide for its time\n"
         ">\n"
-        "idle · /help · Esc interrupts · Ctrl+D leaves"
+        "your turn · /help · Esc interrupts · Ctrl+D leaves"
     )
 
 

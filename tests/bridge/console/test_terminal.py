@@ -19,7 +19,7 @@ def test_ctrl_c_twice(open_chat):
     tty.type("half a")
     tty.until("> half a")
     tty.type("\x03")
-    tty.until("idle · press Ctrl+C again to leave")
+    tty.until("your turn · press Ctrl+C again to leave")
     assert "half a" not in tty.screen.shown()
     tty.type("\x03")
     assert tty.end() == 0
@@ -105,7 +105,7 @@ def test_ctrl_z_and_fg(open_tty, environment):
     tty = open_tty("bash", "--norc", "--noprofile", "-i", PS1="ready>", rows=20)
     tty.until("ready>")
     tty.type(" ".join(CHAT) + " agent:app\r")
-    tty.until("idle")
+    tty.until("your turn")
     tty.type("count 200\r")
     tty.until("1 2 3")
     tty.type("kept")

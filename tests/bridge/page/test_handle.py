@@ -191,6 +191,7 @@ def test_what_could_not_be_stopped_is_listed(meet: Meet) -> None:
     call.wait(f"{STATE} === 'idle'")
     call.wait("document.querySelector('#handle').hidden")
     assert states(call)[-2:] == ["stopping", "idle"]
+    assert re.fullmatch(r"book_table (has completed|was stopped).*\.", notes(call)[-1])
 
 
 def test_background(meet: Meet) -> None:
@@ -307,7 +308,7 @@ def test_the_list_ends_with_its_tools(bare_page: Any) -> None:
     assert [one["tool"] for one in seen["still"]] == ["pay"]
     seen = run(bare_page, *start, ["settled", {"id": 4}])
     assert (seen["still"], seen["shown"]) == ([], False)
-    assert seen["did"][-1] == ["note", "Everything that was still running has ended."]
+    assert seen["did"][-1] == ["note", "book_table has ended."]
 
 
 def test_work_in_the_background_is_not_said_to_have_ended(bare_page: Any) -> None:
@@ -317,8 +318,49 @@ def test_work_in_the_background_is_not_said_to_have_ended(bare_page: Any) -> Non
     seen = run(bare_page, *start, ended, ["settled", {"id": 4}])
     lines = [what for name, *what in seen["did"] if name == "note"]
     assert lines == [
-        ["Cancelled. Stopped: find_table. Still running: book_table. In the background: pay."]
+        ["Cancelled. Stopped: find_table. Still running: book_table. In the background: pay."],
+        ["book_table has completed all the same."],
     ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error", "words"),
+    [
+        ("completed", False, "book_table has completed."),
+        ("completed", True, "book_table has failed."),
+        ("completed_after_interrupt", False, "book_table has completed all the same."),
+        (
+            "effect_unknown",
+            False,
+            "book_table was stopped; it may have taken effect in part.",
+        ),
+        ("cancelled_before_effect", False, "book_table was stopped before it had any effect."),
+        (
+            "timed_out",
+            False,
+            "book_table took too long and was stopped; it may have taken effect in part.",
+        ),
+        ("an_outcome_of_later", False, "book_table has ended."),
+    ],
+)
+def test_what_was_still_running_ends_with_how_it_ended(
+    bare_page: Any, outcome: str, error: bool, words: str
+) -> None:
+    """A tool that a receipt left running is told when it ends, once, by what became of it."""
+    again = RECEIPT | {"id": 5, "request": "verb-2"}
+    seen = run(
+        bare_page,
+        ["state", "tool"],
+        ["use", "cancel"],
+        ["receipt", RECEIPT],
+        ["use", "emergency_stop"],
+        ["receipt", again],
+        ["toolEnded", {"id": "b", "outcome": outcome, "error": error}],
+        ["settled", {"id": 4}],
+        ["settled", {"id": 5}],
+    )
+    lines = [what for name, *what in seen["did"] if name == "note"]
+    assert lines[2:] == [[words]]
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def test_the_check_of_a_gap_tells_the_decision() -> None:
     """What was measured is told with the decision and its reason."""
     checks = {check.name: check.measured for check in run_checks(rehearsal(ignored_sounds=(MHM,)))}
     assert checks[GAP] == (
-        "200 ms, 250 ms with the agent's own pause; acknowledgement by hint (probability 0.9)"
+        "200 ms, 250 ms with the agent's own pause; acknowledgement: it sounds like a “mhm”"
     )
 
 

@@ -306,10 +306,10 @@ def test_a_wary_agent_is_interrupted_by_what_is_longer(calls: dict[str, Done]) -
 def test_holds_and_decisions_are_told_and_written(calls: dict[str, Done]) -> None:
     """The terminal has them as they come, and the file has them with their values."""
     told, files = calls["wary"].told, calls["wary"].result.files
-    for part in ("(while the agent speaks)", "noise by duration (min_duration_s 0.3)", "goes on"):
+    for part in ("(while the agent speaks)", "noise: duration (min duration s 0.3)", "goes on"):
         assert part in told
     written = json.loads(files[-1].read_text(encoding="utf-8"))
-    assert written["ignored_sounds"][0]["decisions"] == ["noise by duration (min_duration_s 0.3)"]
+    assert written["ignored_sounds"][0]["decisions"] == ["noise: duration (min duration s 0.3)"]
     assert len(written["held"]) >= 2
 
 
