@@ -37,8 +37,10 @@ from bargein.rehearsal import (
 )
 from bargein.speech import Transcript
 
+from .evaluation import __main__ as evaluation_main
 from .evaluation import _found, _row
 from .evaluation.__main__ import CASES, summary, write
+from .evaluation._found import Found
 from .evaluation._recogniser import Timed
 from .evaluation._row import MeasurementRow
 from .evaluation._stage import Take
@@ -348,3 +350,30 @@ def test_a_case_is_played_on_real_audio(tmp_path: Path) -> None:
     assert all(row["bound"] == 800 for row in told["rows"])
     assert (tmp_path / "cough.png").is_file()
     assert (tmp_path / "cough.wav").is_file()
+
+
+async def test_each_call_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits sees which of how many cases is being played."""
+
+    class FakeStage:
+        """A stage that plays no call, and tells its name."""
+
+        def __init__(self, tell: Any) -> None:
+            self.tell = tell
+
+    @asynccontextmanager
+    async def open_fake(tell: Any) -> AsyncIterator[FakeStage]:
+        yield FakeStage(tell)
+
+    async def case(stage: Any) -> Found:
+        stage.tell("the-call")
+        return Found()
+
+    monkeypatch.setattr(evaluation_main, "open_stage", open_fake)
+    monkeypatch.setattr(evaluation_main, "CASES", {"cough": case, "noise": case})
+    told: list[str] = []
+    await evaluation_main.play(["cough", "noise"], told.append)
+    assert [line.strip() for line in told if "the-call" in line] == [
+        "[1/2] the-call …",
+        "[2/2] the-call …",
+    ]

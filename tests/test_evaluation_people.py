@@ -403,7 +403,9 @@ def test_recordings_that_give_no_row_are_refused(
     write(tmp_path / "noise" / "street.wav", tone(0.5))
     out = ["--out", str(tmp_path / "out")]
     assert command([str(tmp_path), "--only", "talker", "numbers", *out]) == 2
-    assert "lacks the recordings for talker, numbers" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "lacks the recordings for talker, numbers" in said
+    assert "[1/2] talker …\n[2/2] numbers …\n" in said  # which of how many is being measured
 
 
 def test_an_interrupted_evaluation_says_nothing_of_its_nurseries(

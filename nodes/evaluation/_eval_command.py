@@ -155,7 +155,10 @@ def _measure_all(arguments: argparse.Namespace, folder: RecordingFolder, stack: 
     file = arguments.replays and stack.enter_context(arguments.replays.open("w", encoding="utf-8"))
     drawn: list[dict[str, Any]] = []
 
+    progress = _ReplayCount()
+
     def note(facts: dict[str, Any]) -> None:
+        progress.count()
         if "loudspeaker" in facts:
             drawn.append(facts)
         if file:
@@ -165,10 +168,14 @@ def _measure_all(arguments: argparse.Namespace, folder: RecordingFolder, stack: 
     engines = stack.enter_context(open_engines(arguments.answers))
     setup = MeasurementSetup(engines, folder, Surroundings(folder), note)
     measures = _measures()
-    for name in chosen_rows(arguments):
+    names = chosen_rows(arguments)
+    for number, name in enumerate(names, start=1):
+        progress.start(f"[{number}/{len(names)}] {name}")
         for row in measures[name](setup):
+            progress.end()
             _say("\n".join(row_lines(row, width)))
             rows.append(row)
+    progress.end()
     if not rows:
         raise RecordingsError(
             f"{arguments.folder} lacks the recordings for {', '.join(chosen_rows(arguments))}; "
@@ -181,6 +188,30 @@ def _measure_all(arguments: argparse.Namespace, folder: RecordingFolder, stack: 
     _say(f"{len(pictures)} pictures in {arguments.out}")
     if arguments.json:
         arguments.json.write_text(json.dumps(as_json(rows), indent=1) + "\n", encoding="utf-8")
+
+
+class _ReplayCount:
+    """Says on standard error which measurement runs; on a terminal, it counts its replays."""
+
+    def __init__(self) -> None:
+        self._name, self._replays = "", 0
+
+    def start(self, name: str) -> None:
+        self._name, self._replays = name, 0
+        sys.stderr.write(f"{name} …" if sys.stderr.isatty() else f"{name} …\n")
+        sys.stderr.flush()
+
+    def count(self) -> None:
+        self._replays += 1
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{self._name}: {self._replays} replays …")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Remove the row that counts."""
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
 
 
 def _measures() -> dict[str, Measure]:

@@ -61,10 +61,13 @@ async def play(names: Sequence[str], tell: Callable[[str], None]) -> Found:
     whole, width = Found(), _width()
     tell("loading voices and models …")
     began_s = time.monotonic()
-    async with open_stage(lambda call: tell(f"  {call} …")) as stage:
+    place = ""
+
+    async with open_stage(lambda call: tell(f"  {place} {call} …")) as stage:
         tell(f"ready after {time.monotonic() - began_s:.0f} s\n")
         tell(table_heading(width))
-        for name in names:
+        for number, name in enumerate(names, start=1):
+            place = f"[{number}/{len(names)}]"
             found = await CASES[name](stage)
             for row in found.rows:
                 tell("\n".join(row_lines(row, width)))

@@ -6,28 +6,33 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from bargein.bridge.control._state_words import STATE_WORDS, state_words
 from bargein.events import CallState
 
 ROOT = Path(__file__).parents[3]
 
 
+def words_in(file: str, begin: str, end: str, pair: str) -> dict[str, str]:
+    """Return the words for each state in a table of a file."""
+    table = (ROOT / file).read_text().partition(begin)[2].partition(end)[0]
+    return dict(re.findall(pair, table))
+
+
+OURS = words_in("bridge/control/_state_words.py", "STATE_WORDS = {", "}", r'"(\w+)": "([^"]*)"')
+
+
 def test_every_state_has_words() -> None:
     """Each state of a call has words, and nothing else has."""
-    assert set(STATE_WORDS) == set(get_args(CallState))
-    assert state_words("idle") == "your turn"
-    assert state_words("a_state_of_later") == "a state of later"
+    assert set(OURS) == set(get_args(CallState))
+    assert OURS["idle"] == "your turn"
 
 
 def test_the_page_has_the_same_words() -> None:
     """The page's words for the states are those of the console and the demo."""
-    source = (ROOT / "bridge/page/control-texts.js").read_text()
-    table = source.partition("STATE_WORDS = {")[2].partition("}")[0]
-    assert dict(re.findall(r'(\w+): "([^"]*)"', table)) == STATE_WORDS
+    page = words_in("bridge/page/control-texts.js", "STATE_WORDS = {", "}", r'(\w+): "([^"]*)"')
+    assert page == OURS
 
 
 def test_the_docs_have_the_same_words() -> None:
     """The table of the states in the docs has these words."""
-    page = (ROOT / "docs/control.md").read_text()
-    table = page.partition("in the console and in the demo |")[2].partition("\n\n")[0]
-    assert dict(re.findall(r"\| `(\w+)` \| ([^|]*) \|", table)) == STATE_WORDS
+    begin = "in the console and in the demo |"
+    assert words_in("docs/control.md", begin, "\n\n", r"\| `(\w+)` \| ([^|]*) \|") == OURS

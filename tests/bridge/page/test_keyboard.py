@@ -184,11 +184,10 @@ HANDLE_TREE = """\
   - timer "Time at work": 0:00
   - button "Show the steps"
   - group "Control the agent":
-    - button "Pause": Pause Speech stands still, and no further step starts
-    - button "Redirect": Redirect Drop this step and do what you type; \
-search_archive is stopped
-    - button "Background": Background The work continues unheard, and its result comes later
-    - button "Cancel": Cancel The work ends; search_archive is stopped"""
+    - button "Pause"
+    - button "Redirect"
+    - button "Background"
+    - button "Cancel\""""
 
 
 def test_what_a_screen_reader_is_told(meet: Open) -> None:
