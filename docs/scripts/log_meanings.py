@@ -139,6 +139,7 @@ MEANINGS = {
     "tool_cannot_parse": "parsing the arguments of a tool raised: a fault of the tool",
     "tool_failed": "a tool raised, and the model was told: read its `exception`",
     "tool_guard_failed": "a fault of bargein around a tool: report it to us",
+    "tool_has_no_docstring": "a model is not told what a tool does: write a docstring",
     "tool_settled": "a tool is over: how, and after which time",
     "tool_thread_abandoned": "the thread of a stopped tool still runs, because no thread can be "
     "ended",

@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, get_args, overload
 
+import structlog
+
 from ._errors import ToolDefinitionError
 from ._interrupt_policy import PlainPolicy, Policy
 from ._schema import as_text, read_signature
@@ -14,6 +16,10 @@ from ._thread_tool import run_in_thread
 from ._tool import OnDuplicate, Permission, Tool
 from ._tool_clock import real_time
 from ._tool_context import ToolContext
+
+log = structlog.get_logger()
+
+NO_DOCSTRING = "the model learns from the docstring what a tool does, and when to use it: write one"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,6 +59,8 @@ class FunctionTool(Tool, Generic[P, R]):
             from ._worker_tool import UNWIND_S
 
             options["unwind_s"] = UNWIND_S
+        if not self._signature.description:
+            log.warning("tool_has_no_docstring", tool=function.__qualname__, hint=NO_DOCSTRING)
         super().__init__(
             name or function.__name__,
             self._signature.description,
@@ -145,9 +153,10 @@ def tool(
     """Make a tool from a function, or from the method of an object: ``tool(shop.sell)``.
 
     The annotations become the JSON schema of the arguments, the docstring becomes the description,
-    and its section ``Args:`` describes the arguments. A parameter annotated ``ToolContext`` gets
-    the context of the call, and the model does not see it. The model gets what the function
-    returns: text as it is, other values as JSON, ``None`` as "done".
+    and its section ``Args:`` describes the arguments. Without a docstring, the log warns. A
+    parameter annotated ``ToolContext`` gets the context of the call, and the model does not see it.
+    The model gets what the function returns: text as it is, other values as JSON, ``None`` as
+    "done".
 
     An async function runs on the event loop, any other in a thread or a process.
 

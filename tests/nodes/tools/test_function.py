@@ -5,6 +5,7 @@ import time
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 
 from bargein import ChatNode
 from bargein.events import ToolResult
@@ -236,3 +237,23 @@ def test_a_tool_that_is_no_function_bare():
     """The bare decorator checks too."""
     with pytest.raises(ToolDefinitionError, match="stands before a function"):
         tool(3)
+
+
+def test_a_tool_without_a_docstring_is_warned_of():
+    """A tool of which a model learns only its name is warned of, once, where it is defined."""
+    with capture_logs() as logs:
+
+        @tool
+        async def pay(amount: int) -> str:
+            return "paid"
+
+        @tool
+        async def refund(amount: int) -> str:
+            """Pay back."""
+            return "paid back"
+
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == ("tool_has_no_docstring", "warning")
+    assert line["tool"].endswith("pay")
+    assert "write one" in line["hint"]
+    assert (pay.description, refund.description) == ("", "Pay back.")
