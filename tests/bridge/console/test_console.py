@@ -73,7 +73,7 @@ def test_what_is_typed_meanwhile_is_kept_and_sent(open_chat):
         "… queued: first\n"
         "… queued: second\n"
         "> not yet\n"
-        "tool · step 2 · # s"
+        "at work · step 2 · # s"
     )
     tty.until(lambda: re.sub(r"\d+%", "#%", tty.screen.shown()) == typed)
     tty.until("You said: second")
@@ -248,7 +248,7 @@ def test_permission(open_chat):
         '? May delete(path="a.txt") run?\n'
         "  y, n or always, then Enter; Esc interrupts\n"
         ">\n"
-        "waiting permission · step 2 · delete · # s"
+        "asks permission · step 2 · delete · # s"
     )
     tty.type("why?\r")
     tty.until("queued: why?")
