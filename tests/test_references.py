@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from bargein import events
 from docs.scripts import (
@@ -41,6 +42,20 @@ def test_the_page_for_operators_is_up_to_date() -> None:
     )
     assert "| `bargein_provider_resting` | gauge | `kind`, `provider` |" in page
     assert "| `observer_failed` | error |" in page  # its name is a parameter where it is logged
+
+
+def test_the_alerts_watch_metrics_and_log_events_that_there_are() -> None:
+    """Each alert is YAML and names metrics of ours, and so does the advice on what to do."""
+    page, metrics = operation_reference.PAGE.read_text().split("## Metrics\n")
+    shown = set(re.findall(r"^\| `(bargein_\w+)`", metrics, re.MULTILINE))
+    named = {re.sub("_(bucket|sum|count)$", "", name) for name in re.findall(r"bargein_\w+", page)}
+    assert named - shown == set()
+    for block in re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        assert yaml.safe_load(block)
+    advice = page.partition("## What to do when")[2] + page.partition("Of the log lines, ")[2]
+    events = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", advice))
+    codes = {"server_full", "rate_limited"}
+    assert events - codes - MEANINGS.keys() - shown == set()
 
 
 def test_every_log_event_is_explained() -> None:
