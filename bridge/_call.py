@@ -20,6 +20,7 @@ from .agents._agent_status import AgentStatus
 from .agents._agents_of_call import AgentsOfCall
 from .agents._call_bridges import Bridges
 from .agents._chain_warnings import ChainCheck
+from .agents._early_words import EarlyWords
 from .agents._handoff import Handoff
 from .answers._answer import Answer, FixedText
 from .answers._answer_handle import AnswerHandle
@@ -88,6 +89,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
         steps: Records the steps of each answer.
         agent_status: What the agent that the caller hears is doing now.
         control: Executes the verbs; use ``call.handle`` instead.
+        early_words: Keeps what the caller says before an agent can answer it.
         actions: Transfers the caller and presses keys, if the transport can.
         conversation: Names the conversation in the conversation store; empty without one.
         request: How a client of the server asked for the call; ``None`` without a server.
@@ -137,7 +139,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
             settle_state=lambda: self._state.update(),
             end=self.end,
         )
-        self._state = StateKeeper(context, self.answers, self.control)
+        self._state = StateKeeper(context, self.answers, self.control, self.permissions)
         self.agent_status = AgentStatus(
             context.floor, self.answers, self.questions, self.control, self._state
         )
@@ -152,6 +154,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
             describe_interruption=self._describe_interruption,
         )
         self._chain_check = ChainCheck(router, context.floor)
+        self.early_words = EarlyWords(context)
         HistoryListener(context, self.answers)
         Handoff(context, self.questions, self.answers.answer_of, self.control.floor_moved)
         Goodbye(context, self.answers, self.end)
@@ -375,14 +378,17 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
     def snapshot(self) -> Snapshot:
         """Return what the call is doing, with everything that watchers show."""
         self.router.catch_up()
-        return self._snapshot_at(trio.current_time())
+        # In the step of a message the state may have changed without being published yet.
+        return self._snapshot_at(trio.current_time(), find(self._state))
 
     def last_snapshot(self) -> Snapshot:
         """Return the snapshot of the last state change; for use after the loop has ended."""
-        return self._snapshot_at(self._state.since_s)
+        return self._snapshot_at(self._state.since_s, self._state.state)
 
-    def _snapshot_at(self, now_s: float) -> Snapshot:
-        return snapshot_at(now_s, self._state, self.running_tools, self.permissions, self.questions)
+    def _snapshot_at(self, now_s: float, state: CallState) -> Snapshot:
+        return snapshot_at(
+            now_s, state, self._state, self.running_tools, self.permissions, self.questions
+        )
 
     def watch(self) -> Subscription:
         """Subscribe: return a snapshot, then every event from now on."""

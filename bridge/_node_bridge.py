@@ -54,6 +54,7 @@ class Bridge(PlaceInCall):
         )
 
     def _new_chain(self, event: object, **options: Any) -> Route[Any]:
+        self.call.early_words.chain_added()
         return self.call.router.on(event, name=self.name, **options)
 
     def publish(self, event: E) -> Message[E]:

@@ -85,7 +85,7 @@ class ChainCheck:
     def _answers_unheard(self, agent: str) -> bool:
         routes = (runtime.route for runtime in self._router.routes)
         return not self._floor.has_agent(agent) and any(
-            route.source == agent and route.answers and _starts_answer(route) for route in routes
+            route.source == agent and route.answers and starts_answer(route) for route in routes
         )
 
     def run_started(self, route: Route) -> None:
@@ -99,10 +99,11 @@ class ChainCheck:
         self._seen.add(route)
         if route.goes_nowhere:
             log.warning("chain_streams_to_nobody", route=str(route), hint=GOES_NOWHERE)
-        elif route.streams and _starts_answer(route) and not route.can_be_cut:
+        elif route.streams and starts_answer(route) and not route.can_be_cut:
             log.warning("chain_cannot_be_interrupted", route=str(route), hint=NOTHING_CUTS_IT)
 
 
-def _starts_answer(route: Route) -> bool:
+def starts_answer(route: Route) -> bool:
+    """Return whether an event that begins answers triggers a chain."""
     matcher = route.trigger.matcher
     return any(matcher.for_class(event) is not None for event in BEGINS_ANSWER)

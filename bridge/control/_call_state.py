@@ -28,7 +28,9 @@ from ._state_table import IllegalStepError, check_step, find, illegal_steps
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
+    from ..answers._answer import Answer
     from ..answers._call_answers import CallAnswers
+    from ._tool_permissions import Permissions
     from ._verb_execution import Control
 
 
@@ -39,16 +41,23 @@ class StateKeeper:
     """Tracks a call's state, and publishes each change."""
 
     __slots__ = (
-        "_tools", "answers", "context", "control", "is_closed", "listening_error", "number",
-        "since_s", "state", "user_speaks",
+        "_permissions", "_tools", "answers", "context", "control", "is_closed", "listening_error",
+        "number", "since_s", "state", "user_speaks",
     )  # fmt: skip
 
     context: CallContext
     answers: CallAnswers
     control: Control
 
-    def __init__(self, context: CallContext, answers: CallAnswers, control: Control) -> None:
+    def __init__(
+        self,
+        context: CallContext,
+        answers: CallAnswers,
+        control: Control,
+        permissions: Permissions,
+    ) -> None:
         """Start in the state ``idle``."""
+        self._permissions = permissions
         self.context = context
         self.answers = answers
         self.control = control
@@ -122,15 +131,22 @@ class StateKeeper:
         answer = self.answers.newest_answer_of(self.context.floor.heard)
         if answer is None or (answer.outcome is not None and not self.answers.is_generating):
             return "idle"
-        if answer.phase != "permission" and answer.is_asking:
+        phase = self.phase_of(answer)
+        if phase != "permission" and answer.is_asking:
             return "input"
         if answer.phase in ("permission", "tool"):
-            return answer.phase
+            return phase
         if not self._tools:
             return "thinking"
         self._tools = [call for call in self._tools if not call.is_stale]
         runs = any(call.run is None or not call.run.is_in_background for call in self._tools)
         return "tool" if runs else "thinking"
+
+    def phase_of(self, answer: Answer) -> AnswerPhase:
+        """Return the phase of an answer as people see it: the verdict on its tool may be known
+        before the tool has heard of it."""
+        phase = answer.seen_phase
+        return "tool" if phase == "permission" and not self._permissions.pending else phase
 
     @property
     def is_next(self) -> bool:

@@ -66,6 +66,7 @@ class Snapshot:
 
 def snapshot_at(
     now_s: float,
+    state: CallState,
     keeper: StateKeeper,
     work: RunningTools,
     permissions: Permissions,
@@ -75,19 +76,21 @@ def snapshot_at(
 
     Args:
         now_s: The time, in seconds of trio's clock.
-        keeper: The state, the answers and the verbs of the call.
+        state: The state at that time, which may not be published yet.
+        keeper: The published state, the answers and the verbs of the call.
         work: The running tools.
         permissions: The permission questions of tools.
         questions: The questions of tools to the caller.
     """
     answer = keeper.control.target()
+    since_s = keeper.since_s if state == keeper.state else now_s
     return Snapshot(
-        state=keeper.state,
+        state=state,
         number=keeper.number,
-        since_s=keeper.since_s,
-        elapsed_s=now_s - keeper.since_s,
+        since_s=since_s,
+        elapsed_s=now_s - since_s,
         answer=answer.number if answer else None,
-        phase=answer.seen_phase if answer else "idle",
+        phase=keeper.phase_of(answer) if answer else "idle",
         step=answer.step if answer else 0,
         steps=answer.steps if answer else None,
         label=answer.label if answer else "",

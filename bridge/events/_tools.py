@@ -122,14 +122,21 @@ class QuestionClosed(Event):
 
 
 class JobFinished(Event):
-    """A background job has its result; published once, at the next boundary of the conversation."""
+    """A background job has its result; published once, at the next boundary of the conversation.
+
+    This includes a job that somebody stopped, or that failed or was capped: its `outcome` says so,
+    and no agent reports a stopped one by itself.
+    """
 
     type: Literal["agent.job_finished"] = "agent.job_finished"
     id: str
     name: str
     content: str
+    """The result; for a stopped answer, the text that it had generated unheard, perhaps none."""
     error: bool = False
     outcome: ToolOutcome = "completed"
+    """For a stopped job ``effect_unknown``, or ``cancelled_before_effect`` if its tool surely had
+    none, or ``completed_after_interrupt`` if it ended by itself within its grace."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
     """Whether its tool asks the operator; callers of a server do not see it."""
 
