@@ -67,9 +67,13 @@ _AT_REST: dict[Verb, Cell] = {
     "redirect": Cell("thinking"),
     "cancel": Cell("stopping", _IDLE.reason, lambda now: now.control.has_leftovers),
     "background": _IDLE,
-    "barge_in": _IDLE,
+    "barge_in": Cell("idle", _IDLE.reason, lambda now: bool(now.control.undelivered)),
     "emergency_stop": Cell("stopping", _IDLE.reason, lambda now: now.control.has_work),
     "shutdown": Cell("stopping"),
+}
+_AT_TURN: dict[Verb, Cell] = {
+    **_AT_REST,
+    "barge_in": _AT_REST["barge_in"]._replace(to="listening"),
 }
 _AT_WORK: dict[Verb, Cell] = {
     "pause": Cell("pausing"),
@@ -114,7 +118,7 @@ TABLE: dict[CallState, StateRow] = {
     "tool": StateRow(None, _AT_WORK, _ANY, phase="tool"),
     "thinking": StateRow(attrgetter("is_next"), _AT_WORK, _ANY, phase="thinking"),
     "stopping": StateRow(attrgetter("control.is_stopping"), _STOPPING, _UNPAUSED),
-    "listening": StateRow(attrgetter("user_speaks"), _AT_REST, _UNPAUSED),
+    "listening": StateRow(attrgetter("user_speaks"), _AT_TURN, _UNPAUSED),
     "idle": StateRow(lambda now: True, _AT_REST, _UNPAUSED),
 }
 """The state machine; its rows are in the order in which they are tried."""

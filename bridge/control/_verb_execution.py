@@ -382,7 +382,8 @@ class Control(VerbTargets):
         self._release()
 
     def _do_barge_in(self, receipt: Receipt, message: Message) -> None:
-        for run in self._uncut_runs(self._context.floor.has):
+        at_work = self.target() is not None
+        for run in self._uncut_runs(self._context.floor.has) if at_work else self.undelivered:
             if not run.is_protected:
                 run.cut(message, reason="barge_in")
 

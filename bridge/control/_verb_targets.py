@@ -73,9 +73,14 @@ class VerbTargets:
         return bool(self._context.running_tools.jobs)
 
     @property
+    def undelivered(self) -> list[Run]:
+        """The runs that have ended, and part of whose output still waits in an async sink."""
+        return [run for run in self._uncut_runs(self._context.floor.has) if not run.is_running]
+
+    @property
     def has_leftovers(self) -> bool:
         """Whether a cancel without a current answer has something to end."""
-        return bool(self._left()) or any(
+        return bool(self._left() or self.undelivered) or any(
             work.policy != "detach" for work in self._background_work()
         )
 
