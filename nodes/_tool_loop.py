@@ -218,6 +218,8 @@ class ToolLoop:
         if answer is not None and not answer.is_in_background:
             self._last_asked.add(answer, self._story.newest_seen)
         asked = messages = self._story.messages(self._plan.messages)
+        if not messages and answer is not None:
+            return  # nobody has spoken, and there is no prompt: no model answers an empty list
         model: ChatModel | None = self._plan.model
         with self.meter.steps() as step:
             while model is not None:

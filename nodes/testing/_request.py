@@ -46,17 +46,20 @@ class ModelRequest:
         Args:
             role: ``"system"``, ``"user"``, ``"assistant"`` or ``"tool"``.
         """
-        return [m["content"] for m in self.messages if m["role"] == role and m["content"]]
+        said = (_text_of(m.get("content")) for m in self.messages if m["role"] == role)
+        return [text for text in said if text]
 
     @property
     def last_text(self) -> str:
         """The text of the last message: the user's words, or a tool's result."""
-        return str(self.messages[-1]["content"])
+        return _text_of(self.messages[-1].get("content"))
 
     @property
     def called(self) -> list[CalledTool]:
         """The tools called so far, each with its result, in order."""
-        results = {m["tool_call_id"]: m["content"] for m in self.messages if m["role"] == "tool"}
+        results = {
+            m["tool_call_id"]: _text_of(m["content"]) for m in self.messages if m["role"] == "tool"
+        }
         return [
             CalledTool(
                 call["id"],
@@ -72,3 +75,10 @@ class ModelRequest:
     def tool_names(self) -> list[str]:
         """The names of the offered tools."""
         return [tool["function"]["name"] for tool in self.tools]
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of a message, whose content is a text or a list of parts."""
+    if isinstance(content, list | tuple):
+        return "".join(part["text"] for part in content if part.get("type") == "text")
+    return content or ""

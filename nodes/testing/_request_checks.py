@@ -131,6 +131,11 @@ def _is_json_object(text: str) -> bool:
 
 
 def _is_said(content: object) -> bool:
+    if isinstance(content, list | tuple):  # parts, such as texts and images
+        return bool(content) and all(
+            isinstance(part, Mapping) and (part.get("type") != "text" or _is_said(part.get("text")))
+            for part in content
+        )
     return isinstance(content, str) and bool(content.strip()) and _is_utf8(content)
 
 

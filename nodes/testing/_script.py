@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from bargein.bridge.validation.arguments import check_instance
 from bargein.routes import BargeinError
 
-from ..llm import AnswerProgress, ToolCallRequest, Usage
+from ..llm import AnswerProgress, TextDelta, ToolCallRequest, Usage
 from ._request import ModelRequest
 
 
@@ -29,14 +29,16 @@ class ScriptedCall:
 
 
 Piece: TypeAlias = (
-    "str | float | ScriptedCall | ToolCallRequest | AnswerProgress | Usage | Exception"
+    "str | float | ScriptedCall | TextDelta | ToolCallRequest | AnswerProgress | Usage | Exception"
 )
 """A text; a pause, in seconds; a tool call; or an error that the model raises."""
 
 Reply: TypeAlias = "Piece | Sequence[Piece] | Callable[[ModelRequest], Reply]"
 """One answer of a model: a piece, several, or a function of the request that returns an answer."""
 
-_PIECES = (str, float, int, ScriptedCall, ToolCallRequest, AnswerProgress, Usage, Exception)
+_PIECES = (
+    str, float, int, ScriptedCall, TextDelta, ToolCallRequest, AnswerProgress, Usage, Exception,
+)  # fmt: skip
 _CALLS = (ScriptedCall, ToolCallRequest)
 
 
@@ -86,6 +88,13 @@ def pieces_of(reply: object, request: ModelRequest | None) -> list[Piece]:
         if request is None:
             return []
         reply = reply(request)
+    if isinstance(reply, bytes | bytearray | memoryview):
+        raise TypeError(f"a model writes text, not bytes; decode {reply!r}")
+    if isinstance(reply, float | int) and not isinstance(reply, bool):
+        raise TypeError(
+            f"{reply!r} is a pause in seconds and no reply; write [{reply!r}, 'text'], or "
+            f"{str(reply)!r} for the text"
+        )
     is_one = isinstance(reply, _PIECES) or not isinstance(reply, Sequence)
     pieces: list[Any] = [reply] if is_one else list(reply)  # type: ignore[call-overload]  # not is_one
     for index, piece in enumerate(pieces):
@@ -103,7 +112,7 @@ def _check_piece(piece: object, later: list[object]) -> None:
         raise ValueError("a model never writes an empty text; a reply without any is []")
     if isinstance(piece, float | int) and not 0 <= piece < math.inf:
         raise ValueError(f"a pause is a number of seconds from 0, not {piece!r}")
-    if isinstance(piece, _CALLS) and any(isinstance(one, str) for one in later):
+    if isinstance(piece, _CALLS) and any(isinstance(one, str | TextDelta) for one in later):
         raise ValueError(f"a model writes its text before its calls, not behind {piece!r}")
     if isinstance(piece, Usage | Exception) and later:
         raise ValueError(f"{piece!r} ends a reply, and {len(later)} pieces follow it")

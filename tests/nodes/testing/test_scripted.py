@@ -313,3 +313,36 @@ def test_what_providers_take_is_no_problem():
     asked = called(call("a"), call("b", arguments=json.dumps({"day": "Friday"})))
     chat = [{"role": "system", "content": "p"}, greeting, *HELLO, *HELLO, asked]
     assert request_problems([*chat, result("b"), result("a")], [SCHEMA]) == []
+
+
+@pytest.mark.parametrize("reply", [5, 0.5, b"x", bytearray(b"x")])
+def test_a_pause_alone_and_bytes_are_no_replies(reply):
+    """They are refused where the script is written, and the error says what to write."""
+    with pytest.raises(TypeError, match=r"write \[|decode"):
+        ScriptedModel(reply)
+    with pytest.raises(TypeError):
+        ScriptedModel("Hello.", then=reply)
+
+
+async def test_content_in_parts_is_read():
+    """A message may be a list of parts, as texts with images are; a reply may hold pieces."""
+    model = ScriptedModel([TextDelta("A "), "cat."])
+    parts = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}},
+    ]
+    said = [
+        p.text
+        async for p in model.stream([{"role": "user", "content": parts}])
+        if isinstance(p, TextDelta)
+    ]
+    assert said == ["A ", "cat."]
+    assert model.requests[0].last_text == "What is this?"
+    assert model.requests[0].texts("user") == ["What is this?"]
+
+
+async def test_empty_parts_are_no_content():
+    """A message without a part, or with an empty text, is refused as before."""
+    for parts in ([], [{"type": "text", "text": " "}]):
+        with pytest.raises(ScriptError):
+            await anext(ScriptedModel("x").stream([{"role": "user", "content": parts}]))
