@@ -15,6 +15,7 @@ import trio
 
 from bargein.routes.error_containment import only_error
 
+from ..cli._logs import configure_logs
 from ..cli._option_values import as_conversation
 from ..cli._target import load_app
 from ..conversations import SqliteConversations
@@ -77,6 +78,7 @@ def chat(options: argparse.Namespace) -> int:
         ConsoleError: The conversation cannot start.
         Exception: The app raised this while it was opened.
     """
+    configure_logs(options.log_level, pii=options.log_pii)  # standard output is for answers
     app = load_app(options.target)
     with ExitStack() as stack:
         try:
