@@ -81,3 +81,6 @@ class CallRequest:
     secure: bool = False
     """Whether the caller's connection is encrypted, as far as the server or a trusted proxy
     knows."""
+    token_expires_s: float | None = None
+    """When the caller's signed token expires, in seconds since the epoch; ``None`` if it has
+    none."""

@@ -26,7 +26,7 @@ from ..console import ConsoleError, add_options, chat
 from ..conversations import ConversationError
 from ..monitoring.error_text import where_in_app
 from ..server import Limits, Server, UnguardedError, run
-from ..server._access import EmptyTokenError
+from ..server._access import EmptyTokenError, ShortTokenError
 from ..server._proxies import TrustedProxies
 from ..server._serve import ServerOptions
 from ..server._signed_token import BadSecretError
@@ -38,7 +38,7 @@ from ._output import complain, write_out
 from ._plugin_commands import PluginCommand, find_plugins
 from ._serve_options import add_access, add_connections, add_limits
 from ._target import TargetError, load_app
-from ._token_command import SECRET_VARIABLE, add_token
+from ._token_command import SECOND_SECRET_VARIABLE, SECRET_VARIABLE, add_token
 
 DEFAULT_TARGET = "agent.py"
 """The app of ``serve``, ``talk`` and ``chat`` without a target, in the current folder."""
@@ -194,6 +194,10 @@ def _serve(options: argparse.Namespace) -> int:
         host=options.host,
         token=options.token,
         token_secret=os.environ.get(SECRET_VARIABLE) or None,
+        second_token_secret=os.environ.get(SECOND_SECRET_VARIABLE) or None,
+        audience=options.audience,
+        issuer=options.issuer,
+        calls_expire=options.calls_expire,
         metrics_token=options.metrics_token,
         host_names=options.host_name,
         origins=origins,
@@ -267,7 +271,7 @@ def _run(
         app.let_callers_name(conversation)
     try:
         run(app, on_ready=on_ready, **served)
-    except (UnguardedError, EmptyTokenError, BadSecretError) as error:
+    except (UnguardedError, EmptyTokenError, ShortTokenError, BadSecretError) as error:
         return _fail(str(error), code=2)
     except ImportError as error:  # an extra is missing; the text names it
         return _fail(str(error))

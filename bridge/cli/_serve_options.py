@@ -20,8 +20,23 @@ def add_access(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token",
         default=os.environ.get(TOKEN_VARIABLE) or None,
-        help="the token that callers must send; set it in the environment as "
-        f"{TOKEN_VARIABLE}, so that no process list shows it",
+        help="the token that callers must send, of a public server at least 16 characters; set it "
+        f"in the environment as {TOKEN_VARIABLE}, so that no process list shows it",
+    )
+    parser.add_argument(
+        "--audience",
+        metavar="NAME",
+        help="the audience (aud) that signed tokens must have (default: tokens have none)",
+    )
+    parser.add_argument(
+        "--issuer",
+        metavar="NAME",
+        help="the issuer (iss) that signed tokens must have (default: any)",
+    )
+    parser.add_argument(
+        "--calls-expire",
+        action="store_true",
+        help="end a call when the signed token that opened it expires",
     )
     parser.add_argument(
         "--origin",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 
@@ -11,6 +12,10 @@ from ._option_values import as_duration
 from ._output import complain
 
 SECRET_VARIABLE = "BARGEIN_TOKEN_SECRET"  # the name of a variable, not a secret
+SECOND_SECRET_VARIABLE = "BARGEIN_SECOND_TOKEN_SECRET"
+
+SERVER_RIGHTS = ("watch", "control", "operator", "metrics")
+"""The rights that the server knows."""
 
 
 def add_token(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,11 +39,30 @@ def add_token(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "--right",
         action="append",
         default=[],
+        type=_as_right,
         metavar="WORD",
-        help="what the user may do: watch, control, operator, metrics, or a word of your app; "
-        "repeat it for more",
+        help="what the user may do: watch, control, operator, metrics, or a right of your app, "
+        "which has a colon, such as shop:buy; repeat it for more",
+    )
+    parser.add_argument(
+        "--audience", metavar="NAME", help="the service it is for: the --audience of serve"
+    )
+    parser.add_argument(
+        "--issuer", metavar="NAME", help="who makes the token: the --issuer of serve"
     )
     parser.set_defaults(command=_make)
+
+
+def _as_right(text: str) -> str:
+    """Return a right; a mistyped one would be a token that does not work."""
+    if text in SERVER_RIGHTS or ":" in text:
+        return text
+    near = difflib.get_close_matches(text, SERVER_RIGHTS, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is none of the rights {', '.join(SERVER_RIGHTS)}, and a right of your app has a "
+        f"colon, such as 'shop:buy'{meant}"
+    )
 
 
 def _make(options: argparse.Namespace) -> int:
@@ -50,7 +74,14 @@ def _make(options: argparse.Namespace) -> int:
         )
         return 1
     try:
-        token = sign_token(secret, options.user, lasts_s=options.lasts_s, rights=options.right)
+        token = sign_token(
+            secret,
+            options.user,
+            lasts_s=options.lasts_s,
+            rights=options.right,
+            audience=options.audience,
+            issuer=options.issuer,
+        )
     except ValueError as error:
         complain(f"error: {error}\n")
         return 2

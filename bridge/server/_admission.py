@@ -11,11 +11,9 @@ from websockets.http11 import Response
 
 from .._call_request import CallRequest, Refusal
 from ..websocket import HttpRequest
-from ._access import Access
-from ._connections_per_address import Addresses
+from ._access import Access, Bearer
+from ._connections_per_address import UNNAMED, Addresses, key_of
 from ._http import (
-    CALL_PATH,
-    WATCH_PATH,
     HttpGate,
     call_request,
     token_of,
@@ -32,8 +30,6 @@ ADMIT_S = 5.0
 
 WRONG_TOKEN_DELAY_S = 1.0
 """How many seconds the response to a wrong token is delayed, as by sshd and PAM (2 s)."""
-
-GUARDED = (CALL_PATH, WATCH_PATH, "/metrics")
 
 MAX_REASON_CHARS = 200
 
@@ -94,13 +90,15 @@ class PendingConnection:
 
     Attributes:
         call: Its request for a call; ``None`` before it is admitted, and if it resumes a call.
-        peer: The caller's address, known once the request was read.
+        bearer: Who sent the request, once it was admitted to watch.
+        address: As what address it is counted, once its request was read; ``None`` for as none.
     """
 
     def __init__(self, admission: Admission, peer: str, secure: bool) -> None:
         self.call: CallRequest | None = None
+        self.bearer: Bearer | None = None
+        self.address = key_of(peer)
         self._admission = admission
-        self.peer = peer
         self._socket_peer = peer
         self._secure = secure
         # Behind a proxy, only the request tells whose connection it is.
@@ -116,46 +114,59 @@ class PendingConnection:
         addresses = self._admission.addresses
         if not self._is_counted:
             return True
-        self._is_silent = addresses.has_room(self._socket_peer, "silent")
+        self._is_silent = addresses.has_room(key_of(self._socket_peer), "silent")
         if self._is_silent:
-            addresses.reserve(self._socket_peer, "silent")
+            addresses.reserve(key_of(self._socket_peer), "silent")
         return self._is_silent
 
     def asks(self) -> None:
         """Stop counting it, because the request has arrived or never will; harmless if repeated."""
         if self._is_silent:
             self._is_silent = False
-            self._admission.addresses.give_back(self._socket_peer, "silent")
+            self._admission.addresses.give_back(key_of(self._socket_peer), "silent")
 
     async def answer(self, request: HttpRequest) -> Response | None:
         """Return the response; ``None`` continues with the WebSocket handshake."""
         self.asks()
-        admission, path = self._admission, request.path.partition("?")[0]
-        self.peer, secure = admission.proxies.trace(
-            self._socket_peer, self._secure, request.headers
-        )
-        if path in (CALL_PATH, WATCH_PATH) and not admission.addresses.may_knock(self.peer):
-            return self._too_many("too many connections from your address")
-        if path in GUARDED and not admission.addresses.may_guess(self.peer):
-            return self._too_many("too many wrong tokens from your address")
+        admission = self._admission
+        caller = admission.proxies.trace(self._socket_peer, self._secure, request.headers)
+        self.address = key_of(caller.peer) if caller.is_named else UNNAMED
         response = admission.gate.answer(request)
         if response is not None and response.status_code == HTTPStatus.UNAUTHORIZED:
-            admission.addresses.guessed_wrong(self.peer)
-            await trio.sleep(WRONG_TOKEN_DELAY_S)
-        if response is not None or wants_resume(request) or wants_to_watch(request):
-            return response
-        if not admission.addresses.has_room(self.peer, "calls"):
+            return await self._answer_late(response)
+        if response is not None or (wants_resume(request) and not wants_to_watch(request)):
+            return response  # resuming a call uses up no budget that others could empty
+        if not admission.addresses.may_knock(self.address):
+            return self._too_many("too many connections from your address")
+        bearer = admission.access.identify(token_of(request))
+        if bearer is None:  # it has expired since the gate looked
+            return await self._answer_late(admission.gate.unauthorized())
+        if wants_to_watch(request):
+            self.bearer = bearer
+            return None
+        if not admission.addresses.has_room(self.address, "calls"):
             return self._too_many("too many calls from your address")
-        identity = admission.access.identify(token_of(request))
-        asked = call_request(request, self.peer, identity, secure=secure)
+        asked = call_request(request, caller.peer, bearer, secure=caller.secure)
         verdict = await admission.ask_app(asked)
         if isinstance(verdict, Response):
             return verdict
         self.call = verdict
         return None
 
+    async def _answer_late(self, wrong_token: Response) -> Response:
+        """Delay the response to a wrong token; a right one is never delayed or refused for it."""
+        with self._admission.addresses.answer_late(self.address) as may_wait:
+            if may_wait:
+                await trio.sleep(WRONG_TOKEN_DELAY_S)
+                return wrong_token
+        text = "too many wrong tokens from your address"
+        return _later(HttpGate.refusal(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", text))
+
     def _too_many(self, text: str) -> Response:
         gate = self._admission.gate
-        response = gate.reject(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", text)
-        response.headers["Retry-After"] = "10"
-        return response
+        return _later(gate.reject(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", text))
+
+
+def _later(response: Response) -> Response:
+    response.headers["Retry-After"] = "10"
+    return response

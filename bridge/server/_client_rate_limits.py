@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from .._verbs import STRENGTH
 from ..websocket import Data
 from ._call_messages import ClientMessage, HangUp, Stop, TextInput
 from ._control_messages import AnswerPermission, AnswerQuestion, UseVerb
@@ -128,8 +129,7 @@ class MessageReceiver:
     def _check_verb(self, message: ClientMessage, call: Call) -> None:
         if self._verbs.take():
             return
-        verb = _stopping_verb(message)
-        if verb is not None and not call.why_not(verb):
+        if _stops_more(message, call):
             return  # what stops something is never limited
         self._metrics.over_budget["verbs"] += 1
         raise _too_many(f"{VERBS_PER_S:g} verbs", message)
@@ -164,6 +164,15 @@ def _stopping_verb(message: ClientMessage) -> Verb | None:
         case UseVerb(verb="barge_in" | "cancel" | "emergency_stop" | "shutdown" as verb):
             return verb
     return None
+
+
+def _stops_more(message: ClientMessage, call: Call) -> bool:
+    """Whether a message stops something that no earlier one is already stopping."""
+    verb = _stopping_verb(message)
+    if verb is None or call.why_not(verb):
+        return False
+    under_way = call.control.under_way
+    return under_way is None or STRENGTH[verb] > STRENGTH[under_way]
 
 
 def _words_of(message: ClientMessage) -> str:

@@ -1,7 +1,8 @@
 """The budgets of each address: calls, handshakes, wrong tokens and waiting connections.
 
 Rule 1. This machine, and a line without an address, have no budget: an untrusted proxy would count
-as one caller, and lock out everybody behind it.
+as one caller, and lock out everybody behind it.  Only its wrong tokens are counted, as these lock
+out nobody.
 Rule 2. Memory is bounded: addresses that have reserved nothing are forgotten, the oldest first.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, final
 
 from ._limits import Limits, RateLimit
@@ -23,15 +26,27 @@ HANDSHAKES_PER_S = 2.0
 HANDSHAKE_BURST = 30
 """A page that reconnects tries every few seconds; an office behind one address, several at once."""
 
-WRONG_TOKENS_PER_S = 0.1
-WRONG_TOKEN_BURST = 10
-"""A person mistypes a few times; after ten the address waits 10 s for each further attempt."""
+WRONG_TOKENS = 8
+"""Wrong tokens of one address whose delayed answer is still due.  It bounds what guessing costs the
+server; the length of a token is what makes guessing pointless, so a right one is never refused."""
+
+ALL_WRONG_TOKENS = 256
+"""The same, of all addresses."""
+
+THIS_MACHINE = "this machine"
+TRUST_THE_PROXY = (
+    "all callers come through a proxy on this machine, which has no such limits: name it with "
+    "--trust-proxy, or trusted_proxies=, and they apply to each caller"
+)
+
+UNNAMED = "unnamed"
+"""Instead of an address: callers that a trusted proxy does not name in a way that can be read."""
 
 SILENT_CONNECTIONS = HANDSHAKE_BURST
 """Connections of one address that have not sent their request yet.  A request arrives within a
 round trip, except on the one or two that browsers open ahead; more is an attack."""
 
-Reserved = Literal["calls", "resumes", "silent"]
+Reserved = Literal["calls", "failed_tokens", "silent"]
 
 Budget = Literal[
     "calls", "handshakes", "failed_tokens", "resumes", "silent", "audio", "turns", "verbs"
@@ -43,17 +58,19 @@ Budget = Literal[
 class _AddressUse:
     """What an address has used."""
 
-    __slots__ = ("handshakes", "reserved", "wrong_tokens")
+    __slots__ = ("handshakes", "reserved")
 
     def __init__(self) -> None:
         self.reserved: Counter[str] = Counter()
         self.handshakes = RateLimit(HANDSHAKES_PER_S, HANDSHAKE_BURST)
-        self.wrong_tokens = RateLimit(WRONG_TOKENS_PER_S, WRONG_TOKEN_BURST)
 
 
 @final
 class Addresses:
-    """The budgets of all addresses; use it only on the event loop."""
+    """The budgets of all addresses; use it only on the event loop.
+
+    An address is that of ``key_of()``, or ``UNNAMED``; ``None`` has no budget.
+    """
 
     def __init__(self, limits: Limits, over: Counter[str]) -> None:
         """Start without addresses.
@@ -64,46 +81,57 @@ class Addresses:
         """
         self._most = {
             "calls": limits.calls_per_address,
-            "resumes": limits.resumes_per_address,
+            "failed_tokens": WRONG_TOKENS,
             "silent": SILENT_CONNECTIONS,
         }
         self._over = over
         self._usage_of: OrderedDict[str, _AddressUse] = OrderedDict()
+        self._wrong_tokens = 0
 
     def __len__(self) -> int:
         """Return how many addresses are remembered."""
         return len(self._usage_of)
 
-    def may_knock(self, peer: str) -> bool:
+    def may_knock(self, address: str | None) -> bool:
         """Whether an address may try to open a WebSocket now; counts the attempt."""
-        usage = self._usage(peer)
+        usage = self._usage(address)
         return usage is None or self._counted(usage.handshakes.take(), "handshakes")
 
-    def may_guess(self, peer: str) -> bool:
-        """Whether to check a token of an address; not after too many wrong ones."""
-        usage = self._usage(peer)
-        return usage is None or self._counted(usage.wrong_tokens.has_some, "failed_tokens")
+    @contextmanager
+    def answer_late(self, address: str | None) -> Iterator[bool]:
+        """Count a wrong token as waiting for its answer while the block runs.
 
-    def guessed_wrong(self, peer: str) -> None:
-        """Count a wrong token."""
-        usage = self._usage(peer)
-        if usage is not None:
-            usage.wrong_tokens.take()
+        Yields:
+            Whether it may wait; False if too many do already, and then it is not counted.
+        """
+        address = address or THIS_MACHINE
+        may_wait = self._wrong_tokens < ALL_WRONG_TOKENS and self.has_room(address, "failed_tokens")
+        if not may_wait:
+            self._over["failed_tokens"] += self._wrong_tokens >= ALL_WRONG_TOKENS
+            yield False
+            return
+        self._wrong_tokens += 1
+        self.reserve(address, "failed_tokens")
+        try:
+            yield True
+        finally:
+            self._wrong_tokens -= 1
+            self.give_back(address, "failed_tokens")
 
-    def has_room(self, peer: str, budget: Reserved) -> bool:
+    def has_room(self, address: str | None, budget: Reserved) -> bool:
         """Whether an address may reserve one more; counts the refusal if not."""
-        most, usage = self._most[budget], self._usage(peer)
+        most, usage = self._most[budget], self._usage(address)
         return usage is None or most is None or self._counted(usage.reserved[budget] < most, budget)
 
-    def reserve(self, peer: str, budget: Reserved) -> None:
+    def reserve(self, address: str | None, budget: Reserved) -> None:
         """Count one more of a budget as taken, until ``give_back()``."""
-        usage = self._usage(peer)
+        usage = self._usage(address)
         if usage is not None:
             usage.reserved[budget] += 1
 
-    def give_back(self, peer: str, budget: Reserved) -> None:
+    def give_back(self, address: str | None, budget: Reserved) -> None:
         """Count one less."""
-        usage = self._usage(peer)
+        usage = self._usage(address)
         if usage is not None:
             usage.reserved[budget] -= 1
             if not usage.reserved[budget]:
@@ -113,25 +141,24 @@ class Addresses:
         self._over[budget] += not is_within
         return is_within
 
-    def _usage(self, peer: str) -> _AddressUse | None:
-        key = key_of(peer)
-        if key is None:
+    def _usage(self, address: str | None) -> _AddressUse | None:
+        if address is None:
             return None
-        usage = self._usage_of.pop(key, None) or _AddressUse()
-        self._usage_of[key] = usage
+        usage = self._usage_of.pop(address, None) or _AddressUse()
+        self._usage_of[address] = usage
         if len(self._usage_of) > MAX_ADDRESSES:
-            self._forget_one(key)
+            self._forget_one(address)
         return usage
 
     def _forget_one(self, but: str) -> None:
-        for key, usage in self._usage_of.items():
-            if not usage.reserved and key != but:
-                del self._usage_of[key]
+        for address, usage in self._usage_of.items():
+            if not usage.reserved and address != but:
+                del self._usage_of[address]
                 return
 
 
 def key_of(peer: str) -> str | None:
-    """Return the key of an address: itself, or its IPv6 network; ``None`` if it is not counted."""
+    """Return as what an address counts: itself, or its IPv6 network; ``None`` for as nothing."""
     try:
         address = ipaddress.ip_address(peer.partition("%")[0])
     except ValueError:

@@ -19,7 +19,7 @@ from websockets.http11 import Response
 
 from .._call_request import CallRequest, Identity, check_conversation
 from ..websocket import HttpRequest, http_response
-from ._access import Access
+from ._access import Access, Bearer
 from ._call_messages import ErrorMessage, encode
 from ._message_base import ErrorCode
 from ._metrics import CONTENT_TYPE, Metrics
@@ -158,9 +158,7 @@ class HttpGate:
         if path in self._page:
             return http_response(HTTPStatus.OK, *self._page[path])
         if not self._may_ask_for(path, request):
-            response = self.reject(HTTPStatus.UNAUTHORIZED, "unauthorized", "wrong or no token")
-            response.headers["WWW-Authenticate"] = "Bearer"
-            return response
+            return self.unauthorized()
         if path == "/metrics":
             return http_response(HTTPStatus.OK, CONTENT_TYPE, self._metrics.exposition().encode())
         if path == WATCH_PATH:
@@ -171,10 +169,9 @@ class HttpGate:
         given = token_of(request)
         if path == "/metrics":
             return self._access.may_read_metrics(given)
-        # A call's own token is enough to resume it; a signed one may have expired by now.
+        # The call's own token says which call is resumed; a signed one may have expired by now.
         resumes = path == CALL_PATH and wants_resume(request)
-        is_proven = resumes and self._access.token_secret is not None
-        return is_proven or self._access.identify(given) is not None
+        return self._access.identify(given, may_have_expired=resumes) is not None
 
     def _health(self) -> Response:
         if self._room() == "draining":
@@ -182,8 +179,8 @@ class HttpGate:
         return _text(HTTPStatus.OK, "ok")
 
     def _accept_operator(self, request: HttpRequest) -> Response | None:
-        identity = self._access.identify(token_of(request))
-        if identity is None or "operator" not in identity.rights:
+        bearer = self._access.identify(token_of(request))
+        if bearer is None or "operator" not in bearer.identity.rights:
             return self.reject(
                 HTTPStatus.FORBIDDEN, "forbidden", "/watch needs a signed token with 'operator'"
             )
@@ -215,9 +212,20 @@ class HttpGate:
             return response
         return None
 
+    def unauthorized(self) -> Response:
+        """Return the response to a wrong token, and count it."""
+        response = self.reject(HTTPStatus.UNAUTHORIZED, "unauthorized", "wrong or no token")
+        response.headers["WWW-Authenticate"] = "Bearer"
+        return response
+
     def reject(self, status: HTTPStatus, code: ErrorCode, text: str) -> Response:
         """Return the response that refuses a call, and count it."""
         self._metrics.rejected[code] += 1
+        return self.refusal(status, code, text)
+
+    @staticmethod
+    def refusal(status: HTTPStatus, code: ErrorCode, text: str) -> Response:
+        """Return the response that refuses a call."""
         body = encode(ErrorMessage(code=code, message=text))
         assert isinstance(body, str)  # only audio is binary
         return http_response(status, "application/json", body.encode())
@@ -243,17 +251,18 @@ def token_of(request: HttpRequest) -> str:
 
 
 def call_request(
-    request: HttpRequest, peer: str, identity: Identity | None = None, *, secure: bool = False
+    request: HttpRequest, peer: str, bearer: Bearer | None = None, *, secure: bool = False
 ) -> CallRequest:
     """Return a client's request for a call, as the app gets it.
 
     Args:
         request: Its handshake, which passed the gate.
         peer: Its address.
-        identity: Who it is, according to its token.
+        bearer: Who it is, according to its token.
         secure: Whether its connection is encrypted.
     """
     query = _query(request)
+    identity, expires_s = bearer or Bearer(Identity())
     headers: dict[str, str] = {}
     for name, value in request.headers.raw_items():
         known = headers.get(name.lower())
@@ -265,8 +274,9 @@ def call_request(
         query=MappingProxyType(query),
         peer=peer,
         token=token_of(request),
-        identity=identity or Identity(),
+        identity=identity,
         secure=secure,
+        token_expires_s=expires_s,
     )
 
 

@@ -32,8 +32,10 @@ KNOWN_REASONS = frozenset(
         "ended",
         "failed",
         "hangup",
+        "revoked",
         "shutdown",
         "silence",
+        "token_expired",
     }
 )
 """Reasons with their own row in the metrics; an agent may end calls with any word."""

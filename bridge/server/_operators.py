@@ -2,12 +2,15 @@
 
 Rule 1. It shows only questions with ``by="operator"``, and only to callers with that right.
 Rule 2. An operator that reads too slowly loses its connection; no call waits for it.
+Rule 3. A connection ends with the token that opened it; what comes later is not read.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
+import trio
 from pydantic import Field, ValidationError
 
 from bargein.routes import Message
@@ -24,6 +27,7 @@ from ..events import (
     ToolResult,
 )
 from ..websocket import Connection, Data
+from ._call_connection import REFUSED
 from ._message_base import JsonObject, Wire
 from ._outbox import Outbox
 
@@ -32,6 +36,9 @@ if TYPE_CHECKING:
 
 MAX_OPERATORS = 16
 """Operators at the same time."""
+
+OPERATORS_PER_USER = 2
+"""Of these, those of one user: one on each of two screens, or a new one beside one that is lost."""
 
 MAX_WAITING_BYTES = 1_000_000
 
@@ -77,17 +84,48 @@ class OperatorError(Wire):
 
 
 @final
+class _Operator:
+    """One connection of an operator."""
+
+    def __init__(self, connection: Connection, user: str) -> None:
+        self.user = user
+        self.outbox = Outbox(
+            max_bytes=MAX_WAITING_BYTES, on_broken=lambda: connection.end_with(TOO_SLOW, "too slow")
+        )
+        self._connection = connection
+        self.ending = trio.CancelScope()
+
+    async def end_later(self, lasts_s: float) -> None:
+        """End the connection once its time is over, or ``ending`` is cancelled.
+
+        Args:
+            lasts_s: The time, in seconds; infinite for no end.
+        """
+        reason = "you were sent away"
+        with self.ending:
+            await trio.sleep(lasts_s)
+            reason = "the token has expired"
+        self._connection.end_with(REFUSED, reason)
+        self.outbox.close()
+        await trio.sleep(self._connection.close_s)
+        self._connection.cut()
+
+
+@final
 class Operators:
     """The operators of a server, and the calls whose questions they answer."""
 
     def __init__(self) -> None:
         self._calls: dict[str, Call] = {}
-        self._outboxes: set[Outbox] = set()
+        self._operators: set[_Operator] = set()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no further operator is admitted."""
-        return len(self._outboxes) >= MAX_OPERATORS
+    def why_not(self, user: str) -> str:
+        """Return why a user is not admitted now; empty if it is."""
+        if len(self._operators) >= MAX_OPERATORS:
+            return "too many operators"
+        if sum(one.user == user for one in self._operators) >= OPERATORS_PER_USER:
+            return f"a user watches over {OPERATORS_PER_USER} connections at most"
+        return ""
 
     def attend(self, call: Call) -> None:
         """Show a call's questions to the operators from now on."""
@@ -113,26 +151,40 @@ class Operators:
         """Forget a call that is over."""
         self._calls.pop(call_id, None)
 
-    async def serve(self, connection: Connection) -> None:
-        """Serve one operator's connection until it is over.  Cancelling this is safe."""
-        outbox = Outbox(
-            max_bytes=MAX_WAITING_BYTES, on_broken=lambda: connection.end_with(TOO_SLOW, "too slow")
-        )
+    def end(self, user: str) -> None:
+        """End the connections of a user."""
+        for operator in self._operators:
+            if operator.user == user:
+                operator.ending.cancel(reason="the user is sent away")
+
+    async def serve(self, connection: Connection, user: str, lasts_s: float = math.inf) -> None:
+        """Serve one operator's connection until it is over.  Cancelling this is safe.
+
+        Args:
+            connection: Open.
+            user: Whose it is.
+            lasts_s: After how many seconds it ends; infinite for never.
+        """
+        operator = _Operator(connection, user)
+        outbox = operator.outbox
         for call in self._calls.values():
             for question in call.permissions.pending:
                 if question.by == "operator":
                     outbox.enqueue(_question_message(call, question).model_dump_json())
 
         def receive(data: Data) -> None:
-            problem = self._handle(data)
+            problem = "" if outbox.is_closed else self._handle(data)
             if problem:
                 outbox.enqueue(OperatorError(message=problem).model_dump_json())
 
-        self._outboxes.add(outbox)
+        self._operators.add(operator)
         try:
-            await connection.run(outbox, receive)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(operator.end_later, lasts_s)
+                await connection.run(outbox, receive)
+                nursery.cancel_scope.cancel(reason="the connection is over")
         finally:
-            self._outboxes.remove(outbox)
+            self._operators.remove(operator)
 
     def _handle(self, data: Data) -> str:
         """Apply an operator's message; return what is wrong with it, empty for nothing."""
@@ -149,8 +201,8 @@ class Operators:
 
     def _broadcast(self, message: Wire) -> None:
         text = message.model_dump_json()
-        for outbox in tuple(self._outboxes):
-            outbox.enqueue(text)
+        for operator in tuple(self._operators):
+            operator.outbox.enqueue(text)
 
 
 def is_operators(event: object) -> bool:

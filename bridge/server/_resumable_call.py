@@ -8,6 +8,7 @@ the time for that is over.  A client that closes its line itself has left.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
@@ -127,6 +128,11 @@ class CallSession:
         )
         self._receiver = MessageReceiver(self._transport, limits, metrics)
 
+    @property
+    def user(self) -> str:
+        """The user of the caller's identity; empty for nobody in particular."""
+        return self._request.identity.user
+
     def end(self, reason: str) -> None:
         """End the call now; the first reason counts."""
         if self._ending is None:
@@ -138,15 +144,20 @@ class CallSession:
 
     # --- the call -------------------------------------------------------------------------------
 
-    async def run(self) -> None:
+    async def run(self, lasts_s: float = math.inf) -> None:
         """Run the call; return once it is over and no client can come back for its end.
 
         Cancelling this ends the call without a goodbye.
+
+        Args:
+            lasts_s: After how many seconds the call ends; infinite for never.
         """
         started_s = trio.current_time()
         self._metrics.calls_active += 1
         try:
             async with trio.open_nursery() as nursery:
+                if lasts_s < math.inf:
+                    nursery.start_soon(self._expire, lasts_s)
                 await self._converse(nursery)
                 await self._say_goodbye()
                 nursery.cancel_scope.cancel()
@@ -156,6 +167,10 @@ class CallSession:
         with trio.move_on_after(self._limits.resume_s):
             await self._forgotten.wait()
         self._tokens.revoke()
+
+    async def _expire(self, lasts_s: float) -> None:
+        await trio.sleep(lasts_s)
+        self.end("token_expired")
 
     async def _converse(self, nursery: trio.Nursery) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import ssl as ssl_module
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -23,13 +24,13 @@ from ..events import EventLoopBlocked
 from ..monitoring._event_loop_watchdog import watch_loop
 from ..validation.arguments import check_has, check_instance, check_strings
 from ..validation.event_loop import check_trio
-from ..websocket import Connection, Data, accept, check_all
-from ._access import Access, Origins, UnguardedError
+from ..websocket import Connection, accept, check_all
+from ._access import Access, Bearer, Origins, time_left_s
 from ._admission import Admission
 from ._call_connection import REFUSED, Line
 from ._call_messages import ErrorMessage, encode
 from ._connection_messages import Resume
-from ._connections_per_address import Addresses
+from ._connections_per_address import TRUST_THE_PROXY, Addresses
 from ._hello import about
 from ._http import (
     ABOUT_PATH,
@@ -49,6 +50,7 @@ from ._operators import Operators
 from ._outbox import Outbox
 from ._proxies import TrustedProxies
 from ._resumable_call import CallSession
+from ._resume_connections import ResumeConnections
 from ._resume_tokens import call_of
 
 if TYPE_CHECKING:
@@ -57,6 +59,9 @@ if TYPE_CHECKING:
 
 TRY_AGAIN_LATER = 1013
 """Close code for a server without room (IANA WebSocket Close Code Number Registry)."""
+
+LATE_CLOSE_S = 0.5
+"""How many seconds a client whose first message is late has to confirm that it is sent away."""
 
 PING_S = 10.0
 """How often a connection is pinged, and how long the answer may take, in seconds: a peer that
@@ -96,7 +101,9 @@ class Server(SuggestsNames):
         self._lines: set[Line | Connection] = set()
         self._operators = Operators()
         self._calls: trio.Nursery | None = None
-        self._asking = 0
+        self._resuming = ResumeConnections(
+            limits.max_calls, limits.resumes_per_address, self.metrics.over_budget
+        )
         self._idle = trio.Event()
         self._draining = False
         self._service = trio.CancelScope()
@@ -105,6 +112,7 @@ class Server(SuggestsNames):
         is_open = not access.needs_token and app.admit is None
         page = load_page() | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=is_open))}
         gate = HttpGate(self.metrics, self.room, access, page=page, is_encrypted=ssl is not None)
+        self._access = access
         self._addresses = Addresses(limits, self.metrics.over_budget)
         self._admission = Admission(app, gate, access, self._addresses, proxies)
         self._is_encrypted = ssl is not None
@@ -123,6 +131,30 @@ class Server(SuggestsNames):
         if self._draining:
             return "draining"
         return "server_full" if self.calls >= self._limits.max_calls else None
+
+    def end_calls(self, *, user: str, reason: str = "revoked") -> int:
+        """End the calls of a user, and the user's connections to ``/watch``, now.
+
+        The user's tokens stay valid until they expire: to keep the user out, let ``App(admit=...)``
+        refuse first.
+
+        Args:
+            user: The user of the calls' identities.
+            reason: Why, for logs, ``CallEnded`` and the client.
+
+        Returns:
+            How many calls it ended.
+
+        Raises:
+            ValueError: The user is empty, as that of everybody without a name.
+        """
+        if not user:
+            raise ValueError("end_calls(user=) needs a user; '' is that of all callers without one")
+        calls = [one for one in self._sessions.values() if one.user == user and not one.is_over]
+        for session in calls:
+            session.end(reason)
+        self._operators.end(user)
+        return len(calls)
 
     def force(self) -> None:
         """Close everything now, even while the server is draining."""
@@ -183,29 +215,34 @@ class Server(SuggestsNames):
             return None
         request, connection = opened
         if wants_to_watch(request):
-            return partial(self._serve_operator, connection)
+            assert pending.bearer is not None  # nobody else is admitted
+            return partial(self._serve_operator, connection, pending.bearer)
         if pending.call is None or wants_resume(request):
-            return partial(self._resume, connection, pending.peer)
-        return partial(self._serve_call, connection, pending.call)
+            return partial(self._resume, connection, pending.address)
+        return partial(self._serve_call, connection, pending.call, pending.address)
 
-    async def _serve_call(self, connection: Connection, asked: CallRequest) -> None:
+    async def _serve_call(
+        self, connection: Connection, asked: CallRequest, address: str | None
+    ) -> None:
         why_not = self.room()
-        if why_not is None and not self._addresses.has_room(asked.peer, "calls"):
+        if why_not is None and not self._addresses.has_room(address, "calls"):
             why_not = "rate_limited"
         if why_not is not None:  # others came during the handshake
             await self._refuse(connection, why_not, "no room")
             return
-        session = self._open(asked)
+        session = self._open(asked, address)
         bind_contextvars(call_id=session.call_id)  # never unbound: each connection has its own task
         await self._run_line(connection, session, session.open_on)
 
-    async def _serve_operator(self, connection: Connection) -> None:
-        if self._operators.is_full:
-            await self._refuse(connection, "server_full", "too many operators")
+    async def _serve_operator(self, connection: Connection, bearer: Bearer) -> None:
+        user = bearer.identity.user
+        why_not = self._operators.why_not(user)
+        if why_not:
+            await self._refuse(connection, "server_full", why_not)
             return
         self._lines.add(connection)
         try:
-            await self._operators.serve(connection)
+            await self._operators.serve(connection, user, time_left_s(bearer.expires_s))
         finally:
             self._lines.remove(connection)
 
@@ -220,7 +257,7 @@ class Server(SuggestsNames):
         finally:
             self._lines.remove(line)
 
-    def _open(self, request: CallRequest) -> CallSession:
+    def _open(self, request: CallRequest, address: str | None) -> CallSession:
         assert self._calls is not None  # nobody can connect before run()
         limits = self._limits
         if "watch" not in request.identity.rights:
@@ -228,38 +265,38 @@ class Server(SuggestsNames):
         attend = self._operators.attend
         session = CallSession(self._app, request, limits, self.metrics, token_hex(8), attend)
         self._sessions[session.call_id] = session
-        self._addresses.reserve(request.peer, "calls")
-        self._calls.start_soon(self._run, session, request.peer, name=f"call {session.call_id}")
+        self._addresses.reserve(address, "calls")
+        lasts_s = time_left_s(request.token_expires_s) if self._access.calls_expire else math.inf
+        name = f"call {session.call_id}"
+        self._calls.start_soon(self._run, session, address, lasts_s, name=name)
         return session
 
-    async def _run(self, session: CallSession, peer: str) -> None:
+    async def _run(self, session: CallSession, address: str | None, lasts_s: float) -> None:
         bind_contextvars(call_id=session.call_id)
         try:
             with CONTAINED:
-                await session.run()
+                await session.run(lasts_s)
         except Exception:
             # A fault of the server itself; it must not affect other calls.
             log.exception("session_failed")
         finally:
             self._operators.leave(session.call_id)
-            self._addresses.give_back(peer, "calls")
+            self._addresses.give_back(address, "calls")
             del self._sessions[session.call_id]
             if not self._sessions:
                 self._idle.set()
 
-    async def _resume(self, connection: Connection, peer: str) -> None:
+    async def _resume(self, connection: Connection, address: str | None) -> None:
         """Let a client resume its call on this connection."""
-        is_full = self._asking >= self._limits.max_calls
-        if is_full or not self._addresses.has_room(peer, "resumes"):
-            await self._refuse(connection, "server_full", "too many clients ask at once")
-            return
-        self._asking += 1
-        self._addresses.reserve(peer, "resumes")
-        try:
+        said, asked = False, None
+        with self._resuming.wait(address):
             asked = await self._asked(connection)
-        finally:
-            self._asking -= 1
-            self._addresses.give_back(peer, "resumes")
+            said = True
+        if not said:
+            # No error, which would be the end for a client whose first message is late.
+            with trio.move_on_after(LATE_CLOSE_S):
+                await self._close(connection, TRY_AGAIN_LATER, "your first message is late")
+            return
         session = None if asked is None else self._sessions.get(call_of(asked.token))
         if asked is None or session is None or not session.can_resume(asked):
             await self._refuse(connection, "resume_expired", "there is no such call any more")
@@ -268,10 +305,8 @@ class Server(SuggestsNames):
         await self._run_line(connection, session, partial(session.resume, asked=asked))
 
     async def _asked(self, connection: Connection) -> Resume | None:
-        """Return a client's request to resume; ``None`` if it sends none."""
-        data: Data | None = None
-        with trio.move_on_after(self._limits.handshake_s):
-            data = await connection.first()
+        """Return a client's request to resume; ``None`` for another message or none."""
+        data = await connection.first()
         try:
             message = None if data is None else decode_client(data)
         except ProtocolViolationError:
@@ -280,10 +315,17 @@ class Server(SuggestsNames):
 
     async def _refuse(self, connection: Connection, code: ErrorCode, text: str) -> None:
         self.metrics.rejected[code] += 1
+        close_code = TRY_AGAIN_LATER if code != "resume_expired" else REFUSED
+        await self._close(connection, close_code, code, ErrorMessage(code=code, message=text))
+
+    async def _close(
+        self, connection: Connection, code: int, reason: str, *last: ErrorMessage
+    ) -> None:
         last_words = Outbox()
-        last_words.enqueue(encode(ErrorMessage(code=code, message=text)))
+        for message in last:
+            last_words.enqueue(encode(message))
         last_words.close()
-        connection.end_with(TRY_AGAIN_LATER if code != "resume_expired" else REFUSED, code)
+        connection.end_with(code, reason)
         with trio.move_on_after(self._limits.close_s):
             await connection.run(last_words, lambda data: None)
 
@@ -326,6 +368,10 @@ async def open_server(
     port: int = 8000,
     token: str | None = None,
     token_secret: str | None = None,
+    second_token_secret: str | None = None,
+    audience: str | None = None,
+    issuer: str | None = None,
+    calls_expire: bool = False,
     metrics_token: str | None = None,
     host_names: Sequence[str] = (),
     origins: Origins | None = None,
@@ -371,8 +417,8 @@ async def open_server(
         RuntimeError: This does not run on trio.
         TypeError: `app` is not an App, or a list is one string.
         UnguardedError: It is public, and nothing keeps strangers out.
-        ValueError: The secret is too short, a token is empty, a host name is none, or a proxy is
-            not an address.
+        ValueError: A secret or a token is too short, a token is empty, a host name is none, or a
+            proxy is not an address.
         ExceptionGroup: The app could not be opened, or the server failed.
     """
     check_trio("open_server()")
@@ -392,10 +438,17 @@ async def open_server(
             origins=origins,
             token=token,
             token_secret=token_secret,
+            second_token_secret=second_token_secret,
+            audience=audience,
+            issuer=issuer,
+            calls_expire=calls_expire,
             metrics_token=metrics_token,
         )
-        if access.public and not (access.needs_token or app.admit or insecure):
-            raise UnguardedError(", ".join(host_names) or host)
+        if not insecure:
+            where = ", ".join(host_names) or host
+            access.check_guarded(where, admits=app.admit is not None)
+        if host_names and not listens_publicly and not proxies:
+            log.warning("no_limits_by_address", host_names=list(host_names), advice=TRUST_THE_PROXY)
         server = Server(app, listeners, limits, access=access, proxies=proxies, ssl=ssl)
         async with open_service_nursery("the server is closed") as nursery:
             await nursery.start(server.run)
@@ -418,6 +471,10 @@ class ServerOptions(TypedDict, total=False):
     port: int
     token: str | None
     token_secret: str | None
+    second_token_secret: str | None
+    audience: str | None
+    issuer: str | None
+    calls_expire: bool
     metrics_token: str | None
     host_names: Sequence[str]
     origins: Origins | None

@@ -24,6 +24,8 @@ PAGE = ROOT / "docs" / "commands.md"
 VARIABLES = {
     "BARGEIN_TOKEN": "`serve`: the token that callers must bring; the same as `--token`",
     "BARGEIN_TOKEN_SECRET": "`serve` and `token`: the secret that signs tokens, at least 32 bytes",
+    "BARGEIN_SECOND_TOKEN_SECRET": "`serve`: another secret whose tokens are valid, while you "
+    "change the first",
     "BARGEIN_METRICS_TOKEN": "`serve`: a token that opens `/metrics` and nothing else; the same as "
     "`--metrics-token`",
     "BARGEIN_MODELS": "the folder that keeps model weights, in place of `bargein/models` in your "

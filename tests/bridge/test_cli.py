@@ -442,12 +442,31 @@ def test_an_empty_token_is_refused(told, option):
     assert "is empty" in complaint
 
 
+SECRET = "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize("option", ["--token", "--metrics-token"])
+@pytest.mark.parametrize("token", ["s3cret", "aaaaaaaaaaaaaaaaaaaaaaaa"])
+def test_a_token_that_is_easily_guessed_is_refused(told, option, token):
+    """A public server does not start with a short token, or with one character repeated."""
+    guard = ["--token", SECRET] if option != "--token" else []
+    serve = ("serve", "agent", "--host", "0.0.0.0", "--port", "0")
+    code, complaint = told(*serve, *guard, option, token)
+    assert code == 2
+    assert f"error: {option}" in complaint
+    assert "at least 16 characters" in complaint
+    assert token not in complaint
+
+
 def test_token_prints_a_token(monkeypatch, capsys):
     """The secret comes from the environment; the token holds for its time."""
-    secret = "0123456789abcdef" * 2
-    monkeypatch.setenv("BARGEIN_TOKEN_SECRET", secret)
-    assert main(["token", "--user", "ada", "--for", "10m", "--right", "watch"]) == 0
-    assert read_token(secret, capsys.readouterr().out.strip()).user == "ada"
+    monkeypatch.setenv("BARGEIN_TOKEN_SECRET", SECRET)
+    rights = ["--right", "watch", "--right", "shop:buy"]
+    parties = ["--audience", "voice", "--issuer", "shop"]
+    assert main(["token", "--user", "ada", "--for", "10m", *rights, *parties]) == 0
+    token = capsys.readouterr().out.strip()
+    ada = read_token(SECRET, token, audience="voice", issuer="shop")
+    assert (ada.user, ada.rights) == ("ada", {"watch", "shop:buy"})
 
 
 @pytest.mark.parametrize(
@@ -455,10 +474,14 @@ def test_token_prints_a_token(monkeypatch, capsys):
     [
         ("", ["--user", "ada", "--for", "10m"], "set BARGEIN_TOKEN_SECRET"),
         ("short", ["--user", "ada", "--for", "10m"], "at least 32 bytes"),
-        ("x" * 32, ["--user", "ada", "--for", "10"], "no unit"),
-        ("x" * 32, ["--user", "ada", "--for", "400d"], "up to"),
-        ("x" * 32, ["--user", "", "--for", "1m"], "the user"),
-        ("x" * 32, ["--user", "ada", "--for", "1m", "--right", "A B"], "rights"),
+        (SECRET, ["--user", "ada", "--for", "10"], "no unit"),
+        (SECRET, ["--user", "ada", "--for", "400d"], "up to"),
+        ("x" * 32, ["--user", "ada", "--for", "1m"], "one character repeated"),
+        (SECRET, ["--user", "ada", "--for", "1m", "--right", "oprator"], "mean 'operator'?"),
+        (SECRET, ["--user", "ada", "--for", "1m", "--right", "buy"], "'buy' is none of the rights"),
+        (SECRET, ["--user", "ada", "--for", "1m", "--audience", ""], "audience"),
+        (SECRET, ["--user", "", "--for", "1m"], "the user"),
+        (SECRET, ["--user", "ada", "--for", "1m", "--right", "A B:c"], "rights"),
     ],
 )
 def test_token_says_what_is_wrong(monkeypatch, capsys, secret, arguments, problem):

@@ -3,7 +3,7 @@
 import functools
 import struct
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -135,3 +135,60 @@ def serving() -> Serving:
             yield Place(server, listener)
 
     return functools.partial(open_place)
+
+
+class Knocked:
+    """A connection that has asked for a call."""
+
+    def __init__(self, stream, status):
+        self.status = status
+        self._stream = stream
+        self._read = b""
+
+    async def send(self, data):
+        await self._stream.send_all(data)
+
+    async def close_code(self):
+        """Read until the server closes; return the code of its close frame."""
+        while data := await self._stream.receive_some(4096):
+            self._read += data
+        return int.from_bytes(self._read.partition(b"\x88")[2][1:3], "big")
+
+    def drop(self):
+        """Close the connection without a word."""
+        self._stream.socket.close()
+
+    async def hang_up(self):
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            await self._stream.send_all(b"\x88\x82\0\0\0\0\x03\xe8")  # close, 1000
+        await self._stream.aclose()
+
+
+@pytest.fixture
+def raw_handshake():
+    """Ask for a call with headers of one's own."""
+
+    async def knock(port, headers, path="/ws?mode=text"):
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        fields = {
+            "Host": "localhost",
+            "Upgrade": "websocket",
+            "Connection": "Upgrade",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+            **headers,
+        }
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        try:
+            await stream.send_all(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+            with trio.fail_after(30):
+                answer = await stream.receive_some(4096)
+        except BaseException:
+            stream.socket.close()
+            raise
+        knocked = Knocked(stream, int(answer.split(b" ")[1]))
+        if knocked.status != 101:
+            await stream.aclose()
+        return knocked
+
+    return knock

@@ -10,6 +10,7 @@ from bargein.client import CallRefusedError, ErrorMessage, VerbReceipt
 from bargein.server import UnguardedError, open_server, sign_token
 
 SECRET = "a secret of thirty-two bytes or more"
+TOKEN = "0123456789abcdef"
 
 
 async def silent(call):
@@ -55,8 +56,48 @@ async def test_an_empty_token_keeps_nobody_out(name: str, empty: str):
             pass
 
 
+@pytest.mark.parametrize("name", ["token", "metrics_token"])
+@pytest.mark.parametrize("short", ["s3cret", TOKEN[:-1], f"{TOKEN[:-1]} ", "a" * 40])
+@pytest.mark.parametrize("public", [{"host": "0.0.0.0"}, {"trusted_proxies": ["127.0.0.1"]}])
+async def test_a_public_server_needs_tokens_that_nobody_guesses(name: str, short: str, public):
+    """Under 16 characters, or one character repeated, only where it is said to be insecure."""
+    options = {"port": 0, "token_secret": SECRET, **public, name: short}
+    with pytest.raises(ValueError, match=rf"{name}=\), of a public server .* 16 characters"):
+        async with open_server(App(silent), **options):
+            pass
+    async with open_server(App(silent), insecure=True, **options):
+        pass
+    async with open_server(App(silent), port=0, **{name: short.strip()}):
+        pass
+
+
 @pytest.mark.parametrize(
-    "options", [{"token": "t"}, {"token_secret": SECRET}, {"insecure": True}, {"app": True}]
+    "options",
+    [
+        {"second_token_secret": SECRET},
+        {"audience": "voice"},
+        {"issuer": "shop"},
+        {"calls_expire": True},
+    ],
+)
+async def test_what_is_for_signed_tokens_needs_their_secret(options):
+    """An option that would do nothing is told."""
+    with pytest.raises(ValueError, match=r"is for signed tokens.*BARGEIN_TOKEN_SECRET"):
+        async with open_server(App(silent), port=0, **options):
+            pass
+
+
+@pytest.mark.parametrize("bad", ["short", "x" * 64])
+async def test_a_second_secret_is_as_good_as_the_first(bad):
+    """Too short, or one character repeated, is refused for both."""
+    for options in ({"token_secret": bad}, {"token_secret": SECRET, "second_token_secret": bad}):
+        with pytest.raises(ValueError, match="the secret of signed tokens"):
+            async with open_server(App(silent), port=0, **options):
+                pass
+
+
+@pytest.mark.parametrize(
+    "options", [{"token": TOKEN}, {"token_secret": SECRET}, {"insecure": True}, {"app": True}]
 )
 async def test_a_guard_lets_a_public_server_start(options):
     """A token, a secret, an app that decides, or the word that everybody may."""

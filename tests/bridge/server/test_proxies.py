@@ -2,6 +2,7 @@
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 
 from bargein import App
 from bargein.server import open_server
@@ -51,6 +52,13 @@ def seen(*, trusted=PROXIES, **headers):
         ("203.0.113.7, unknown", "127.0.0.1"),
         ("203.0.113.7, nonsense, 10.0.0.9", "10.0.0.9"),
         ("", "127.0.0.1"),
+        ("203.0.113.7:99999x", "127.0.0.1"),
+        ("[2001:db8::7", "127.0.0.1"),
+        ("[2001:db8::7]x", "127.0.0.1"),
+        ("[203.0.113.7]", "127.0.0.1"),
+        ("203.0.113.007", "127.0.0.1"),
+        ("fe80::7%eth0", "fe80::7"),
+        (", ".join(["203.0.113.7", *["10.0.0.9"] * 30]), "10.0.0.9"),
     ],
 )
 def test_the_last_address_that_no_proxy_has_is_the_callers(forwarded_for, peer):
@@ -63,13 +71,80 @@ def test_the_last_address_that_no_proxy_has_is_the_callers(forwarded_for, peer):
     [
         ("for=203.0.113.7;proto=https", ("203.0.113.7", True)),
         ('For="[2001:db8::7]:4711";Proto=HTTPS;by=10.0.0.1', ("2001:db8::7", True)),
+        ('for="203.0.113.7:4711"', ("203.0.113.7", False)),
+        ('for="203.0.113.7:_port"', ("203.0.113.7", False)),
+        ('for="[2001:db8::7]"', ("2001:db8::7", False)),
+        (r'for="203.0\.113\.7"', ("203.0.113.7", False)),
+        ("by=10.0.0.1;for=203.0.113.7 ; proto=https", ("203.0.113.7", True)),
+        (";for=203.0.113.7;;proto=https;", ("203.0.113.7", True)),
+        (", for=203.0.113.7,,", ("203.0.113.7", False)),
         ("for=6.6.6.6, for=203.0.113.7;proto=http", ("203.0.113.7", False)),
+        (["for=6.6.6.6", "for=203.0.113.7"], ("203.0.113.7", False)),
+        (["for=203.0.113.7;proto=https", "for=10.0.0.9;proto=http"], ("203.0.113.7", True)),
+        ("for=203.0.113.7;proto=http, for=10.0.0.9;proto=https", ("203.0.113.7", False)),
         ("for=_hidden", ("127.0.0.1", False)),
+        ("for=unknown;proto=https", ("127.0.0.1", True)),
+        ('for="_hidden:_port", for=10.0.0.9', ("10.0.0.9", False)),
     ],
 )
 def test_forwarded_is_read_as_well(forwarded, expected):
-    """The header of RFC 7239, with ports, quotes and upper case."""
+    """The header of RFC 7239, with its lists, quotes, escapes, ports and hidden nodes."""
     assert seen(Forwarded=forwarded) == expected
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "expected"),
+    [
+        ("proto=https, for=203.0.113.7", ("203.0.113.7", False)),
+        ('for=6.6.6.6;by="x, for=7.7.7.7;proto=https", for=203.0.113.7', ("203.0.113.7", False)),
+        (r'by="\", for=7.7.7.7", for=203.0.113.7', ("203.0.113.7", False)),
+        (['for="6.6.6.6', "for=203.0.113.7"], ("203.0.113.7", False)),
+        (['for="6.6.6.6', "for=10.0.0.9"], ("10.0.0.9", False)),
+        ('for="6.6.6.6, for=203.0.113.7', ("127.0.0.1", False)),
+        ("for=203.0.113.7;for=6.6.6.6", ("127.0.0.1", False)),
+        ("for=203.0.113.7 proto=https", ("127.0.0.1", False)),
+        ("for =203.0.113.7", ("127.0.0.1", False)),
+        ("xfor=6.6.6.6;x-for=7.7.7.7;for=203.0.113.7", ("203.0.113.7", False)),
+        ('by=";for=6.6.6.6;proto=https";for=203.0.113.7', ("203.0.113.7", False)),
+        ('for="[203.0.113.7]"', ("127.0.0.1", False)),
+        ('for="2001:db8::7]"', ("127.0.0.1", False)),
+        ('for="203.0.113.7, 6.6.6.6"', ("127.0.0.1", False)),
+        ('for=""', ("127.0.0.1", False)),
+    ],
+)
+def test_nothing_that_a_caller_writes_counts_for_what_the_proxy_wrote(forwarded, expected):
+    """Neither a pair inside quotes, a longer name, another element, nor a quote that does not end;
+    a header that cannot be read names nobody."""
+    assert seen(Forwarded=forwarded) == expected
+
+
+def test_one_kind_of_header_counts():
+    """What a caller wrote of the other kind reaches the server as it is."""
+    forged = "for=6.6.6.6;proto=https"
+    assert seen(X_Forwarded_For="203.0.113.7", Forwarded=forged) == ("203.0.113.7", False)
+    told = seen(X_Forwarded_Proto="https", Forwarded="for=203.0.113.7;proto=http")
+    assert told == ("203.0.113.7", False)
+    assert seen(X_Forwarded_Proto="https") == ("127.0.0.1", True)
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        ({"host_names": ["voice.example"]}, 1),
+        ({"host_names": ["voice.example"], "trusted_proxies": ["127.0.0.1"]}, 0),
+        ({"host_names": ["voice.example"], "host": "0.0.0.0"}, 0),
+        ({}, 0),
+    ],
+)
+async def test_a_server_without_limits_by_address_says_so(options, lines):
+    """One line at the start, if strangers can reach it only through a proxy that it does not
+    trust."""
+    with capture_logs() as logs:
+        async with open_server(App(print), **{"port": 0, "insecure": True, **options}):
+            pass
+    told = [line for line in logs if line["event"] == "no_limits_by_address"]
+    assert len(told) == lines
+    assert all("--trust-proxy" in line["advice"] for line in told)
 
 
 def test_a_stranger_is_not_believed():

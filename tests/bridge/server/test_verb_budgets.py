@@ -1,5 +1,6 @@
 """What one caller may take with verbs, words and JSON, and that a stop always gets through."""
 
+import pytest
 import trio
 from structlog.testing import capture_logs
 
@@ -72,6 +73,35 @@ async def test_stops_that_are_under_way_fill_no_log(serving, autojump_clock):
                 caller.stop()
             await trio.sleep(1)
     assert len([line for line in logs if line["event"] == "verb_used"]) < 5
+
+
+@tool
+async def be_stubborn() -> str:
+    """Work for twenty seconds that nothing cuts."""
+    with trio.CancelScope(shield=True):
+        await trio.sleep(20)
+    return "done"
+
+
+@pytest.mark.parametrize("how", ["stop", "emergency_stop", "cancel"])
+async def test_stops_that_are_under_way_count(serving, autojump_clock, how):
+    """The first stops; the same again has the budget of verbs, and a stronger one gets through."""
+
+    async def answer(call: Call) -> None:
+        call.converse(ChatNode(ScriptedModel(then=calls("be_stubborn")), tools=[be_stubborn]))
+
+    async with serving(answer) as place, place.call(mode="text") as caller:
+        caller.write("work")
+        await trio.sleep(0.5)
+        for _ in range(150):
+            caller.stop() if how == "stop" else caller.control(how)
+        await trio.sleep(0.01)
+        assert place.server.metrics.over_budget["verbs"] >= 95
+        if how == "cancel":
+            caller.control("emergency_stop")
+            with trio.fail_after(5):
+                receipt = await caller.wait_for(VerbReceipt, lambda m: m.verb == "emergency_stop")
+            assert receipt.message.accepted
 
 
 async def test_a_stop_that_stops_something_gets_through(serving, autojump_clock):
