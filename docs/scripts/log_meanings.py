@@ -97,7 +97,7 @@ MEANINGS = {
     "model_refused_question": "a model refused the question itself; another is asked",
     "model_switched": "another model takes over, because the one before failed",
     "never_worked_again": "how often a failure was repeated until its chain ended",
-    "no_limits_by_address": "all callers come through a proxy that `--trust-proxy` does not name, so "
+    "no_limits_by_address": "callers come through a proxy that `--trust-proxy` does not name, so "
     "none of them has limits by address",
     "no_room_for_connections": "no file descriptor is free: raise `LimitNOFILE`, or lower "
     "`--max-calls`",
