@@ -18,6 +18,9 @@ FIRST_MESSAGE_S = 2.0
 """How many seconds the first message may take: clients send it with the first packet after the
 handshake, and a lost packet is sent again within a second (RFC 6298, section 2)."""
 
+LATE_CLOSE_S = 0.5
+"""How many seconds a client whose first message is late has to confirm that it is sent away."""
+
 
 @final
 class ResumeConnections:

@@ -50,7 +50,7 @@ from ._operators import Operators
 from ._outbox import Outbox
 from ._proxies import TrustedProxies
 from ._resumable_call import CallSession
-from ._resume_connections import ResumeConnections
+from ._resume_connections import LATE_CLOSE_S, ResumeConnections
 from ._resume_tokens import call_of
 
 if TYPE_CHECKING:
@@ -59,9 +59,6 @@ if TYPE_CHECKING:
 
 TRY_AGAIN_LATER = 1013
 """Close code for a server without room (IANA WebSocket Close Code Number Registry)."""
-
-LATE_CLOSE_S = 0.5
-"""How many seconds a client whose first message is late has to confirm that it is sent away."""
 
 PING_S = 10.0
 """How often a connection is pinged, and how long the answer may take, in seconds: a peer that
