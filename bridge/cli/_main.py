@@ -28,7 +28,7 @@ from ..monitoring.error_text import where_in_app
 from ..server import Limits, Server, UnguardedError, run
 from ..server._access import EmptyTokenError, ShortTokenError
 from ..server._proxies import TrustedProxies
-from ..server._serve import ServerOptions
+from ..server._server_options import ServerOptions
 from ..server._signed_token import BadSecretError
 from ._certificate import tls_context
 from ._command_runner import exit_code

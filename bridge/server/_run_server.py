@@ -14,7 +14,8 @@ from bargein.routes.error_containment import only_error
 
 from ..stopping._stop_signals import StopSignals
 from ._limits import Limits
-from ._serve import Server, ServerOptions, open_server
+from ._serve import Server, open_server
+from ._server_options import ServerOptions
 
 if TYPE_CHECKING:
     from .. import App

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, final
+from typing import TYPE_CHECKING, Any, Unpack, final
 
 import structlog
 import trio
@@ -52,6 +52,7 @@ from ._proxies import TrustedProxies
 from ._resumable_call import CallSession
 from ._resume_connections import LATE_CLOSE_S, ResumeConnections
 from ._resume_tokens import call_of
+from ._server_options import ServerOptions
 
 if TYPE_CHECKING:
     from .. import App
@@ -459,27 +460,6 @@ async def open_server(
         with trio.move_on_after(limits.close_s, shield=True):
             for listener in listeners:
                 await listener.aclose()
-
-
-class ServerOptions(TypedDict, total=False):
-    """The keyword options of ``open_server``, which documents each of them."""
-
-    host: str
-    port: int
-    token: str | None
-    token_secret: str | None
-    second_token_secret: str | None
-    audience: str | None
-    issuer: str | None
-    calls_expire: bool
-    metrics_token: str | None
-    host_names: Sequence[str]
-    origins: Origins | None
-    trusted_proxies: Sequence[str]
-    insecure: bool
-    limits: Limits | None
-    ssl: ssl_module.SSLContext | None
-    listeners: Sequence[trio.SocketListener] | None
 
 
 async def serve(

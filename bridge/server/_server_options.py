@@ -1,0 +1,33 @@
+"""The keyword options of a server, as types."""
+
+from __future__ import annotations
+
+import ssl as ssl_module
+from collections.abc import Sequence
+from typing import TypedDict
+
+import trio
+
+from ._access import Origins
+from ._limits import Limits
+
+
+class ServerOptions(TypedDict, total=False):
+    """The keyword options of ``open_server``, which documents each of them."""
+
+    host: str
+    port: int
+    token: str | None
+    token_secret: str | None
+    second_token_secret: str | None
+    audience: str | None
+    issuer: str | None
+    calls_expire: bool
+    metrics_token: str | None
+    host_names: Sequence[str]
+    origins: Origins | None
+    trusted_proxies: Sequence[str]
+    insecure: bool
+    limits: Limits | None
+    ssl: ssl_module.SSLContext | None
+    listeners: Sequence[trio.SocketListener] | None
