@@ -97,4 +97,10 @@ def _setting(config: pytest.Config) -> list[str]:
         return []
     name = config.inipath.name if config.inipath is not None else "pyproject.toml"
     section = {"pyproject.toml": "tool.pytest.ini_options", "setup.cfg": "tool:pytest"}
-    return [f"  {name}:", f"    [{section.get(name, 'pytest')}]", "    trio_mode = true"]
+    return [
+        f"  {name}:",
+        f"    [{section.get(name, 'pytest')}]",
+        "    trio_mode = true",
+        "  or, beside tests that run on asyncio, before each test of an agent:",
+        "    @pytest.mark.trio",
+    ]

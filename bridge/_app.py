@@ -181,6 +181,7 @@ class App(SuggestsNames):
         self.admit = admit
         self.operator = operator
         self.budgets = budgets
+        self.is_open = False
 
     def let_callers_name(self, conversation: str) -> None:
         """Let callers of a server continue one conversation, and no other.
@@ -200,10 +201,14 @@ class App(SuggestsNames):
         """Load and warm what all calls share; enter this once per process, around all calls."""
         if self.speech is None:
             yield
-        else:
-            log.info("loading_speech")
-            async with self.speech.open():
+            return
+        log.info("loading_speech")
+        async with self.speech.open():
+            self.is_open = True
+            try:
                 yield
+            finally:
+                self.is_open = False
 
     @asynccontextmanager
     async def open_call(

@@ -57,7 +57,17 @@ def test_a_missing_trio_mode_is_answered(run_pytest):
     assert code == 1
     assert "1 test was not run" in said
     assert "  pyproject.toml:\n    [tool.pytest.ini_options]\n    trio_mode = true\n" in said
+    assert "before each test of an agent:\n    @pytest.mark.trio\n" in said
     assert "pip install" not in said
+
+
+def test_a_mark_runs_a_test_on_trio_where_others_run_on_asyncio(run_pytest):
+    """As in a suite that has asyncio tests of its own, which trio_mode would break."""
+    marked = "import pytest\n" + OURS.replace("async def test", "@pytest.mark.trio\nasync def test")
+    theirs = "import asyncio\n\ndef test_theirs():\n    asyncio.run(asyncio.sleep(0))\n"
+    code, said = run_pytest(marked + theirs, "--strict-markers", settings="[pytest]\n")
+    assert code == 0, said
+    assert "2 passed" in said
 
 
 def test_it_names_the_file_that_there_is(run_pytest):

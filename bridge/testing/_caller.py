@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from types import UnionType
@@ -347,7 +347,8 @@ async def open_call(
             mock clock, two runs of the same test with the same seed take the same steps; what
             threads, processes, sockets and a real clock do is not repeated.
         own_speech: With true, the app's own speech stack, whose ears get the ``UserAudio`` that the
-            test publishes; otherwise a simulated voice speaks and nothing listens.
+            test publishes; it is opened for the call, unless ``app.open()`` is around it.
+            Otherwise a simulated voice speaks and nothing listens.
 
     Yields:
         The caller.
@@ -401,9 +402,12 @@ async def open_call_over(
         app.speech = SimulatedVoice(chars_per_s) if transport.audio else None
     failure: BaseException | None = None
     try:
-        async with app.open_call(
-            transport, caller="test", call_id="test", conversation=conversation
-        ) as call:
+        async with (
+            app.open() if own_speech and not app.is_open else nullcontext(),
+            app.open_call(
+                transport, caller="test", call_id="test", conversation=conversation
+            ) as call,
+        ):
             yield Caller(call, transport, chars_per_s)
     except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context
         # Raise a test's own error as it is, not wrapped by the call's nurseries.

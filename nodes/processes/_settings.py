@@ -45,6 +45,9 @@ class PoolSettings:
     attempts: int = 1
     """The largest number of attempts for a job whose worker is lost. Use 2 only for engines that
     split the same job into the same pieces each time."""
+    inherit: tuple[str, ...] = ()
+    """The names of our environment variables that the workers get besides those that every process
+    gets, and those that Python and native libraries need; no other reaches them."""
     niceness: int = 0
     """The niceness of the workers, 0 to 19."""
     ladder: SignalLadder = _LADDER

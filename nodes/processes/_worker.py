@@ -15,6 +15,7 @@ import trio
 
 from bargein.routes.error_containment import CONTAINED
 
+from ._environment import INHERITED_BY_WORKERS, inherited
 from ._errors import EngineLoadError, JobError, ProcessLostError
 from ._process import Process, start_process
 from ._process_output import CapturedOutput, OnOutput, OutputStream
@@ -117,7 +118,8 @@ class Worker:
             told = json.dumps({**settings.settings, **captured.theirs})
             arguments = [str(_HOST), str(settings.niceness), str(settings.engine), told]
             command = [sys.executable, "-P", *arguments]
-            return await start_process(settings.name, command, nursery, captured=captured)
+            env = inherited((*INHERITED_BY_WORKERS, *settings.inherit))
+            return await start_process(settings.name, command, nursery, env=env, captured=captured)
         except OSError as error:
             raise ProcessLostError(settings.name, f"cannot be started: {error}") from error
 

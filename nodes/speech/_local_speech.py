@@ -38,7 +38,7 @@ from ._throat_sounds import ThroatSoundDetector
 from ._tts_espeak import EspeakVoice
 from ._tts_node import TTSNode
 from ._tts_piper import PiperVoice
-from ._vad import SileroModel
+from ._vad import SileroModel, detector_factory
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
@@ -58,7 +58,7 @@ class LocalSpeech(SuggestsNames):
         voice: TextToSpeech | StreamingTTS | None = None,
         stt: SpeechToText | None = None,
         end_of_turn: EndOfTurn | None = None,
-        vad: Callable[[], VoiceActivity] | None = None,
+        vad: SileroModel | Callable[[], VoiceActivity] | None = None,
         sounds: Sequence[SoundOfVoice] | None = None,
         turns: TurnTaking | None = None,
         hint: str = "",
@@ -74,7 +74,8 @@ class LocalSpeech(SuggestsNames):
             stt: Recognises speech; ``None`` means Whisper tiny.en.
             end_of_turn: Predicts from the audio whether a turn is complete; ``None`` means Smart
                 Turn.
-            vad: Makes the voice detector of each call; ``None`` means Silero VAD.
+            vad: The voice detector: a loaded ``SileroModel()``, or a class or function that makes
+                one for each call; ``None`` means Silero VAD.
             sounds: Classifiers for the sound of a voice that has just begun; ``None`` means those
                 for backchannels such as "mhm" and for coughs, sneezes and laughs, an empty sequence
                 means none.
@@ -89,11 +90,10 @@ class LocalSpeech(SuggestsNames):
 
         Raises:
             SpeechExtraError: A package that a default engine needs is not installed.
-            TypeError: `vad` or `noise_filter` is an instance, not a class or a function; or another
-                argument cannot do its work.
+            TypeError: `vad` or `noise_filter` is the detector or filter of one call, not what makes
+                it; or another argument cannot do its work.
         """
         check_instance("LocalSpeech(hint=)", hint, str, required=True)
-        check_factory("LocalSpeech(vad=)", vad)
         check_factory("LocalSpeech(noise_filter=)", noise_filter)
         voices = ("synthesize", "open_context")
         check_has("LocalSpeech(voice=)", voice, *voices, example="EspeakVoice()")
@@ -111,7 +111,7 @@ class LocalSpeech(SuggestsNames):
         self._end_of_turn = end_of_turn or self._need("smart-turn", SmartTurn())
         if vad is None:
             self._needed.append("silero-vad")
-        self._new_vad = vad
+        self._new_vad = detector_factory("LocalSpeech(vad=)", vad)
         # The throat detector comes before the late backchannel detector, so that a cough is not
         # taken for speech.
         ours = (ThroatSoundDetector(), BackchannelDetector("early"), BackchannelDetector("late"))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bargein.bridge.validation.arguments import check_factory, check_has, check_instance
+from bargein.bridge.validation.arguments import check_has, check_instance
 from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 
 from ._ear import Ear
@@ -17,6 +17,7 @@ from ._protocols import EndOfTurn, TextToSpeech, VoiceActivity
 from ._streaming_ear import StreamingEar
 from ._streaming_protocols import StreamingSTT, StreamingTTS
 from ._tts_node import TTSNode
+from ._vad import SileroModel, detector_factory
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
@@ -36,7 +37,7 @@ class StreamingSpeech:
         ear: StreamingSTT | None = None,
         voice: TextToSpeech | StreamingTTS | None = None,
         *,
-        vad: Callable[[], VoiceActivity] | None = None,
+        vad: SileroModel | Callable[[], VoiceActivity] | None = None,
         end_of_turn: EndOfTurn | None = None,
         turns: TurnTaking | None = None,
         settings: ListeningSettings | None = None,
@@ -48,7 +49,8 @@ class StreamingSpeech:
             ear: Recognises words and detects turns; ``None`` if a ``RealtimeNode`` of the call
                 does.
             voice: Speaks; ``None`` if something else does, or nothing.
-            vad: Makes the voice detector of each call; ``None`` relies on the ear.
+            vad: The voice detector: a loaded ``SileroModel()``, or a class or function that makes
+                one for each call; ``None`` relies on the ear.
             end_of_turn: An end-of-turn model to ask at each pause; it requires a `vad`.
             turns: Decides what interrupts and when a turn ends; None means
                 ``TurnTaking(TurnSettings(endpointing=EarEndpointing()))``.
@@ -63,7 +65,6 @@ class StreamingSpeech:
         check_has("StreamingSpeech(ear=)", ear, "open_stream", example="DeepgramFlux()")
         voices = ("synthesize", "open_context")
         check_has("StreamingSpeech(voice=)", voice, *voices, example="EspeakVoice()")
-        check_factory("StreamingSpeech(vad=)", vad)
         predictor = "StreamingSpeech(end_of_turn=)"
         check_has(predictor, end_of_turn, "probability", example="SmartTurn()")
         check_instance("StreamingSpeech(turns=)", turns, TurnTaking)
@@ -73,7 +74,7 @@ class StreamingSpeech:
             raise ValueError("StreamingSpeech(end_of_turn=) is asked at pauses: it wants a vad=")
         self._ear = ear
         self._voice = voice
-        self._new_vad = vad
+        self._new_vad = detector_factory("StreamingSpeech(vad=)", vad)
         self._end_of_turn = end_of_turn
         self._turns = turns or TurnTaking(TurnSettings(endpointing=EarEndpointing()))
         self._settings = settings or ListeningSettings()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bargein.nodes.weights import path_of
+from bargein.routes.type_annotations import signature_of
 
 from ._errors import need
 from ._log_mel import samples_of
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
+
+    from ._protocols import VoiceActivity
 
 _FRAME = 512
 _CONTEXT = 64
@@ -80,3 +84,39 @@ class SileroVAD:
         output, self._state = outputs
         self._context = samples[:, -_CONTEXT:]
         return float(output[0, 0])
+
+
+def detector_factory(
+    argument: str, vad: SileroModel | Callable[[], VoiceActivity] | None
+) -> Callable[[], VoiceActivity] | None:
+    """Return what makes the voice detector of each call.
+
+    Args:
+        argument: Where it was given, such as ``LocalSpeech(vad=)``.
+        vad: A loaded model, or a class or function without arguments; ``None`` passes.
+
+    Raises:
+        TypeError: It makes no detectors.
+    """
+    if vad is None:
+        return None
+    new_call = getattr(vad, "new_call", None)
+    if new_call is not None and not isinstance(vad, type):
+        factory: Callable[[], VoiceActivity] = new_call
+        return factory
+    if isinstance(vad, type) and new_call is not None:
+        raise TypeError(f"{argument} needs a loaded model, not the class; write {vad.__name__}()")
+    if not callable(vad):
+        raise TypeError(
+            f"{argument} makes the detector of each call: SileroModel(), or a class or a function "
+            f"that returns one, not {vad!r}"
+        )
+    if isinstance(vad, type) and not callable(getattr(vad, "probability", None)):
+        raise TypeError(f"{argument}: {vad.__name__} detects no voice; it has no probability()")
+    try:
+        signature_of(vad).bind()
+    except TypeError as error:
+        raise TypeError(f"{argument}: {vad!r} is called without arguments: {error}") from None
+    except ValueError:
+        pass  # a builtin without a signature
+    return vad

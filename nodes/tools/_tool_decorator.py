@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, get_args, overload
 
 import structlog
+
+from bargein.bridge.validation.arguments import check_strings
 
 from ._errors import ToolDefinitionError
 from ._interrupt_policy import PlainPolicy, Policy
@@ -36,16 +38,24 @@ class FunctionTool(Tool, Generic[P, R]):
     Attributes:
         function: The function.
         where: Where it runs if it is not async: in a thread or a worker process.
+        inherit: The environment variables of ours that a worker process gets.
         instance: The object whose method it is; ``None`` for a plain function.
     """
 
     def __init__(
-        self, function: Callable[P, R], name: str | None, where: Where, **options: Any
+        self,
+        function: Callable[P, R],
+        name: str | None,
+        where: Where,
+        inherit: Sequence[str] = (),
+        **options: Any,
     ) -> None:
         """Make a tool from a function; use ``@tool``."""
         _check_function(function, where)
+        _check_inherit(function, where, inherit)
         self.function = function
         self.where = where
+        self.inherit = tuple(sorted({*inherit}))
         self._signature = read_signature(function, ToolContext)
         self.instance: object = None
         is_method = self._signature.is_method or inspect.ismethod(function)
@@ -84,7 +94,11 @@ class FunctionTool(Tool, Generic[P, R]):
                 from ._worker_tool import run_in_worker
 
                 return await run_in_worker(
-                    context, self.function, arguments, has_effects=not self.read_only
+                    context,
+                    self.function,
+                    arguments,
+                    has_effects=not self.read_only,
+                    inherit=self.inherit,
                 )
             return await run_in_thread(context, call, arguments)
 
@@ -101,6 +115,19 @@ class FunctionTool(Tool, Generic[P, R]):
         bound = copy.copy(self)
         bound.instance = instance
         return bound
+
+
+def _check_inherit(function: Callable[..., object], where: object, inherit: object) -> None:
+    what = function.__qualname__
+    try:
+        check_strings(f"inherit= of {what}()", inherit)
+    except TypeError as error:
+        raise ToolDefinitionError(str(error)) from None
+    if inherit and where != "worker":
+        raise ToolDefinitionError(
+            f'inherit= of {what}() names what a worker process gets: add where="worker", or leave '
+            "it out; a thread reads all of the environment"
+        )
 
 
 def _check_function(function: object, where: object) -> None:
@@ -138,6 +165,7 @@ def tool(
     read_only: bool = False,
     commits: bool = False,
     where: Where = "thread",
+    inherit: Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(
     name: Any = None,
@@ -149,6 +177,7 @@ def tool(
     read_only: bool = False,
     commits: bool = False,
     where: Where = "thread",
+    inherit: Sequence[str] = (),
 ) -> Any:
     """Make a tool from a function, or from the method of an object: ``tool(shop.sell)``.
 
@@ -173,6 +202,8 @@ def tool(
         commits: Whether all side effects are in its ``commit()`` section, so that a call cancelled
             before that is safe to repeat.
         where: ``"thread"`` or ``"worker"``, for a function that is not async.
+        inherit: For a worker: the names of our environment variables that it gets besides ``PATH``,
+            ``HOME``, ``LANG`` and those that Python needs.
 
     Raises:
         ToolDefinitionError: The function or an option is not valid.
@@ -186,5 +217,5 @@ def tool(
         "commits": commits,
     }
     if name is not None and not isinstance(name, str):
-        return FunctionTool(name, None, where, **options)
-    return lambda function: FunctionTool(function, name, where, **options)
+        return FunctionTool(name, None, where, inherit, **options)
+    return lambda function: FunctionTool(function, name, where, inherit, **options)

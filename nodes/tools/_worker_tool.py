@@ -1,7 +1,7 @@
 """Runs plain functions as tools in the worker process of their call.
 
-All such tools of a call share one process and run one after the other, so they share its global
-variables.
+All such tools of a call with the same ``inherit=`` share one process and run one after the other,
+so they share its global variables.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STATE_LOST = "(The worker process was replaced before this call: what it had in 
 UNWIND_S = DEFAULT_LADDER.bound_s + SPARE_S
 """How long an interrupted function and the end of its process may take, in seconds."""
 
-_workers: WeakKeyDictionary[Call, PythonWorker] = WeakKeyDictionary()
+_workers: WeakKeyDictionary[Call, dict[tuple[str, ...], PythonWorker]] = WeakKeyDictionary()
 
 
 async def run_in_worker(
@@ -36,6 +36,7 @@ async def run_in_worker(
     arguments: Mapping[str, Any],
     *,
     has_effects: bool = True,
+    inherit: tuple[str, ...] = (),
 ) -> str:
     """Call a plain function in the worker process of its call.
 
@@ -46,13 +47,17 @@ async def run_in_worker(
         function: A plain function that a process can import by name.
         arguments: Its arguments.
         has_effects: Whether its effect is unknown if its process dies.
+        inherit: The environment variables of ours that the function reads; those with other ones
+            have another process.
 
     Returns:
         What the function returned, as text, followed by a note if the process is a new one.
     """
-    worker = _workers.get(context.call)
+    workers = _workers.setdefault(context.call, {})
+    worker = workers.get(inherit)
     if worker is None:
-        worker = _workers[context.call] = PythonWorker(f"tools of {context.call.call_id}")
+        name = f"tools of {context.call.call_id}"
+        worker = workers[inherit] = PythonWorker(name, inherit=inherit)
         context.call.nursery.start_soon(_keep_open, worker, context.call.ended)
     call = WorkerCall()
     try:

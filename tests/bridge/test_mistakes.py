@@ -26,7 +26,7 @@ from bargein.llm import ToolCallRequest
 from bargein.realtime import RealtimeNode
 from bargein.routes import RouteDefinitionError
 from bargein.server import open_server, sign_token
-from bargein.speech import EspeakVoice, LocalSpeech, StreamingSpeech
+from bargein.speech import EspeakVoice, LocalSpeech, SileroModel, StreamingSpeech
 from bargein.testing import ScriptedModel, open_call
 from bargein.tools import ToolDefinitionError, command_tool
 from bargein.user_turns import TurnSettings
@@ -104,7 +104,11 @@ def test_a_function_that_yields_answers_no_calls() -> None:
         ("turns", TurnSettings(), r"turns=\) is TurnTaking\(...\) or None, not TurnSettings"),
         ("settings", TurnSettings(), r"settings=\) is ListeningSettings\(...\) or None, not Turn"),
         ("fillers", "One moment.", r"fillers=\) is Fillers\(...\) or None, not 'One moment.'"),
-        ("vad", 0.5, r"vad=\) makes one for each call; give it the class or a function"),
+        ("vad", 0.5, r"vad=\) makes the detector of each call: SileroModel\(\), .* not 0.5"),
+        ("vad", "silero", r"vad=\) makes the detector of each call: .* not 'silero'"),
+        ("vad", SileroModel, r"vad=\) needs a loaded model, not the class; write SileroModel\(\)"),
+        ("vad", LocalSpeech, r"vad=\): LocalSpeech detects no voice; it has no probability"),
+        ("vad", lambda model: model, r"vad=\): <function .* is called without arguments: missing"),
     ],
 )
 @pytest.mark.parametrize("stack", [LocalSpeech, StreamingSpeech])

@@ -1,5 +1,7 @@
 """The watchdog of the stages: which stage keeps the caller waiting, in virtual time."""
 
+from contextlib import nullcontext
+
 import pytest
 import trio
 
@@ -109,7 +111,7 @@ async def test_a_voice_that_gives_nothing_is_named(autojump_clock, first, stage)
                 bridge.on(AgentResponse).map(begin).broadcast()
 
         def open(self):
-            raise NotImplementedError
+            return nullcontext()
 
     async with open_call(app_with("One two. ", speech=Voice()), own_speech=True) as caller:
         await caller.says("hello", at_s=0.0, takes_s=1.0)

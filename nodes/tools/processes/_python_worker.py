@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, Self
 
 import trio
 
+from bargein.bridge.validation.arguments import check_strings
 from bargein.nodes.processes import (
     ChildError,
     OnOutput,
@@ -63,6 +64,7 @@ class PythonWorker:
         *,
         ladder: SignalLadder = DEFAULT_LADDER,
         start_s: float = START_S,
+        inherit: Sequence[str] = (),
     ) -> None:
         """Keep the settings.
 
@@ -71,7 +73,14 @@ class PythonWorker:
             ladder: ``int_s`` is how long a function may take to end after SIGINT; the rest is for
                 ending the process.
             start_s: Seconds that a process may take until it is ready.
+            inherit: The names of our environment variables that its functions may read, besides
+                ``PATH``, ``HOME``, ``LANG`` and those that Python needs; no key or token of ours
+                reaches them unless it is named.
+
+        Raises:
+            TypeError: `inherit` is not a list of strings.
         """
+        check_strings("PythonWorker(inherit=)", inherit)
         self.opened = trio.Event()
         """Set when it accepts calls."""
         self._calls = 0
@@ -83,6 +92,7 @@ class PythonWorker:
                 engine=_CHILD,
                 settings={"path": list(sys.path), "main": main_script(), "term": TERM},
                 start_s=start_s,
+                inherit=tuple(inherit),
                 cancel_s=ladder.int_s,
                 ladder=SignalLadder(0, ladder.term_s, ladder.kill_s),
                 has_effects=True,

@@ -17,6 +17,7 @@ import trio
 
 from bargein.bridge.validation.numbers import check_numbers
 from bargein.nodes.processes import OnOutput, OutputStream, SignalLadder, StopReport, stop_process
+from bargein.nodes.processes._environment import inherited
 from bargein.nodes.processes._process_output import CapturedOutput, Excerpt
 from bargein.nodes.processes._terminal import TERM
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S, never
@@ -25,14 +26,6 @@ from ._errors import CommandError
 
 _log = structlog.get_logger()
 _LAUNCHER = Path(__file__).with_name("_launch_child.py")
-
-
-INHERITED = (
-    *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"),
-    *("LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"),
-)
-"""Our environment variables that every command gets: those that MCP servers get too, and those for
-language and time zone. No key or token of ours reaches a model's command unless it is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +97,8 @@ async def run_command(
         command: The program and its arguments; one string for ``shell=True``.
         output: Called with the stream and one or more whole lines.
         cwd: The working directory; ``None`` inherits ours.
-        env: Environment variables, added to the few that it inherits (``INHERITED``) or replacing
-            them.
+        env: Environment variables, added to the few that it inherits (see ``_environment.py``) or
+            replacing them.
         inherit: Names of further variables of ours to pass on.
         stdin: The text on its standard input; ``None`` for none.
         tty: Whether it gets a terminal for all its output; it cannot read from it.
@@ -132,7 +125,7 @@ async def run_command(
     recorder = _OutputRecorder(("tty",) if tty else ("stdout", "stderr"), output, limits)
     began_s = trio.current_time()
     captured = CapturedOutput(recorder.streams, recorder.record)
-    environment = {**_inherited(inherit), **({"TERM": TERM} if tty else {}), **(env or {})}
+    environment = {**inherited(inherit), **({"TERM": TERM} if tty else {}), **(env or {})}
     process = await _start(arguments, captured, cwd, environment, stdin, tty)
     async with trio.open_nursery() as nursery:
         captured.read(nursery)
@@ -226,11 +219,6 @@ async def _start(
             )
     except (OSError, ValueError) as error:  # ValueError: a null character in an argument
         raise CommandError(f"{arguments[0]!r} cannot be started: {error}") from error
-
-
-def _inherited(names: Iterable[str]) -> dict[str, str]:
-    wanted = (*INHERITED, *names)
-    return {name: os.environ[name] for name in wanted if name in os.environ}
 
 
 async def _feed(process: trio.Process, data: bytes) -> None:

@@ -85,12 +85,15 @@ class FailingEar(ScriptedEar):
     def __init__(self, *, until_s: float, error: Exception) -> None:
         super().__init__()
         self.until_s, self.error = until_s, error
-        self.opened_s: list[float] = []
+        self.opened_s: list[float] = []  # after the first time
+        self._began_s: float | None = None
 
     @asynccontextmanager
     async def open_stream(self) -> AsyncIterator[ScriptedEar]:
-        self.opened_s.append(trio.current_time())
-        if trio.current_time() < self.until_s:
+        now_s = trio.current_time()
+        self._began_s = now_s if self._began_s is None else self._began_s
+        self.opened_s.append(round(now_s - self._began_s, 6))
+        if self.opened_s[-1] < self.until_s:
             raise self.error
         async with super().open_stream() as stream:
             yield stream

@@ -1,5 +1,7 @@
 """What the caller hears while an answer does not come, in virtual time."""
 
+from contextlib import nullcontext
+
 import pytest
 import structlog.testing
 import trio
@@ -101,7 +103,7 @@ async def test_a_caller_who_goes_on_cuts_a_filler(autojump_clock, voice):
         spoken = SpokenFillers(Fillers(), voice)
 
         def open(self):
-            raise NotImplementedError
+            return nullcontext()
 
         def attach(self, call):
             TurnTaking().attach(call)

@@ -221,6 +221,8 @@ async def async_generator():
         (async_generator, {}, "is a generator"),
         (plain, {"where": "moon"}, "is 'thread' or 'worker', not 'moon'"),
         (on_the_loop, {"where": "worker"}, 'where="worker" is for plain functions'),
+        (on_the_loop, {"inherit": ["A"]}, "names what a worker process gets"),
+        (on_the_loop, {"inherit": "A"}, r"is a list: write \['A'\]"),
         (with_context, {"where": "worker"}, "neither a ToolContext nor self"),
         (Shelf().count, {"where": "worker"}, "neither a ToolContext nor self"),
         (lambda: 1, {"where": "worker"}, "no name by which a process can import it"),

@@ -14,6 +14,7 @@ import trio
 from structlog.testing import capture_logs
 
 from bargein.processes import (
+    PythonWorker,
     WorkerCall,
     WorkerCallError,
 )
@@ -191,3 +192,19 @@ async def test_a_function_is_found_by_its_module_and_name(worker):
     with pytest.raises(WorkerCallError):
         await worker.call("json.tool:nothing", {})
     assert "json.tool" not in sys.modules
+
+
+async def test_a_worker_gets_only_the_variables_that_are_named(functions, monkeypatch):
+    """No key and no token of ours reaches a function; what Python needs does."""
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setenv("SHOP_DATABASE", "shop.db")
+    monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "1")
+    with trio.fail_after(60):
+        async with PythonWorker(inherit=["SHOP_DATABASE"]).open() as worker:
+            got = await worker.call("os:environ.copy")
+    assert "OPENAI_API_KEY" not in got
+    assert got["SHOP_DATABASE"] == "shop.db"
+    assert got["ORT_DISABLE_TELEMETRY"] == "1"
+    assert got["PATH"] == os.environ["PATH"]
+    with pytest.raises(TypeError, match=r"PythonWorker\(inherit=\) is a list"):
+        PythonWorker(inherit="SHOP_DATABASE")
