@@ -31,6 +31,7 @@ class BackgroundCheck:
         """Start without a thread; one runs only while there is something to check."""
         self._lock = threading.Lock()
         self._checked: set[tuple[Path, str]] = set()
+        self._damaged: dict[tuple[Path, str], WeightsHashError] = {}
         self._waiting: deque[tuple[ModelStore, str]] = deque()
         self._thread: threading.Thread | None = None
 
@@ -40,9 +41,14 @@ class BackgroundCheck:
         Args:
             store: The store that holds the model.
             name: Its name in the table.
+
+        Raises:
+            WeightsHashError: It was found damaged, and its file could not be set aside.
         """
         key = (store.folder, name)
         with self._lock:
+            if key in self._damaged:
+                raise self._damaged[key]
             if key in self._checked:
                 return
             self._checked.add(key)
@@ -75,16 +81,25 @@ class BackgroundCheck:
                     self._thread = None
                     return
                 store, name = self._waiting.popleft()
-            _check(store, name)
+            self._check(store, name)
 
-
-def _check(store: ModelStore, name: str) -> None:
-    try:
-        store.verify(name, rest=REST)
-    except WeightsHashError as error:
-        log.error("model_damaged", model=name, file=error.file, remedy=error.remedy)
-    except (WeightsError, OSError) as error:  # removed meanwhile: loading it raises
-        log.warning("model_not_checked", model=name, error=type(error).__name__)
+    def _check(self, store: ModelStore, name: str) -> None:
+        try:
+            store.verify(name, rest=REST)
+        except WeightsHashError as error:
+            key = (store.folder, name)
+            try:
+                # The model is missing from now on: nobody loads it again, and a fetch replaces it.
+                Path(error.file).replace(f"{error.file}.damaged")
+            except OSError:
+                with self._lock:
+                    self._damaged[key] = error
+            else:
+                with self._lock:
+                    self._checked.discard(key)  # what replaces it is checked, too
+            log.error("model_damaged", model=name, file=error.file, remedy=error.remedy)
+        except (WeightsError, OSError) as error:  # removed meanwhile: loading it raises
+            log.warning("model_not_checked", model=name, error=type(error).__name__)
 
 
 checks = BackgroundCheck()

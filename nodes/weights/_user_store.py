@@ -16,7 +16,8 @@ def path_of(name: str, *, fetch: bool = False, progress: ProgressCallback | None
     """Return the path of a model in the user's cache folder.
 
     On the first use in a process its files are hashed in the background, which takes a fifth of a
-    core for a few seconds.  A file that differs from the table is logged as an error.
+    core for a few seconds.  A file that differs from the table is logged as an error and renamed to
+    ``….damaged``, so that it is not loaded again.
 
     Args:
         name: A name in the table, such as ``"whisper-tiny.en"``.
@@ -29,6 +30,7 @@ def path_of(name: str, *, fetch: bool = False, progress: ProgressCallback | None
     Raises:
         UnknownWeightsError: No such name.
         WeightsMissingError: The model is missing, and `fetch` is false.
+        WeightsHashError: It was found damaged, and its file could not be renamed.
         WeightsError: It could not be fetched; the subclasses say why.
     """
     store = ModelStore()
