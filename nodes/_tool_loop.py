@@ -34,7 +34,7 @@ from bargein.bridge.control import (
     Work,
     current_meter,
 )
-from bargein.bridge.events import AgentAudio, AgentResponse, ToolCall
+from bargein.bridge.events import AgentAudio, AgentHandoff, AgentResponse, ToolCall
 from bargein.routes.error_containment import closing
 
 from ._answer_fallback import Continuation
@@ -218,7 +218,7 @@ class ToolLoop:
         if answer is not None and not answer.is_in_background:
             self._last_asked.add(answer, self._story.newest_seen)
         asked = messages = self._story.messages(self._plan.messages)
-        if not messages and answer is not None:
+        if not messages and self._got_floor():
             return  # nobody has spoken, and there is no prompt: no model answers an empty list
         model: ChatModel | None = self._plan.model
         with self.meter.steps() as step:
@@ -234,6 +234,11 @@ class ToolLoop:
                     if not await self._may_go_on():
                         return
         self._model_ended("done")
+
+    def _got_floor(self) -> bool:
+        """Whether this answer begins because its agent got the floor, and not by a turn."""
+        trigger = None if self._run is None or self._outer is not None else self._run.trigger
+        return trigger is not None and isinstance(trigger.event, AgentHandoff)
 
     async def _hear(
         self, model: ChatModel, messages: list[ChatMessage], step: Callable[..., Awaitable[Any]]
