@@ -13,6 +13,7 @@ from pydantic import Field
 
 from bargein.routes import Event, Outcome, register
 
+from ..validation.foreign_data import ForeignText
 from ._words import WordTiming
 
 HeardBasis = Literal["words", "reported", "clock", "text"]
@@ -27,7 +28,7 @@ class AgentResponse(Event):
     """
 
     type: Literal["agent.response"] = "agent.response"
-    content: str
+    content: ForeignText
     interruptible: bool = True
     """False: once it is being said, no route may cut it; the flag ends with its utterance."""
 
@@ -79,7 +80,7 @@ class AgentSpeechSent(Event):
     """
 
     type: Literal["agent.speech_sent"] = "agent.speech_sent"
-    content: str
+    content: ForeignText
     utterance: int
 
 
@@ -88,8 +89,8 @@ class AgentSpeechCut(Event):
 
     type: Literal["agent.speech_cut"] = "agent.speech_cut"
     utterance: int
-    heard: str
-    unheard: str
+    heard: ForeignText
+    unheard: ForeignText
     """The rest of the generated text."""
     at_ms: float
     """How much of the utterance's audio was played."""
@@ -122,7 +123,7 @@ class AgentGenerationComplete(Event):
 
     type: Literal["agent.generation_complete"] = "agent.generation_complete"
     outcome: Outcome
-    content: str = ""
+    content: ForeignText = ""
     """All generated text, heard or not."""
     answer: int = 0
     """The number of the answer within its call, from 1."""
@@ -132,22 +133,22 @@ class AgentHandoff(Event):
     """The floor goes to another agent of the call."""
 
     type: Literal["agent.handoff"] = "agent.handoff"
-    target: str
+    target: ForeignText
     """The name of the bridge that gets the floor."""
-    reason: str = ""
+    reason: ForeignText = ""
 
 
 class AgentError(Event):
     """Something failed on the agent's side; the call continues."""
 
     type: Literal["agent.error"] = "agent.error"
-    message: str
+    message: ForeignText
     """What went wrong, for a person: the class of the error and the framework's own text, never
     what anybody said."""
-    route: str = ""
+    route: ForeignText = ""
     """The failed chain, as written."""
-    stage: str = ""
+    stage: ForeignText = ""
     """The stage of that chain."""
-    detail: str = Field(default="", exclude=True, repr=False)
+    detail: ForeignText = Field(default="", exclude=True, repr=False)
     """For the developer: the text of the exception, which may quote what was said, and the line of
     the app that raised it.  It is left out wherever the event is written as JSON."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from bargein.routes import Event, Outcome
 
+from ..validation.foreign_data import ForeignText
 from ._caller import Button
 
 CallState = Literal[
@@ -56,8 +57,8 @@ class CallStarted(Event):
     """The call is open."""
 
     type: Literal["call.started"] = "call.started"
-    call_id: str
-    caller: str = ""
+    call_id: ForeignText
+    caller: ForeignText = ""
     """Who calls, according to the transport (a telephone number, a name); may be empty."""
     audio: bool = False
     """Whether the caller hears audio; otherwise only text travels."""
@@ -67,14 +68,14 @@ class CallEnded(Event):
     """The call is over."""
 
     type: Literal["call.ended"] = "call.ended"
-    reason: str = "ended"
+    reason: ForeignText = "ended"
 
 
 class EndCall(Event):
     """Ends the call once everything said so far has been heard."""
 
     type: Literal["call.end"] = "call.end"
-    reason: str = "agent_ended"
+    reason: ForeignText = "agent_ended"
 
 
 class TransferCall(Event):
@@ -84,7 +85,7 @@ class TransferCall(Event):
     """
 
     type: Literal["call.transfer"] = "call.transfer"
-    target_phone_number: str
+    target_phone_number: ForeignText
 
 
 class CallActionCompleted(Event):
@@ -99,7 +100,7 @@ class CallActionFailed(Event):
 
     type: Literal["call.action_failed"] = "call.action_failed"
     action: CallAction
-    reason: str
+    reason: ForeignText
     """Why, in a few words for the model and for people: the line cannot do it, the transport's own
     words, the class of what it raised, or that it took too long."""
 
@@ -109,11 +110,11 @@ class AnswerEnded(Event):
 
     type: Literal["call.answer_ended"] = "call.answer_ended"
     answer: int
-    agent: str
+    agent: ForeignText
     outcome: Outcome
-    generated: str = ""
-    heard: str = ""
-    capped: str = ""
+    generated: ForeignText = ""
+    heard: ForeignText = ""
+    capped: ForeignText = ""
     """The cap that ended it, for the outcome ``capped``; otherwise empty."""
 
 
@@ -160,6 +161,6 @@ class LogMetric(Event):
     """A measurement, for transports and operators to keep."""
 
     type: Literal["call.metric"] = "call.metric"
-    name: str
+    name: ForeignText
     value: float | int | str | bool
-    unit: str = ""
+    unit: ForeignText = ""

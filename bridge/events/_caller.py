@@ -9,6 +9,7 @@ from pydantic import Field
 
 from bargein.routes import Event, needs_no_validation, register
 
+from ..validation.foreign_data import ForeignText
 from ._words import WordTiming
 
 Button = Literal["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#", "A", "B", "C", "D"]
@@ -35,16 +36,16 @@ class UserTranscriptionReceived(Event):
     """What the caller said, as text."""
 
     type: Literal["user.transcription"] = "user.transcription"
-    content: str
+    content: ForeignText
     """The words; a final transcript always has some."""
     final: bool = True
     """False for an interim transcript, which a later one replaces."""
     confidence: float | None = Field(default=None, ge=0, le=1)
     """0 to 1; ``None`` if the recogniser reports none."""
-    language: str = ""
+    language: ForeignText = ""
     """The language of most of the words, as in BCP 47: "fr"; empty if the recogniser does not
     report it."""
-    speaker: str = ""
+    speaker: ForeignText = ""
     """The recogniser's name for who said most of the words; empty if it does not report one."""
     words: tuple[WordTiming, ...] = ()
     """When each word was said, in seconds from the first sample of the call that the recogniser

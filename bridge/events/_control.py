@@ -7,6 +7,7 @@ from typing import Literal
 from bargein.routes import Event
 
 from .._verbs import AnswerPhase, Verb
+from ..validation.foreign_data import ForeignText
 
 
 class ControlRequested(Event):
@@ -14,7 +15,7 @@ class ControlRequested(Event):
 
     type: Literal["call.control"] = "call.control"
     verb: Verb
-    text: str = ""
+    text: ForeignText = ""
     """The instruction of ``redirect``, or the note of ``resume``; otherwise empty."""
 
 
@@ -23,7 +24,7 @@ class CapWarning(Event):
 
     type: Literal["call.cap_warning"] = "call.cap_warning"
     answer: int
-    which: str
+    which: ForeignText
     used: float
     limit: float
 
@@ -32,7 +33,7 @@ class InputReturned(Event):
     """Input that waited behind a cancelled answer is returned unanswered."""
 
     type: Literal["call.input_returned"] = "call.input_returned"
-    content: str
+    content: ForeignText
     """What the user said, to be restored in the input box."""
 
 
@@ -49,4 +50,4 @@ class EmergencyStop(Event):
     """Stops everything the agent says and does, whatever conditions its rules have."""
 
     type: Literal["call.emergency_stop"] = "call.emergency_stop"
-    reason: str = ""
+    reason: ForeignText = ""

@@ -9,6 +9,7 @@ from pydantic import Field
 from bargein.routes import Event
 
 from .._verbs import ToolOutcome
+from ..validation.foreign_data import ForeignText
 
 QuestionOutcome = Literal["answered", "interrupted", "timed_out", "withdrawn"]
 """How a tool's question to the caller ended."""
@@ -18,9 +19,9 @@ class ToolCall(Event):
     """The agent calls a tool."""
 
     type: Literal["agent.tool_call"] = "agent.tool_call"
-    name: str
+    name: ForeignText
     arguments: dict[str, Any] = Field(default_factory=dict)
-    id: str = ""
+    id: ForeignText = ""
     """Ties a result to its call."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
     """Whether its tool asks the operator; callers of a server do not see it."""
@@ -30,15 +31,15 @@ class ToolResult(Event):
     """A tool returned or failed."""
 
     type: Literal["agent.tool_result"] = "agent.tool_result"
-    name: str
-    id: str = ""
-    content: str = ""
+    name: ForeignText
+    id: ForeignText = ""
+    content: ForeignText = ""
     """The result as the model reads it."""
     error: bool = False
     outcome: ToolOutcome = "completed"
     ran_s: float = 0.0
     """Seconds from its start to its end; 0 for a tool that never started."""
-    detail: str = Field(default="", exclude=True, repr=False)
+    detail: ForeignText = Field(default="", exclude=True, repr=False)
     """For the developer: the line of the app that raised the error.  The model does not see it."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
     """Whether its tool asks the operator; callers of a server do not see it."""
@@ -48,9 +49,9 @@ class ToolProgress(Event):
     """A tool reports its progress."""
 
     type: Literal["agent.tool_progress"] = "agent.tool_progress"
-    id: str
-    name: str
-    text: str = ""
+    id: ForeignText
+    name: ForeignText
+    text: ForeignText = ""
     fraction: float | None = Field(default=None, ge=0, le=1)
     """0 to 1, or ``None`` if the tool cannot say."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
@@ -61,10 +62,10 @@ class ToolOutput(Event):
     """A tool wrote to its terminal."""
 
     type: Literal["agent.tool_output"] = "agent.tool_output"
-    id: str
-    name: str
+    id: ForeignText
+    name: ForeignText
     stream: Literal["stdout", "stderr", "tty"] = "stdout"
-    text: str
+    text: ForeignText
     for_operator: bool = Field(default=False, exclude=True, repr=False)
     """Whether its tool asks the operator; callers of a server do not see it."""
 
@@ -73,9 +74,9 @@ class PermissionRequested(Event):
     """A tool asks whether it may run; ``handle.respond()`` answers."""
 
     type: Literal["agent.permission_requested"] = "agent.permission_requested"
-    id: str
+    id: ForeignText
     """The id of the tool's call."""
-    name: str
+    name: ForeignText
     arguments: dict[str, Any] = Field(default_factory=dict)
     by: Literal["caller", "operator"] = "caller"
     """Who is asked; the caller is never told of a question to the operator."""
@@ -85,8 +86,8 @@ class PermissionAnswered(Event):
     """A permission question is closed."""
 
     type: Literal["agent.permission_answered"] = "agent.permission_answered"
-    id: str
-    name: str
+    id: ForeignText
+    name: ForeignText
     verdict: Literal["allowed", "denied", "withdrawn"]
     """``withdrawn``: the answer was interrupted, and nobody said yes or no."""
     remembered: bool = False
@@ -100,15 +101,15 @@ class QuestionAsked(Event):
     it."""
 
     type: Literal["agent.question_asked"] = "agent.question_asked"
-    id: str
+    id: ForeignText
     """The id of the question; a tool may ask several, one after the other."""
-    call: str
+    call: ForeignText
     """The id of the tool's call."""
-    name: str
+    name: ForeignText
     """The tool; empty for one that asks the operator, which no caller learns of."""
-    text: str
+    text: ForeignText
     """What the agent says."""
-    choices: tuple[str, ...] = ()
+    choices: tuple[ForeignText, ...] = ()
     """What the caller may choose from; empty for a free answer."""
 
 
@@ -116,8 +117,8 @@ class QuestionClosed(Event):
     """A tool no longer waits for the caller's answer."""
 
     type: Literal["agent.question_closed"] = "agent.question_closed"
-    id: str
-    name: str
+    id: ForeignText
+    name: ForeignText
     outcome: QuestionOutcome
 
 
@@ -129,9 +130,9 @@ class JobFinished(Event):
     """
 
     type: Literal["agent.job_finished"] = "agent.job_finished"
-    id: str
-    name: str
-    content: str
+    id: ForeignText
+    name: ForeignText
+    content: ForeignText
     """The result; for a stopped answer, the text that it had generated unheard, perhaps none."""
     error: bool = False
     outcome: ToolOutcome = "completed"
@@ -146,9 +147,9 @@ class JobAnnounced(Event):
     was heard."""
 
     type: Literal["agent.job_announced"] = "agent.job_announced"
-    id: str
-    name: str
-    content: str
+    id: ForeignText
+    name: ForeignText
+    content: ForeignText
     error: bool = False
     outcome: ToolOutcome = "completed"
     for_operator: bool = Field(default=False, exclude=True, repr=False)

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from bargein.routes import Event
 
+from ..validation.foreign_data import ForeignText
 from ._words import WordTiming
 
 DecisionValue = str | int | float | bool
@@ -48,7 +49,7 @@ class VoiceWords(Event):
     """The words that a recogniser found in the caller's voice."""
 
     type: Literal["voice.words"] = "voice.words"
-    content: str
+    content: ForeignText
     """The words; empty if there were none."""
     final: bool = True
     """False for interim words, which the next ones of the same segment replace."""
@@ -67,14 +68,14 @@ class VoiceWords(Event):
     ending_confidence: float | None = Field(default=None, ge=0, le=1)
     """How sure the recogniser is of the last word, and that the sentence ends behind it, 0 to 1;
     ``None`` if it does not report that, or if the background is nearly as loud as the caller."""
-    language: str = ""
+    language: ForeignText = ""
     """The language of the words, as in BCP 47: "fr"; empty if the recogniser does not report it."""
-    speaker: str = ""
+    speaker: ForeignText = ""
     """The recogniser's name for who spoke; empty if it does not report one."""
     words: tuple[WordTiming, ...] = ()
     """When each word was said, in seconds from the first sample of the call that the recogniser
     heard; empty if it does not report times."""
-    error: str = ""
+    error: ForeignText = ""
     """The class of the error that kept the recogniser from returning words; empty if it worked.
     Words of the segment that are already known stay."""
 
@@ -98,7 +99,7 @@ class TurnLikelyOver(Event):
     """The caller has paused and is probably done: an answer may be started, unheard."""
 
     type: Literal["turn.likely_over"] = "turn.likely_over"
-    content: str
+    content: ForeignText
     """What was said so far."""
 
 
@@ -118,7 +119,7 @@ class TranscriptionFailed(Event):
     type: Literal["turn.transcription_failed"] = "turn.transcription_failed"
     reason: Literal["failed", "timed_out", "no_words"]
     """The recogniser failed, returned nothing in time, or found no words."""
-    error: str = ""
+    error: ForeignText = ""
     """For ``failed``, the name of the error's class."""
     interrupted: bool = False
     """Whether the agent was interrupted for it."""
@@ -132,7 +133,7 @@ class ListeningFailed(Event):
     """
 
     type: Literal["voice.listening_failed"] = "voice.listening_failed"
-    error: str
+    error: ForeignText
     """The name of the error's class."""
 
 
@@ -158,9 +159,9 @@ class TurnDecided(Event):
 
     type: Literal["turn.decided"] = "turn.decided"
     about: Literal["start", "end", "barge_in", "nudge"]
-    decision: str
+    decision: ForeignText
     """``interruption``, ``acknowledgement``, ``noise``, ``echo``, ``muted``, ``complete``, ..."""
-    rule: str
+    rule: ForeignText
     """The setting or strategy that decided."""
     values: dict[str, DecisionValue] = Field(default_factory=dict)
     """What the rule compared; never what was said."""
@@ -170,14 +171,14 @@ class AgentSpeechHeld(Event):
     """The agent's voice stands still at the sample being heard."""
 
     type: Literal["agent.speech_held"] = "agent.speech_held"
-    reason: str
+    reason: ForeignText
 
 
 class AgentSpeechReleased(Event):
     """The agent's voice continues, or what was held was cut."""
 
     type: Literal["agent.speech_released"] = "agent.speech_released"
-    reason: str
+    reason: ForeignText
     held_s: float
     respoken: bool = False
     """True if the player could not stand still: it continues from the last heard word."""

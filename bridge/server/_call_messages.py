@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
+from pydantic_core import to_json
 
 from ..events import Button, CallState
+from ..validation.foreign_data import showable
 from ..validation.texts import is_blank
 from ._connection_messages import Ended, Hello, Resume, Resumed
 from ._control_messages import (
@@ -289,10 +291,20 @@ ServerMessage = (
 
 
 def encode(message: ClientMessage | ServerMessage) -> str | bytes:
-    """Return a message as it goes over the wire: bytes for audio, JSON text for the others."""
+    """Return a message as it goes over the wire: bytes for audio, JSON text for the others.
+
+    Text that UTF-8 cannot hold is replaced, and what is nested too deep left out.
+
+    Raises:
+        PydanticSerializationError: It holds an object that JSON lacks.
+    """
     match message:
         case AgentFrame(utterance, pcm):
             return AGENT_AUDIO_HEADER.pack(utterance) + pcm
         case CallerAudio(pcm):
             return pcm
-    return message.model_dump_json(exclude_none=True)
+    try:
+        return message.model_dump_json(exclude_none=True)
+    except (ValueError, RecursionError):  # text or nesting that JSON cannot hold
+        fields = showable(message, names_classes=False).items()
+        return to_json({name: one for name, one in fields if one is not None}).decode()

@@ -9,16 +9,21 @@ from itertools import islice
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from .. import events as e
+from ..validation.foreign_data import clean_text, showable
 
 MAX_TEXT = 1000
 """How many characters of one text are shown: a long paragraph.  A tool may return a thousand times
 that."""
 MAX_ITEMS = 40
 MAX_DEPTH = 5
+MAX_BITS = 256
 MAX_LEFT = 4000
 """How many characters of one event are shown in total."""
+MAX_ARGUMENTS = 4096
+"""How many bytes of a tool's arguments are shown to somebody who decides about it: three pages."""
 
 _WORDLESS: dict[type, frozenset[str]] = {
     e.AgentError: frozenset({"message", "route", "stage"}),
@@ -56,6 +61,19 @@ sent to nobody."""
 _KEYS = get_args(e.Button)
 
 _open_fields: dict[type, frozenset[str]] = {}
+
+
+def brief(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return a tool's arguments as at most `MAX_ARGUMENTS` bytes of JSON, and the whole's size.
+
+    Long texts and lists are shortened, and say how long they are.
+    """
+    whole = showable(arguments)
+    size = len(to_json(whole))
+    shown, room = whole, MAX_LEFT
+    while len(to_json(shown)) > MAX_ARGUMENTS:
+        shown, room = _short(whole, [room]), room // 2
+    return shown, size
 
 
 def compact(event: Any) -> dict[str, Any]:
@@ -107,6 +125,8 @@ def _fixed_words(cls: type) -> frozenset[str]:
 
 def _short(value: Any, left: list[int], depth: int = 0) -> Any:
     match value:
+        case int() if value.bit_length() > MAX_BITS:
+            return f"<a number of {value.bit_length()} bits>"
         case None | bool() | int():
             left[0] -= 5
             return value
@@ -119,6 +139,7 @@ def _short(value: Any, left: list[int], depth: int = 0) -> Any:
             return f"<{len(value)} bytes>"
     if depth == MAX_DEPTH or left[0] <= 0:
         return "…"
+    left[0] -= 2
     if isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
         value = {name: getattr(value, name, None) for name in _fields(type(value))}
     if isinstance(value, Mapping):
@@ -133,7 +154,7 @@ def _short_text(text: str, left: list[int]) -> str:
     room = max(0, min(MAX_TEXT, left[0]))
     left[0] -= min(len(text), room) + 2
     shown = text if len(text) <= room else f"{text[:room]}… {len(text)} characters in all"
-    return shown.encode("utf-8", "replace").decode()  # a lone surrogate is not valid JSON
+    return clean_text(shown)
 
 
 def _short_mapping(value: Mapping[Any, Any], left: list[int], depth: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, assert_never, final
+from typing import TYPE_CHECKING, Any, assert_never, final
 
 import structlog
 from pydantic_core import PydanticSerializationError
@@ -24,9 +24,11 @@ from ..events import (
     CustomReceived,
     DTMFInput,
     EmergencyStop,
+    PermissionRequested,
     StageStalled,
     StateChanged,
     TalkKeyChanged,
+    ToolCall,
     TurnLikelyOver,
     UserAudio,
     UserStartedSpeaking,
@@ -35,6 +37,7 @@ from ..events import (
     VoiceWords,
 )
 from ..playout._fence import Fence
+from ..validation.foreign_data import showable
 from ._batched_words import BatchedWords
 from ._call_messages import (
     CallerAudio,
@@ -69,6 +72,7 @@ from ._control_messages import (
     DescribeVerb,
     UseVerb,
 )
+from ._event_json import brief
 from ._message_base import ErrorCode, ProtocolViolationError
 from ._metrics import Metrics
 from ._operators import is_operators
@@ -194,7 +198,7 @@ class NativeTransport:
             return
         try:
             self._outbox.enqueue(encode(message))
-        except PydanticSerializationError:
+        except PydanticSerializationError:  # an object in an event of the app's
             name = message.name if isinstance(message, OtherEvent) else type(message).__name__
             log.warning("event_not_serializable", name=name)
 
@@ -202,7 +206,7 @@ class NativeTransport:
         if self.ended is not None or not self._watcher.waiting:
             return None
         seen = self._watcher.next()
-        return None if seen is None else seen.model_dump_json(exclude_none=True)
+        return None if seen is None else str(encode(seen))
 
     def refuse(
         self,
@@ -371,4 +375,15 @@ def _wire_message(event: object) -> ServerMessage | None:
             return Cut(utterance=number, heard=heard, rest=unheard, at_ms=at_ms)
     if not isinstance(event, Event):
         return None  # plain dataclasses and models are only for the routes of the call
-    return OtherEvent(name=alias_of(type(event)), data=event.model_dump(exclude={"type"}))
+    return OtherEvent(name=alias_of(type(event)), data=_fields(event))
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    """Return the fields of an event, with the arguments of a tool shortened."""
+    if isinstance(event, ToolCall | PermissionRequested):
+        event = event.model_copy(update={"arguments": brief(event.arguments)[0]})
+    try:
+        return event.model_dump(exclude={"type"})
+    except (ValueError, RecursionError):  # it is nested too deep
+        shown: dict[str, Any] = showable(event, names_classes=False)
+        return {name: shown[name] for name in shown if name != "type"}

@@ -1,8 +1,10 @@
 """The watch socket: operators see their questions of all calls, and answer them.
 
 Rule 1. It shows only questions with ``by="operator"``, and only to callers with that right.
-Rule 2. An operator that reads too slowly loses its connection; no call waits for it.
-Rule 3. A connection ends with the token that opened it; what comes later is not read.
+Rule 2. What one caller's tool asks hides no question of another call: a question that cannot be
+        shown is denied.
+Rule 3. An operator that reads too slowly loses its connection; no call waits for it.
+Rule 4. A connection ends with the token that opened it; what comes later is not read.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
+import structlog
 import trio
-from pydantic import Field, ValidationError
+from pydantic import Discriminator, Field, TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from bargein.routes import Message
 
-from ..control._tool_permissions import PermissionQuestion
+from ..control._tool_permissions import PermissionQuestion, PermissionVerdict
 from ..events import (
     JobAnnounced,
     JobFinished,
@@ -26,13 +30,17 @@ from ..events import (
     ToolProgress,
     ToolResult,
 )
+from ..validation.foreign_data import clean_text, showable
 from ..websocket import Connection, Data
 from ._call_connection import REFUSED
+from ._event_json import brief
 from ._message_base import JsonObject, Wire
 from ._outbox import Outbox
 
 if TYPE_CHECKING:
     from .. import Call
+
+log = structlog.get_logger()
 
 MAX_OPERATORS = 16
 """Operators at the same time."""
@@ -41,6 +49,12 @@ OPERATORS_PER_USER = 2
 """Of these, those of one user: one on each of two screens, or a new one beside one that is lost."""
 
 MAX_WAITING_BYTES = 1_000_000
+
+MAX_ID = 256
+"""The longest id of a question that an answer may name."""
+
+PART_LENGTH = 32_000
+"""How many characters of a question's whole arguments one message holds."""
 
 TOO_SLOW = 1013
 """Close code of an operator who reads too slowly (try again later)."""
@@ -56,6 +70,9 @@ class OperatorQuestion(Wire):
     id: str
     tool: str
     arguments: JsonObject
+    """The arguments, with long texts and lists shortened; at most 4 kB."""
+    size: int
+    """How many bytes the whole arguments have as JSON; ``OperatorAsks`` gets them."""
 
 
 class OperatorQuestionClosed(Wire):
@@ -72,8 +89,32 @@ class OperatorAnswer(Wire):
 
     type: Literal["permission"]
     call: Annotated[str, Field(max_length=64)]
-    id: Annotated[str, Field(max_length=256)]
+    id: Annotated[str, Field(max_length=MAX_ID)]
     allow: bool
+
+
+class OperatorAsks(Wire):
+    """Asks for the whole arguments of a question."""
+
+    type: Literal["arguments"]
+    call: Annotated[str, Field(max_length=64)]
+    id: Annotated[str, Field(max_length=MAX_ID)]
+    at: Annotated[int, Field(ge=0)] = 0
+    """The first character that is wanted."""
+
+
+class OperatorArguments(Wire):
+    """A part of the whole arguments of a question."""
+
+    type: Literal["arguments"] = "arguments"
+    call: str
+    id: str
+    at: int
+    """The first character of the part."""
+    text: str
+    """The part: JSON, of at most 32,000 characters."""
+    length: int
+    """How many characters the whole has."""
 
 
 class OperatorError(Wire):
@@ -85,15 +126,41 @@ class OperatorError(Wire):
 
 @final
 class _Operator:
-    """One connection of an operator."""
+    """One connection of an operator, and the questions that it has still to see.
+
+    A question is written when the operator has read what came before, so that no number of them
+    and no size fills the outbox.
+    """
 
     def __init__(self, connection: Connection, user: str) -> None:
         self.user = user
         self.outbox = Outbox(
             max_bytes=MAX_WAITING_BYTES, on_broken=lambda: connection.end_with(TOO_SLOW, "too slow")
         )
+        self.outbox.spare = self._next
+        self._unseen: dict[tuple[str, str], Call] = {}
         self._connection = connection
         self.ending = trio.CancelScope()
+
+    def ask(self, call: Call, id: str) -> None:
+        """Show a question as soon as the operator has read those before it."""
+        self._unseen[call.call_id, id] = call
+        self.outbox.wake()
+
+    def close(self, call: Call, id: str, verdict: PermissionVerdict) -> None:
+        """Say how a question was closed, unless the operator has not seen it."""
+        if self._unseen.pop((call.call_id, id), None) is None:
+            closed = OperatorQuestionClosed(call=call.call_id, id=id, verdict=verdict)
+            self.outbox.enqueue(closed.model_dump_json())
+
+    def _next(self) -> str | None:
+        while self._unseen:
+            key = next(iter(self._unseen))
+            call = self._unseen.pop(key)
+            question = call.permissions.question(key[1])
+            if question is not None and (text := _shown_to_operators(call, question)):
+                return text
+        return None
 
     async def end_later(self, lasts_s: float) -> None:
         """End the connection once its time is over, or ``ending`` is cancelled.
@@ -133,16 +200,14 @@ class Operators:
 
         def asked(message: Message) -> None:
             if message.event.by == "operator":
-                question = call.permissions.question(message.event.id)
-                if question is not None:
-                    self._broadcast(_question_message(call, question))
+                for operator in tuple(self._operators):
+                    operator.ask(call, message.event.id)
 
         def closed(message: Message) -> None:
             event = message.event
             if event.by == "operator":
-                self._broadcast(
-                    OperatorQuestionClosed(call=call.call_id, id=event.id, verdict=event.verdict)
-                )
+                for operator in tuple(self._operators):
+                    operator.close(call, event.id, event.verdict)
 
         call.router.observe(PermissionRequested, asked)
         call.router.observe(PermissionAnswered, closed)
@@ -170,12 +235,11 @@ class Operators:
         for call in self._calls.values():
             for question in call.permissions.pending:
                 if question.by == "operator":
-                    outbox.enqueue(_question_message(call, question).model_dump_json())
+                    operator.ask(call, question.id)
 
         def receive(data: Data) -> None:
-            problem = "" if outbox.is_closed else self._handle(data)
-            if problem:
-                outbox.enqueue(OperatorError(message=problem).model_dump_json())
+            if not outbox.is_closed and (reply := self._handle(data)):
+                outbox.enqueue(reply.model_dump_json())
 
         self._operators.add(operator)
         try:
@@ -186,23 +250,42 @@ class Operators:
         finally:
             self._operators.remove(operator)
 
-    def _handle(self, data: Data) -> str:
-        """Apply an operator's message; return what is wrong with it, empty for nothing."""
+    def _handle(self, data: Data) -> Wire | None:
+        """Apply an operator's message, and return the reply; ``None`` for none."""
         try:
-            answer = OperatorAnswer.model_validate_json(data)
+            said = _FROM_OPERATOR.validate_json(data)
         except ValidationError:
-            return "an answer is {type: permission, call, id, allow}"
-        call = self._calls.get(answer.call)
-        question = None if call is None else call.permissions.question(answer.id)
+            text = "an answer is {type: permission, call, id, allow}"
+            return OperatorError(message=f"{text}, and a request {{type: arguments, call, id, at}}")
+        call = self._calls.get(said.call)
+        question = None if call is None else call.permissions.question(said.id)
         if call is None or question is None or question.by != "operator":
-            return f"the question {answer.id!r} is no longer open"
-        call.permissions.respond(answer.id, answer.allow)
-        return ""
+            return OperatorError(message=f"the question {said.id!r} is no longer open")
+        if isinstance(said, OperatorAnswer):
+            call.permissions.respond(said.id, said.allow)
+            return None
+        whole = to_json(showable(question.arguments)).decode()
+        text = whole[said.at : said.at + PART_LENGTH]
+        return OperatorArguments(
+            call=said.call, id=said.id, at=said.at, text=text, length=len(whole)
+        )
 
-    def _broadcast(self, message: Wire) -> None:
-        text = message.model_dump_json()
-        for operator in tuple(self._operators):
-            operator.outbox.enqueue(text)
+
+_FROM_OPERATOR: TypeAdapter[OperatorAnswer | OperatorAsks] = TypeAdapter(
+    Annotated[OperatorAnswer | OperatorAsks, Discriminator("type")]
+)
+
+
+def _shown_to_operators(call: Call, question: PermissionQuestion) -> str:
+    """Return a question as a message; deny one that cannot be shown, and return nothing."""
+    try:
+        if len(question.id) > MAX_ID:
+            raise ValueError(f"its id has over {MAX_ID} characters, so that no answer can name it")
+        return _question_message(call, question).model_dump_json()
+    except Exception:  # whatever is wrong with one question, the others are shown
+        log.exception("operator_question_not_shown", call_id=call.call_id, tool=question.name)
+        call.permissions.respond(question.id, allow=False)
+        return ""
 
 
 def is_operators(event: object) -> bool:
@@ -218,10 +301,12 @@ def is_operators(event: object) -> bool:
 
 
 def _question_message(call: Call, question: PermissionQuestion) -> OperatorQuestion:
+    shown, size = brief(question.arguments)
     return OperatorQuestion(
         call=call.call_id,
-        user="" if call.request is None else call.request.identity.user,
+        user="" if call.request is None else clean_text(call.request.identity.user),
         id=question.id,
         tool=question.name,
-        arguments=dict(question.arguments),
+        arguments=shown,
+        size=size,
     )

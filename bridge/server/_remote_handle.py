@@ -36,6 +36,7 @@ from ._control_messages import (
     VerbReceipt,
     VerbSettled,
 )
+from ._event_json import brief
 from ._message_base import ProtocolViolationError, Request
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
         ),
         backgrounded=now.backgrounded,
         permissions=tuple(
-            AskedPermission(id=one.id, name=one.name, arguments=one.arguments)
+            AskedPermission(id=one.id, name=one.name, arguments=brief(one.arguments)[0])
             for one in now.permissions
             if one.by == "caller"
         ),

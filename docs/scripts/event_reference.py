@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from bargein import alias_of, events
 from bargein.routes import Event
@@ -214,6 +214,11 @@ def _listed(rooms: set[str]) -> str:
 
 def _type(annotation: Any) -> str:
     """Return an annotation as one writes it; ``|`` is escaped for the table."""
+    if get_origin(annotation) is Annotated:
+        return _type(get_args(annotation)[0])
+    if get_origin(annotation) is tuple:
+        inner = [_type(one) if one is not Ellipsis else "..." for one in get_args(annotation)]
+        return f"tuple[{', '.join(inner)}]"
     if get_origin(annotation) is Literal:
         return r" \| ".join(repr(value) for value in get_args(annotation)).replace("'", '"')
     if isinstance(annotation, UnionType):

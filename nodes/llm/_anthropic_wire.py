@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic_core import from_json
+from bargein.bridge.validation.foreign_data import read_json
 
 from ._completion_chunks import arguments_of, check_calls, reported_error
 from ._errors import ChatModelError
@@ -118,7 +118,7 @@ class MessageReading:
     def read(self, event: bytes) -> list[AnswerPiece]:
         """Return the pieces in an event; see `Reading.read`."""
         try:
-            return self._read(from_json(event))
+            return self._read(read_json(event))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"an event is not what the messages API sends ({error!r})"
             raise ChatModelError(problem, model=self._model) from error
@@ -126,7 +126,7 @@ class MessageReading:
     def read_whole(self, body: bytes) -> list[AnswerPiece]:
         """Return the pieces of an answer that came in one response; see `Reading.read_whole`."""
         try:
-            message = from_json(body)
+            message = read_json(body)
             if message.get("type") == "error":
                 raise self.error(message["error"])
             pieces: list[AnswerPiece] = []

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import from_json
+
+from bargein.bridge.validation.foreign_data import read_json
 
 from ._errors import ChatModelError
 from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
@@ -143,8 +144,15 @@ def parse_chunk(data: bytes, model: str) -> Chunk:
         ChatModelError: It is not a chunk.
     """
     try:
-        return Chunk.model_validate_json(data)
-    except ValidationError as error:
+        try:
+            return Chunk.model_validate_json(data)
+        except ValidationError:
+            if b"\\u" not in data:
+                raise
+            return Chunk.model_validate(read_json(data))  # a lone surrogate costs no answer
+    except ValueError as error:
+        if not isinstance(error, ValidationError):
+            raise ChatModelError("a chunk of the answer is no JSON", model=model) from error
         where = ", ".join(".".join(map(str, item["loc"])) or "the whole" for item in error.errors())
         problem = f"a chunk of the answer is not what chat completions send (in {where})"
         raise ChatModelError(problem, model=model) from error
@@ -326,7 +334,7 @@ def arguments_of(raw: str) -> Mapping[str, Any] | None:
     if not raw.strip():
         return {}
     try:
-        value = from_json(raw)
+        value = read_json(raw)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

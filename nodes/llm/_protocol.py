@@ -6,13 +6,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from bargein.bridge.validation.foreign_data import clean_json, clean_text
+
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
     """A piece of the answer's text; join pieces without separators."""
 
     text: str
-    """Never empty."""
+    """Never empty; lone surrogates and control characters are replaced."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.text, str) and not self.text.isprintable():
+            object.__setattr__(self, "text", clean_text(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +29,17 @@ class ToolCallRequest:
     """Links the result to the call; generated if the server sends none."""
     name: str
     arguments: Mapping[str, Any] | None
-    """The arguments; ``None`` if `raw` is not a JSON object."""
+    """The arguments; ``None`` if `raw` is not a JSON object, or one that is nested too deep."""
     raw: str
     """The arguments as the model wrote them."""
+
+    def __post_init__(self) -> None:
+        for name in ("id", "name", "raw"):
+            text = getattr(self, name)
+            if isinstance(text, str) and not text.isprintable():
+                object.__setattr__(self, name, clean_text(text))
+        if isinstance(self.arguments, Mapping):
+            object.__setattr__(self, "arguments", _readable(self.arguments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,10 @@ class AnswerProgress:
     label: str = ""
     """The name of the tool; empty while the model reasons."""
 
+    def __post_init__(self) -> None:
+        if isinstance(self.label, str) and not self.label.isprintable():
+            object.__setattr__(self, "label", clean_text(self.label))
+
 
 @dataclass(frozen=True, slots=True)
 class SpeechDelta:
@@ -65,6 +83,15 @@ class SpeechDelta:
 
 AnswerPiece = TextDelta | ToolCallRequest | Usage | AnswerProgress | SpeechDelta
 """A piece of an answer."""
+
+
+def _readable(arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return arguments with their texts cleaned; ``None`` for those that nothing can show."""
+    try:
+        cleaned: Mapping[str, Any] = clean_json(arguments)
+    except ValueError:
+        return None
+    return cleaned
 
 
 def no_piece(model: object, piece: object) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import trio
 
+from bargein.bridge.validation.foreign_data import read_json
 from bargein.bridge.websocket import ConnectionClosedError
 from bargein.nodes.ears import (
     COMMIT,
@@ -320,7 +321,7 @@ def _failure(error: Mapping[str, Any], problem: str) -> VendorError:
 def _object(raw: str) -> Mapping[str, Any] | None:
     """Parse a JSON object; return None for anything else."""
     try:
-        value = json.loads(raw or "{}")
-    except (ValueError, RecursionError):
+        value = read_json(raw or "{}")
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None

@@ -8,6 +8,7 @@ from bargein.routes.lazy_imports import lazy_imports
 from ._errors import BadArgumentsError as BadArgumentsError
 from ._errors import CommitOverrunError as CommitOverrunError
 from ._errors import ToolDefinitionError as ToolDefinitionError
+from ._errors import ToolError as ToolError
 from ._interrupt_policy import Policy as Policy
 from ._interrupt_policy import finish as finish
 from ._interrupt_policy import shield as shield
@@ -72,6 +73,7 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolDefinitionError",
+    "ToolError",
     "ToolRunner",
     "WorkerError",
     "command_tool",

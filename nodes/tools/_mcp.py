@@ -6,7 +6,6 @@ async with McpServer(["python", "server.py"]).open() as tools:
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,20 +18,21 @@ from urllib.parse import urlsplit
 import structlog
 import trio
 
+from bargein.bridge.validation.foreign_data import clean_json, clean_text
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import BadArgumentsError, ToolDefinitionError
 from ._interrupt_policy import PlainPolicy, Policy
 from ._mcp_content import (
     MOST_OF_DESCRIPTION,
-    MOST_OF_SCHEMA,
-    ArgumentCheck,
     bounded,
     result_text,
+    schema_problem,
 )
 from ._mcp_errors import McpExtraError, McpToolError
 from ._mcp_session import McpConnection, McpSession
 from ._mcp_stdio import open_server
+from ._schema_check import MOST_CHARACTERS, SchemaCheck, shortened
 from ._tool import Permission, Tool
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from ._tool_context import ToolContext
 
-_PACKAGES = ("mcp", "jsonschema")
+_PACKAGES = ("mcp",)
 """What connecting needs."""
 START_S = 30.0
 """Launchers such as npx and uvx download the server first; starting it takes a second or two."""
@@ -63,31 +63,34 @@ class McpTool(Tool):
         session: McpSession,
         name: str,
         remote: RemoteTool,
-        check: ArgumentCheck,
         **options: Any,
     ) -> None:
         """Make a tool; use ``McpServer.open()``."""
         hints = remote.annotations
         super().__init__(
             name,
-            bounded(remote.description or remote.title or "", MOST_OF_DESCRIPTION),
-            remote.input_schema,
+            clean_text(bounded(remote.description or remote.title or "", MOST_OF_DESCRIPTION)),
+            clean_json(remote.input_schema),
             read_only=hints is not None and hints.read_only_hint is True,
             **options,
         )
         self.remote_name = remote.name
         self._session = session
-        self._check = check
+        self._check = SchemaCheck(remote.input_schema)
 
     def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
         """Return the arguments unchanged, checked against the server's schema.
 
+        Types, names, fixed values and bounds are checked; the server checks the rest, such as
+        patterns, itself.
+
         Raises:
-            BadArgumentsError: They do not match the schema.
+            BadArgumentsError: They do not match the schema; the text has at most 200 characters.
         """
         parsed = super().parse(arguments, raw)
         if complaints := self._check.complaints(parsed):
-            raise BadArgumentsError(f"bad arguments for {self.name!r}: {'; '.join(complaints)}")
+            text = f"bad arguments for {self.name!r}: {complaints}"
+            raise BadArgumentsError(shortened(text, MOST_CHARACTERS))
         return parsed
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
@@ -218,13 +221,12 @@ class McpServer:
                 )
         tools: dict[str, Tool] = {}
         for remote in remotes:
-            if len(json.dumps(remote.input_schema)) > MOST_OF_SCHEMA:
+            if problem := schema_problem(remote.input_schema):
                 _log.warning("mcp_tool_not_offered", server=self.name, tool=remote.name[:64],
-                             problem=f"its schema is over {MOST_OF_SCHEMA} characters")  # fmt: skip
+                             problem=problem)  # fmt: skip
                 continue
             name = _free_name(self.prefix + remote.name, tools)
-            check = ArgumentCheck(self.name, remote.name, remote.input_schema)
-            tools[name] = McpTool(session, name, remote, check, **self._options(remote.name))
+            tools[name] = McpTool(session, name, remote, **self._options(remote.name))
         return list(tools.values())
 
     def _options(self, tool: str) -> dict[str, Any]:

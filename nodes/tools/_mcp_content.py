@@ -1,4 +1,4 @@
-"""Converts results of an MCP server to text and checks arguments against its schemas."""
+"""Converts results of an MCP server to text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
+from bargein.bridge.validation.foreign_data import MOST_NESTING, is_deep
 from bargein.nodes.processes._process_output import Excerpt
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
-
-_log = structlog.get_logger()
-_MOST_COMPLAINTS = 5
-
 
 MOST_OF_RESULT = (8_000, 8_000)
 """How many characters of a result's beginning and end are kept; the same as for commands."""
@@ -26,6 +21,15 @@ MOST_OF_DESCRIPTION = (3_000, 1_000)
 MOST_OF_SCHEMA = 32_000
 """The longest schema of arguments, in characters of JSON; a tool with a longer one is not
 offered."""
+
+
+def schema_problem(schema: Mapping[str, Any]) -> str:
+    """Return why a schema is not given to models; empty for no reason."""
+    if is_deep(schema, MOST_NESTING):
+        return f"its schema is nested more than {MOST_NESTING} deep"
+    if len(json.dumps(schema)) > MOST_OF_SCHEMA:
+        return f"its schema is over {MOST_OF_SCHEMA} characters"
+    return ""
 
 
 def bounded(text: str, most: tuple[int, int]) -> str:
@@ -70,48 +74,3 @@ def _block_text(block: ContentBlock) -> str:
 
 def _decoded_size(base64_text: str) -> int:
     return len(base64_text.rstrip("=")) * 3 // 4
-
-
-class ArgumentCheck:
-    """The JSON schema of a tool's arguments, ready to check."""
-
-    def __init__(self, server: str, tool: str, schema: Mapping[str, Any]) -> None:
-        """Compile a schema; an invalid one is logged and checks nothing.
-
-        References to other documents are not followed.
-
-        Args:
-            server: The server's name, for the log.
-            tool: The tool's name, for the log.
-            schema: The JSON schema of the arguments, from the server.
-        """
-        from jsonschema import SchemaError
-        from jsonschema.validators import validator_for
-        from referencing import Registry
-
-        self._log = _log.bind(server=server, tool=tool)
-        self._validator: Any = None
-        kind = validator_for(schema)
-        try:
-            kind.check_schema(dict(schema))
-        except SchemaError as error:
-            self._log.warning("mcp_schema_is_invalid", problem=error.message)
-        else:
-            self._validator = kind(schema, registry=Registry())
-
-    def complaints(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Return what is wrong with some arguments, one line for each place, at most five."""
-        from referencing.exceptions import Unresolvable
-
-        if self._validator is None:
-            return []
-        try:
-            errors = sorted(self._validator.iter_errors(dict(arguments)), key=lambda e: e.json_path)
-        except Unresolvable as error:  # the server checks them itself
-            self._log.warning("mcp_schema_is_invalid", problem=f"reference to {error.ref!r}")
-            return []
-        return [f"{_place(error.json_path)}{error.message}" for error in errors[:_MOST_COMPLAINTS]]
-
-
-def _place(json_path: str) -> str:
-    return f"{json_path.removeprefix('$.')}: " if json_path != "$" else ""

@@ -3,12 +3,14 @@
 McpError
 ├── McpExtraError      (also an ImportError) the package of the extra is not installed
 ├── McpServerError     the server cannot be started or reached, or does not list its tools
-└── McpToolError       a tool call failed; the message is for the model
+└── McpToolError       (also a ToolError) a tool call failed; the message is for the model
 """
 
 from __future__ import annotations
 
 from bargein.routes import BargeinError, SafeText
+
+from ._errors import ToolError
 
 
 class McpError(BargeinError):
@@ -44,7 +46,7 @@ class McpServerError(McpError):
         return f"MCP server {self.server!r}: {self.problem}{said}"
 
 
-class McpToolError(McpError):
+class McpToolError(McpError, ToolError):
     """A tool call failed; the message is for the model."""
 
     def __init__(self, text: str, *, is_effect_unknown: bool = False) -> None:

@@ -66,6 +66,8 @@ class McpConnection:
         self.client: Client | None = None
         self.problem = ""
         """Why the connection was lost; empty while it works."""
+        self.for_model = ""
+        """What a model may read of the problem: no text of an exception."""
         self.detail = ""
         """More about the problem, for the operator of the server and not for the model."""
         self.scope = trio.CancelScope(shield=True)
@@ -77,10 +79,17 @@ class McpConnection:
         self.is_asked = False
         """Whether a sign of life was requested after a cancel."""
 
-    def lost(self, problem: str, detail: str = "") -> None:
-        """Record that the server is lost, and end the rest of the connection."""
+    def lost(self, problem: str, detail: str = "", for_model: str = "") -> None:
+        """Record that the server is lost, and end the rest of the connection.
+
+        Args:
+            problem: Why.
+            detail: More, for the operator of the server.
+            for_model: What a model may read of the problem; empty for all of it.
+        """
         if not self.problem:
             self.problem, self.detail = problem, detail
+            self.for_model = for_model or problem
         self.client = None
         self.unwanted.set()
 
@@ -220,8 +229,9 @@ class McpSession:
                 request.result = await client.call_tool(
                     tool, arguments, progress_callback=request.progress
                 )
-        except McpServerError as error:
-            text = f"The tool server {self._name!r} cannot be used: {error.problem}."
+        except McpServerError:
+            why = "it cannot be reached" if link is None else link.for_model
+            text = f"The tool server {self._name!r} cannot be used: {why}."
             request.error = McpToolError(text)
         except Exception as error:  # noqa: BLE001 (the model gets it; the call continues)
             request.error = _failure(tool, error, link)
@@ -265,13 +275,15 @@ class McpSession:
         try:
             with link.scope, trio.move_on_after(self._start_s) as starting:
                 async with self._connect(self, link) as link.client:
+                    # The SDK would match the server's patterns, and check without bounds.
+                    setattr(link.client.session, "validate_tool_result", _unchecked)  # noqa: B010
                     starting.deadline = float("inf")
                     link.ready.set()
                     await link.unwanted.wait()
             if starting.cancelled_caught:
                 link.lost(f"did not answer within {self._start_s:g} s")
         except Exception as error:  # noqa: BLE001 (the SDK's tasks may raise anything, in groups)
-            link.lost(_innermost(error))
+            link.lost(_innermost(error), for_model=type(first_error(error)).__name__)
         finally:
             link.lost("was closed")
             link.ready.set()
@@ -312,6 +324,10 @@ class McpSession:
             _log.debug("mcp_server_logged", server=self._name, level=params.level, pii_text=text)
 
 
+async def _unchecked(name: str, result: CallToolResult) -> None:
+    """Leave a server's own check of its results to the server."""
+
+
 def _failure(tool: str, error: Exception, link: McpConnection | None) -> McpToolError:
     """Return the error that tells the model what went wrong in a call."""
     from mcp import MCPError
@@ -322,9 +338,12 @@ def _failure(tool: str, error: Exception, link: McpConnection | None) -> McpTool
 
 
 def _why(error: Exception, link: McpConnection | None) -> str:
+    """Return what a model may read of an error: the server's own words for it, else the class."""
+    from mcp import MCPError
+
     if link is not None and link.problem:
-        return f"the server was lost while it worked ({link.problem})"
-    return str(error).rstrip(".") or type(error).__name__
+        return f"the server was lost while it worked ({link.for_model})"
+    return (str(error).rstrip(".") if isinstance(error, MCPError) else "") or type(error).__name__
 
 
 def _innermost(error: BaseException) -> str:

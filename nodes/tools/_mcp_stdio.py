@@ -7,6 +7,7 @@ ends within five seconds, with every process in its session.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from os import PathLike
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
+from bargein.bridge.validation.foreign_data import showable
 from bargein.nodes.processes import ProcessLostError, SignalLadder
 from bargein.nodes.processes._process import Process, start_process
 from bargein.nodes.processes._termination import SPARE_S
@@ -85,7 +87,7 @@ async def _read(process: Process, messages: Any, on_end: Callable[[str, str], No
     async with messages:
         try:
             while (line := await _next_line(process)) is not None:
-                if (message := _parse(line, process.name)) is not None:
+                if (message := _parse(line, process)) is not None:
                     with suppress(Exception):  # anyio's error if the session has ended
                         await messages.send(message)
         except ProcessLostError as error:
@@ -108,17 +110,29 @@ async def _next_line(process: Process) -> bytes | None:
     return process.consume(end + 1)[:-1]
 
 
-def _parse(line: bytes, server: str) -> Any:
+def _parse(line: bytes, process: Process) -> Any:
+    """Return a line as a message; ``None`` if it is none.
+
+    Raises:
+        ProcessLostError: No reader of JSON can follow it.
+    """
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
     if not line.strip():
         return None
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError:
+            # Lone surrogates or deep nesting: nobody may wait for ever for an answer that came.
+            message = showable(json.loads(line))
+            return SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False))
+    except RecursionError:
+        raise process.lost("sent a message that is nested too deep") from None
     except ValueError:
         # A stray print() in the server must not end the connection.
-        _log.warning("mcp_server_wrote_no_message", server=server, pii_line=line[:200])
+        _log.warning("mcp_server_wrote_no_message", server=process.name, pii_line=line[:200])
         return None
 
 

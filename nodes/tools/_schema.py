@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, get_type_hints
 
 import pydantic
@@ -18,6 +19,8 @@ from ._errors import BadArgumentsError, ToolDefinitionError
 _HEADING = re.compile(
     r"(Args|Arguments|Parameters|Returns|Yields|Raises|Note|Notes|Example|Examples):\s*"
 )
+MOST_PROBLEMS = 10
+"""How many places of wrong arguments are named to a model."""
 _ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)")
 
 
@@ -61,7 +64,7 @@ class Signature:
             values = self.model.model_validate(dict(arguments))
         except pydantic.ValidationError as error:
             raise BadArgumentsError(_complaint(tool, self.names, error)) from None
-        if problems := list(_outside_enums(values, arguments)):
+        if problems := list(islice(_outside_enums(values, arguments), MOST_PROBLEMS)):
             raise BadArgumentsError(_refusal(tool, self.names, problems))
         return {name: getattr(values, f"p{i}") for i, name in enumerate(self.names)}
 
@@ -242,14 +245,17 @@ def _read_arguments(lines: list[str]) -> dict[str, str]:
 
 def _complaint(tool: str, names: tuple[str, ...], error: pydantic.ValidationError) -> str:
     problems = []
-    for problem in error.errors(include_url=False, include_context=False):
-        place = ".".join(map(str, problem["loc"]))
+    found = error.errors(include_url=False, include_context=False)
+    for problem in found[:MOST_PROBLEMS]:
+        place = f"{'.'.join(map(str, problem['loc'])):.100}"
         if problem["type"] == "extra_forbidden":
             problems.append(f"{place}: there is no such argument")
         elif problem["type"] == "missing":
             problems.append(f"{place}: is missing")
         else:
-            problems.append(f"{place}: {problem['msg']}, not {problem['input']!r:.100}")
+            problems.append(f"{place}: {problem['msg']:.200}, not {problem['input']!r:.100}")
+    if len(found) > MOST_PROBLEMS:
+        problems.append(f"and {len(found) - MOST_PROBLEMS} more")
     return _refusal(tool, names, problems)
 
 

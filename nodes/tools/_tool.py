@@ -141,7 +141,8 @@ class Tool(ABC):
             What the model is told.
 
         Raises:
-            Exception: Any error; the model gets its class and message.
+            ToolError: It failed; the model gets the error's text.
+            Exception: Any other error; the model gets only its class.
         """
 
     def __repr__(self) -> str:

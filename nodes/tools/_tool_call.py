@@ -29,6 +29,7 @@ from bargein.bridge.monitoring.error_text import detail
 from bargein.routes import Run
 from bargein.routes.error_containment import CONTAINED, is_stop, text_of
 
+from ._errors import ToolError
 from ._time_limits import TimeLimits
 from ._tool_body import ToolBody
 from ._tool_context import ToolContext
@@ -423,7 +424,7 @@ class RunningTool:
         if self.is_cut and is_stop(error):
             return
         if error is not None:
-            if not isinstance(error, CapReachedError):  # a reached cap is not a fault
+            if not isinstance(error, CapReachedError | ToolError):  # declared, so no fault
                 self._call.router.caught(error)
             log.warning("tool_failed", tool=self.name, id=self.id, error=type(error).__name__,
                         pii_error=text_of(error), exc_info=error)  # fmt: skip

@@ -16,9 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bargein.bridge.control import ToolOutcome
+from bargein.bridge.control import CapReachedError, ToolOutcome
 from bargein.routes.error_containment import text_of
 
+from ._errors import RaisedInProcessError, ToolError
 from ._tool_prompt_texts import words_for
 
 if TYPE_CHECKING:
@@ -69,10 +70,25 @@ def _completed(outcome: ToolOutcome, interrupted: bool) -> ToolOutcome:
 
 
 def _failed(body: ToolBody, error: Exception, interrupted: bool) -> FinalOutcome:
-    text = f"{type(error).__name__}: {text_of(error)}"
+    text = error_for_model(error)
     if body.commit.stage in ("open", "broken"):
         return FinalOutcome("effect_unknown", f"{text}\n{FAILED_INSIDE}", error=True)
     return FinalOutcome(_completed("completed", interrupted), text, error=True)
+
+
+def error_for_model(error: Exception) -> str:
+    """Return what a model may read of a tool's exception: a `ToolError`'s text, else the class.
+
+    The class of a subclass comes before its text.
+    """
+    name, text = type(error).__name__, text_of(error)
+    if isinstance(error, RaisedInProcessError):
+        name, text = error.class_name, error.text if error.is_for_model else ""
+    elif not isinstance(error, ToolError | CapReachedError):
+        return name
+    if not text:
+        return name
+    return text if name == ToolError.__name__ else f"{name}: {text}"
 
 
 FAILED_INSIDE = "It failed amid its effect and may have partially executed; verify before retrying."

@@ -20,7 +20,7 @@ from ._errors import BadArgumentsError, ToolDefinitionError
 from ._tool import Tool
 from ._tool_call import OnSettled, RunningTool
 from ._tool_context import ToolContext
-from ._tool_outcome import FinalOutcome, plain
+from ._tool_outcome import FinalOutcome, error_for_model, plain
 from ._tool_prompt_texts import NEVER
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class ToolRunner:
         except Exception as error:
             self._call.router.caught(error)
             log.exception("tool_cannot_parse", tool=tool.name)
-            return {}, FinalOutcome("not_started", f"{type(error).__name__}: {error}", error=True)
+            return {}, FinalOutcome("not_started", error_for_model(error), error=True)
 
 
 class _Unknown(Tool):
@@ -144,10 +144,10 @@ class _Unknown(Tool):
         self._tool_names = sorted(tools)
 
     def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
-        near = difflib.get_close_matches(self._asked, self._tool_names, n=1)
+        near = difflib.get_close_matches(self._asked[:64], self._tool_names, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         known = ", ".join(map(repr, self._tool_names)) or "none"
-        raise BadArgumentsError(f"there is no tool {self._asked!r}. {hint}There are: {known}.")
+        raise BadArgumentsError(f"there is no tool {self._asked!r:.100}. {hint}There are: {known}.")
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         raise NotImplementedError

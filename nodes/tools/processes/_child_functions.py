@@ -1,7 +1,8 @@
 """Plain functions as the engine of a worker process; it imports nothing from this framework.
 
 A job's payload is pickled (module, qualname), then the pickled keyword arguments.  Its answer is
-one piece of JSON: ``{"value": …}``, or ``{"error": [class name, text, traceback]}``.
+one piece of JSON: ``{"value": …}``, or ``{"error": [class name, text, traceback, told]}``, where
+told is whether the text is for a model.
 
 Rules:
 1. An interrupt is the cancel of a job, and then SIGINT.  A SIGINT without a cancel of the current
@@ -31,6 +32,8 @@ from typing import Any
 
 MAX_RESULT_BYTES = 16 << 20
 """The parent parses a result on its event loop: 16 MiB take about 20 ms."""
+_TOOL_ERROR = ("bargein.nodes.tools._errors", "ToolError")
+"""The class of exceptions whose text is for a model."""
 MAIN = "__mp_main__"
 """The module name for the parent's ``__main__`` script; the same as in multiprocessing, whose users
 know it."""
@@ -183,7 +186,8 @@ def _describe(error: BaseException, skipped: int = 0) -> bytes:
     except BaseException:  # noqa: BLE001 - an exception that cannot say what it is
         text = ""
     lines = "".join(traceback.format_exception(type(error), error, where))
-    return json.dumps({"error": [type(error).__name__, text, lines]}).encode()
+    told = any((cls.__module__, cls.__name__) == _TOOL_ERROR for cls in type(error).__mro__)
+    return json.dumps({"error": [type(error).__name__, text, lines, told]}).encode()
 
 
 def _acquire_terminal(descriptor: int) -> None:

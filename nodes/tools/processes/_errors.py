@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from bargein.routes import BargeinError
 
+from .._errors import RaisedInProcessError
+
 
 class ProcessError(BargeinError, RuntimeError):
     """Something is wrong with a process that a tool runs in."""
@@ -33,7 +35,7 @@ class WorkerDiedError(WorkerError):
     """A worker process ended in the middle of a call; the effect of the call is unknown."""
 
 
-class WorkerCallError(ProcessError):
+class WorkerCallError(ProcessError, RaisedInProcessError):
     """The function in the worker raised.
 
     Attributes:
@@ -42,12 +44,19 @@ class WorkerCallError(ProcessError):
         traceback_text: Its traceback, as Python prints it.
         state_lost: Whether the worker is a new process without the variables of earlier calls,
             which may be the cause.
+        is_for_model: Whether it was a `ToolError`, whose text is for the model.
     """
 
     def __init__(
-        self, class_name: str, text: str, traceback_text: str, state_lost: bool = False
+        self,
+        class_name: str,
+        text: str,
+        traceback_text: str,
+        state_lost: bool = False,
+        is_for_model: bool = False,
     ) -> None:
-        super().__init__(class_name, text, traceback_text, state_lost)
+        super().__init__(class_name, text, traceback_text, state_lost, is_for_model)
+        self.is_for_model = is_for_model
         self.class_name = class_name
         self.text = text
         self.traceback_text = traceback_text

@@ -203,6 +203,6 @@ def _value(data: bytes, call: WorkerCall) -> Any:
     match answer:
         case {"value": value}:
             return value
-        case {"error": [str(class_name), str(text), str(traceback_text)]}:
-            raise WorkerCallError(class_name, text, traceback_text, call.state_lost)
+        case {"error": [str(class_name), str(text), str(traceback_text), bool(is_for_model)]}:
+            raise WorkerCallError(class_name, text, traceback_text, call.state_lost, is_for_model)
     raise WorkerDiedError("the worker process wrote something that is not an answer")

@@ -45,7 +45,7 @@ async def test_an_error_inside_is_passed_on(autojump_clock, open_bench):
 
     async with open_bench(pay, expect_errors=ConnectionError) as bench:
         result = await bench.start("pay").result()
-        assert result.content.startswith("ConnectionError: reset\n")
+        assert result.content.startswith("ConnectionError\n")
         assert result.outcome == "effect_unknown"
 
 
@@ -61,7 +61,7 @@ async def test_a_tool_has_one_section(autojump_clock, open_bench):
 
     async with open_bench(pay, expect_errors=RuntimeError) as bench:
         result = await bench.start("pay").result()
-        assert result.content.startswith("RuntimeError: 'pay' has used its commit section")
+        assert result.content.startswith("RuntimeError")
 
 
 async def test_after_a_cut_nobody_gets_in(autojump_clock, open_bench):
@@ -117,7 +117,7 @@ async def test_impossible_deadlines(autojump_clock, open_bench, seconds):
 
     async with open_bench(pay, expect_errors=ValueError) as bench:
         result = await bench.start("pay").result()
-        assert result.content.startswith("ValueError: commit(deadline_s) is a finite number")
+        assert result.content == "ValueError"
 
 
 async def test_a_plain_with_is_for_threads(autojump_clock, open_bench):
@@ -130,7 +130,7 @@ async def test_a_plain_with_is_for_threads(autojump_clock, open_bench):
 
     async with open_bench(pay, expect_errors=TypeError) as bench:
         result = await bench.start("pay").result()
-        assert result.content.startswith("TypeError: write `async with commit():`")
+        assert result.content == "TypeError"
 
 
 async def test_a_section_in_a_thread_is_waited_for(open_bench):

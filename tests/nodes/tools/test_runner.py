@@ -77,7 +77,7 @@ async def test_a_tool_that_fails_to_read_its_arguments(autojump_clock, open_benc
     async with open_bench(Broken("broken"), expect_errors=KeyError) as bench:
         result = bench.start("broken").final
         assert (result.error, result.outcome) == (True, "not_started")
-        assert result.content == "KeyError: 'schema'"
+        assert result.content == "KeyError"
 
 
 async def test_a_tool_that_never_runs(autojump_clock, open_bench):

@@ -209,7 +209,7 @@ async def test_an_error_in_a_thread_is_the_result(open_bench):
 
     async with open_bench(fail, expect_errors=LookupError) as bench:
         result = await bench.start("fail").result()
-        assert (result.error, result.content) == (True, "LookupError: no such row")
+        assert (result.error, result.content) == (True, "LookupError")
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ async def test_a_thread_that_acts_on_the_call_is_told_how(open_bench, act, verb)
         act(context.call)
 
     with trio.fail_after(LIMIT_S):
-        async with open_bench(work, expect_errors=RuntimeError) as bench:
-            result = await bench.start("work").result()
-            assert f"write trio.from_thread.run_sync(call.{verb}, " in result.content
+        how = rf"write trio\.from_thread\.run_sync\(call\.{verb}, "
+        async with open_bench(work, expect_errors=how) as bench:
+            assert (await bench.start("work").result()).content == "RuntimeError"
             assert not bench.call.ended.is_set()
 
 
@@ -298,7 +298,6 @@ async def test_an_async_method_of_the_context_is_an_error_in_a_thread(open_bench
         getattr(context, name)(argument)
 
     with trio.fail_after(LIMIT_S):
-        async with open_bench(work, expect_errors=RuntimeError) as bench:
-            result = await bench.start("work").result()
-    assert f"context.{name}() was called in a thread" in result.content
-    assert result.content.endswith(f"write trio.from_thread.run(context.{name}, ...)")
+        how = rf"context\.{name}\(\) was called in a thread.*run\(context\.{name}, \.\.\.\)$"
+        async with open_bench(work, expect_errors=how) as bench:
+            assert (await bench.start("work").result()).content == "RuntimeError"

@@ -79,7 +79,7 @@ async def test_an_error_in_the_worker_is_the_result(open_bench, functions):
         async with open_bench(functions.fail, expect_errors="in the worker") as bench:
             result = await bench.start("fail").result()
             assert result.error
-            assert "ZeroDivisionError: in the worker" in result.content
+            assert result.content == "ZeroDivisionError"
 
 
 @pytest.mark.parametrize("how", ["stop", "die"])
