@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from .._errors import BadArgumentsError, ToolDefinitionError
 from ._shell_template import ShellTemplate
 from ._template_values import Field, parse_template, text_of, texts_of
-from ._words_of_commands import VALUE, Word, problem_of
+from ._words_of_commands import Word, problem_of
 
 CommandLine = Sequence[str] | str
 """A program and its arguments, or a line for a shell."""
@@ -102,9 +102,10 @@ class CommandTemplate:
     def _word(self, part: Sequence[str | Field]) -> Word:
         word = Word()
         for one in part:
-            word.text += one if isinstance(one, str) else VALUE
-            if isinstance(one, Field) and self._is_chosen(one.name):
-                word.names.add(one.name)
+            if isinstance(one, str):
+                word.write(one)
+            else:
+                word.write_value([one.name] if self._is_chosen(one.name) else ())
         return word
 
     def _exposed(self) -> set[str]:

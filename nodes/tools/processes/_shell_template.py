@@ -34,6 +34,39 @@ class _OpenBracket:
     names: set[str] = field(default_factory=set)
     depth: int = 0
 
+    def current_word(self) -> Word:
+        """Return the word that is being read; begin one if there is none."""
+        if self.word is None:
+            self.word = Word()
+        return self.word
+
+    def expect_target(self) -> None:
+        """Expect the word that a redirection goes to."""
+        self.is_target = True
+
+    def drop_word(self) -> None:
+        """Forget the word: it is the number of a file."""
+        self.word = None
+
+    def end_word(self) -> None:
+        """Add the word to the command, unless a redirection goes to it."""
+        if self.word is not None:
+            if not self.is_target:
+                self.words.append(self.word)
+            self.word, self.is_target = None, False
+
+    def end_command(self) -> list[Word]:
+        """Return the words of the command, and begin another."""
+        self.end_word()
+        self.is_target = False
+        words, self.words = self.words, []
+        return words
+
+    def nest(self, by: int) -> int:
+        """Count a bracket inside; return how many are open."""
+        self.depth += by
+        return self.depth
+
 
 class ShellTemplate:
     """A line with values.
@@ -141,10 +174,7 @@ class ShellTemplate:
         return text
 
     def _word(self) -> Word:
-        owner = self._owner
-        if owner.word is None:
-            owner.word = Word()
-        return owner.word
+        return self._owner.current_word()
 
     def _read_value(self, one: Field, quoting: Literal["single"] | None = None) -> None:
         frame = self._frame
@@ -155,23 +185,22 @@ class ShellTemplate:
         self._at += 1
         self._line.append((one, quoting or ("double" if frame.kind == "double" else "bare")))
         word, owner = self._word(), self._owner
-        if self._is_chosen(one.name):
-            word.names.add(one.name)
-            for open_frame in self._stack:
-                open_frame.names.add(one.name)
+        names = {one.name} if self._is_chosen(one.name) else set()
+        for open_frame in self._stack:
+            open_frame.names.update(names)
         begins = not word.text.strip(VALUE)
         if begins and not owner.is_target and all(w.text != "--" for w in owner.words):
             self.exposed.add(one.name)
-        word.text += VALUE
+        word.write_value(names)
 
     def _read_quoted(self, item: str) -> None:
         if item == '"':
             self._copy()
             self._stack.pop()
         elif item == "\\":
-            self._word().text += self._copy(2)[1:]
+            self._word().write(self._copy(2)[1:])
         elif not self._read_dollar(item):
-            self._word().text += self._copy()
+            self._word().write(self._copy())
 
     def _read_expansion(self, item: str) -> None:
         """Read a character of ``${…}`` or ``$((…))``."""
@@ -190,8 +219,7 @@ class ShellTemplate:
                 self._stack.pop()
         else:
             self._copy()
-            frame.depth += (item == "(") - (item == ")")
-            if not frame.depth:
+            if not frame.nest((item == "(") - (item == ")")):
                 self._stack.pop()
 
     def _read_dollar(self, item: str) -> bool:
@@ -204,18 +232,17 @@ class ShellTemplate:
         word = self._word()
         if after == "(" and self._peek(2) == "(":
             self._open("arithmetic", 3)
-            self._frame.depth = 2
+            self._frame.nest(2)
         elif after == "(":
             self._open("substitution", 2)
         elif after == "{":
-            word.variables.add(self._variable_at(2))
+            word.note_variable(self._variable_at(2))
             self._open("braces", 2)
         elif after in ("'", '"') and self._frame.kind != "double":
             self._refuse(f"$ stands before a quote: shells differ in what ${after} means")
         else:
-            if name := self._variable_at(1):
-                word.variables.add(name)
-            word.text += self._copy()
+            word.note_variable(self._variable_at(1))
+            word.write(self._copy())
         return True
 
     def _variable_at(self, ahead: int) -> str:
@@ -240,18 +267,18 @@ class ShellTemplate:
         elif item == "\\":
             text = self._copy(2)[1:]
             if text != "\n":
-                self._word().text += text
+                self._word().write(text)
         elif item == "#" and frame.word is None:
             self._read_comment()
         elif self._read_dollar(item):
             pass
         elif item in " \t":
-            self._end_word()
+            self._frame.end_word()
             self._copy()
         elif item in "<>":
             self._read_redirection()
         elif item == "&" and self._peek() == ">":
-            self._end_word()
+            self._frame.end_word()
             self._copy()
         elif item in "\n;|&":
             self._end_command()
@@ -264,7 +291,7 @@ class ShellTemplate:
             self._copy()
             self._pop()
         else:
-            self._word().text += self._copy()
+            self._word().write(self._copy())
 
     def _read_single(self) -> None:
         self._word()
@@ -275,7 +302,7 @@ class ShellTemplate:
             elif not item:
                 self._refuse("a quote or a bracket in it is never closed")
             else:
-                self._word().text += self._copy()
+                self._word().write(self._copy())
         self._copy()
 
     def _read_comment(self) -> None:
@@ -289,33 +316,22 @@ class ShellTemplate:
             self._refuse("<< takes text that is not quoted; pipe printf '%s' into the command")
         word = self._frame.word
         if word is not None and word.text.isdigit():
-            self._frame.word = None  # the number of a file
-        self._end_word()
+            self._frame.drop_word()
+        self._frame.end_word()
         if self._peek() == "(":  # <(…): the substitution is an argument
             self._open("substitution", 2)
             return
         self._copy()
         if self._peek(0) and self._peek(0) in ">&|":
             self._copy()
-        self._frame.is_target = True
-
-    def _end_word(self) -> None:
-        frame = self._frame
-        if frame.word is None:
-            return
-        if not frame.is_target:
-            frame.words.append(frame.word)
-        frame.word, frame.is_target = None, False
+        self._frame.expect_target()
 
     def _end_command(self) -> None:
-        frame = self._frame
-        self._end_word()
-        frame.is_target = False
-        if frame.words:
-            if len(self._stack) > 1 and frame.words[0].text == "case":
+        words = self._frame.end_command()
+        if words:
+            if len(self._stack) > 1 and words[0].text == "case":
                 self._refuse("case inside (…) makes its quotes uncertain")
-            self._commands.append(frame.words)
-            frame.words = []
+            self._commands.append(words)
 
     def _pop(self) -> None:
         """Close a group or a substitution; a bracket that opens nothing ends a case's pattern."""
@@ -325,9 +341,7 @@ class ShellTemplate:
         closed = self._stack.pop()
         if closed.kind != "substitution":
             return
-        word = self._word()
-        word.text += VALUE
-        word.names |= closed.names
+        self._word().write_value(closed.names)
         if closed.names and self._frame.kind != "double":
             self._refuse('write "$(…)" in double quotes, or its words would become several')
 

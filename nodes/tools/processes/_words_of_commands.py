@@ -7,7 +7,7 @@ makes of an argument that is data for it, such as a file's name, is the program'
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -79,6 +79,20 @@ class Word:
     variables: set[str] = field(default_factory=set)
     """The shell's variables in it."""
 
+    def write(self, text: str) -> None:
+        """Add text of the author's."""
+        self.text += text
+
+    def note_variable(self, name: str) -> None:
+        """Note a variable of the shell's; an empty name is none."""
+        if name:
+            self.variables.add(name)
+
+    def write_value(self, names: Iterable[str]) -> None:
+        """Add a value, or the output of a command with values."""
+        self.text += VALUE
+        self.names.update(names)
+
 
 def problem_of(commands: Sequence[Sequence[Word]]) -> str:
     """Return where a template would run what the model wrote; empty for nowhere.
@@ -104,7 +118,7 @@ def _trace(commands: Sequence[Sequence[Word]]) -> None:
             tainted |= {word.text for word in words[1:]}
     for command in commands:
         for word in command:
-            word.names |= {f"${variable}" for variable in word.variables & tainted}
+            word.names.update(f"${variable}" for variable in word.variables & tainted)
 
 
 def _problem(command: Sequence[Word]) -> str:
