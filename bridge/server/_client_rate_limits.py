@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+import structlog
+import trio
+
 from .._verbs import STRENGTH
 from ..websocket import Data
 from ._call_messages import ClientMessage, HangUp, Stop, TextInput
@@ -13,10 +16,13 @@ from ._message_base import ProtocolViolationError
 from ._message_validation import BYTES_PER_INPUT_MS, decode_client
 from ._metrics import Metrics
 from ._native_transport import NativeTransport
+from ._sound_format import SoundFormat
 
 if TYPE_CHECKING:
     from .. import Call
     from .._verbs import Verb
+
+log = structlog.get_logger()
 
 VERBS_PER_S = 10.0
 VERB_BURST = 50
@@ -57,8 +63,8 @@ class MessageReceiver:
     """
 
     __slots__ = (
-        "_audio", "_bytes", "_chars", "_complaints", "_limits", "_metrics", "_rate", "_transport",
-        "_turns", "_verbs", "received", "refused",
+        "_audio", "_bytes", "_chars", "_complaints", "_format", "_limits", "_metrics", "_rate",
+        "_transport", "_turns", "_verbs", "received", "refused",
     )  # fmt: skip
 
     def __init__(self, transport: NativeTransport, limits: Limits, metrics: Metrics) -> None:
@@ -82,6 +88,7 @@ class MessageReceiver:
         )
         self._chars = RateLimit(CHARS_PER_S, CHAR_BURST)
         self._verbs = RateLimit(VERBS_PER_S, VERB_BURST)
+        self._format = SoundFormat()
         self._audio = _audio_budget(limits.audio_rate)
         self._complaints = RateLimit(COMPLAINTS_PER_S, COMPLAINT_BURST)
 
@@ -97,6 +104,10 @@ class MessageReceiver:
                 self._admit_text(data, call)
                 return
             decode_client(data, max_bytes=self._limits.max_message_bytes)  # checks its length
+            wrong = self._format.complaint(data, trio.current_time())
+            if wrong is not None:
+                log.warning("sound_of_another_format", reason=wrong)
+                raise ProtocolViolationError("bad_audio", wrong)
             if self._audio is not None and not self._audio.take(len(data) / BYTES_PER_S):
                 self._metrics.over_budget["audio"] += 1
             else:

@@ -54,6 +54,8 @@ MEANINGS = {
     "ear_is_behind": "a streaming ear takes audio more slowly than people speak; some is lost",
     "ear_still_lost": "another try to reach the ear failed",
     "ear_switched": "another ear takes over, because the one before failed",
+    "sound_of_another_format": "a client sends sound at another rate or in another form, "
+    "which nobody understands",
     "ear_tells_nothing": "the caller is loud, and the ear reports no words: look at the language "
     "and the rate",
     "ear_told_no_fact": "an ear of your own reported something unknown",
