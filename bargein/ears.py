@@ -4,8 +4,11 @@ Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for
 """
 
 import bargein.nodes.ears as _nodes_ears
+import bargein.nodes.vendors.soniox as _soniox
 
 from .nodes.ears import *
+from .nodes.vendors.soniox import *
 
 __all__: list[str] = []
 __all__ += _nodes_ears.__all__
+__all__ += _soniox.__all__

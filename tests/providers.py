@@ -20,6 +20,7 @@ from bargein.ears import (
     DeepgramNova,
     ElevenLabsEar,
     OpenAIEar,
+    SonioxEar,
 )
 from bargein.fakes import (
     FakeAnthropic,
@@ -37,6 +38,7 @@ from bargein.fakes import (
     FakeOpenAIEar,
     FakeOpenAIRealtime,
     FakeOpenAIVoice,
+    FakeSonioxEar,
     FakeVendor,
     Fault,
 )
@@ -105,6 +107,7 @@ EARS: dict[str, tuple[Any, type[FakeVendor]]] = {
     "ElevenLabsEar": (ElevenLabsEar, FakeElevenLabsEar),
     "OpenAIEar": (OpenAIEar, FakeOpenAIEar),
     "OpenAIEarInWords": (partial(OpenAIEar, turns="none"), FakeOpenAIEar),
+    "SonioxEar": (SonioxEar, FakeSonioxEar),
 }
 MODELS: dict[str, tuple[Any, type[FakeChat]]] = {
     "AnthropicChat": (AnthropicChat, FakeAnthropic),

@@ -33,6 +33,7 @@ from bargein.fakes import (
     FakeOpenAIEar,
     FakeOpenAIRealtime,
     FakeOpenAIVoice,
+    FakeSonioxEar,
 )
 
 LIMIT_S = 60.0
@@ -339,6 +340,27 @@ assert reasons == ["stop"], reasons
 print(text)
 """
 
+TOKENS = """
+import sys
+from soniox import SonioxClient
+from soniox.types import RealtimeSTTConfig
+client = SonioxClient(api_key="any", websocket_base_url="ws://127.0.0.1:" + sys.argv[1])
+config = RealtimeSTTConfig(
+    model="stt-rt-v5", audio_format="pcm_s16le", sample_rate=16000, num_channels=1,
+    enable_endpoint_detection=True,
+)
+with client.realtime.stt.connect(config=config) as line:
+    for _ in range(5):
+        line.send_byte_chunk(sound)
+    line.finalize()
+    text = ""
+    for event in line.receive_events():
+        text += "".join(token.text for token in event.tokens if token.is_final)
+        if "<fin>" in text and not event.finished:
+            line.finish()
+    print(text.strip(), event.finished)
+"""
+
 TURN, ANSWER = "a large latte please", "Two lattes, please wait."
 
 
@@ -402,6 +424,9 @@ PROOFS = {
     ),
     "OpenAIVoice": Proof(
         "openai[realtime]==3.54.0", SPEECH, FakeOpenAIVoice().serve, "audio/pcm 28800"
+    ),
+    "SonioxEar": Proof(
+        "soniox==2.10.0", SOUND + TOKENS, FakeSonioxEar(TURN).serve, f"{TURN}<fin> True"
     ),
     "OpenAIChat": Proof("openai[realtime]==3.54.0", COMPLETIONS, FakeOpenAIChat().serve, ANSWER),
     "Anthropic": Proof("anthropic==2.12.0", MESSAGES, FakeAnthropic().serve, ANSWER),

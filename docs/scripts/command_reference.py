@@ -33,6 +33,7 @@ VARIABLES = {
     "OPENAI_MODEL": "`OpenAIChat`: the model's name, unless your code names one",
     "OPENAI_BASE_URL": "`OpenAIChat`: the address of the endpoint, unless your code names one",
     "ASSEMBLYAI_API_KEY": "`AssemblyAIEar`: the key, unless your code gives one",
+    "SONIOX_API_KEY": "`SonioxEar`: the key, unless your code gives one",
     "CARTESIA_API_KEY": "`CartesiaEar` and `CartesiaVoice`: the key, unless your code gives one",
     "DEEPGRAM_API_KEY": "`DeepgramFlux`, `DeepgramNova` and `DeepgramVoice`: the key, unless your "
     "code gives one",
@@ -62,7 +63,7 @@ VARIABLES = {
 """Every environment variable that bargein reads, and what reads it."""
 
 NOT_READ_BY_NAME = {"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"} | {
-    f"{vendor}_API_KEY" for vendor in ("ASSEMBLYAI", "CARTESIA", "DEEPGRAM", "ELEVENLABS")
+    f"{vendor}_API_KEY" for vendor in ("ASSEMBLYAI", "CARTESIA", "DEEPGRAM", "ELEVENLABS", "SONIOX")
 }
 """Variables that the standard library reads for us, and those that vendors' keys are given by."""
 

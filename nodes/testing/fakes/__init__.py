@@ -33,6 +33,7 @@ from ._openai_realtime import RealtimeCall as RealtimeCall
 from ._openai_realtime import RealtimeConversation as RealtimeConversation
 from ._openai_realtime import RealtimeItem as RealtimeItem
 from ._openai_voice import FakeOpenAIVoice as FakeOpenAIVoice
+from ._soniox import FakeSonioxEar as FakeSonioxEar
 
 __all__ = [
     "FakeAnthropic",
@@ -52,6 +53,7 @@ __all__ = [
     "FakeOpenAIEar",
     "FakeOpenAIRealtime",
     "FakeOpenAIVoice",
+    "FakeSonioxEar",
     "FakeTurn",
     "FakeVendor",
     "FakeVoice",

@@ -48,11 +48,23 @@ class FakeTurn:
     """How much audio the line has received, in seconds."""
     is_forced: bool = False
     """Whether its end was requested."""
+    settled: int = 0
+    """How many words the vendor has reported for the last time."""
 
     @property
     def text(self) -> str:
         """The words heard so far."""
         return " ".join(self.words[: self.heard])
+
+    def settle(self, count: int) -> list[tuple[str, float, float]]:
+        """Return the times of the words that settle now, for a vendor that reports each once.
+
+        Args:
+            count: How many words of the turn are settled then.
+        """
+        new = self.times()[self.settled : count]
+        self.settled += len(new)
+        return new
 
     def times(self) -> list[tuple[str, float, float]]:
         """Return the words heard so far, each with its start and end in seconds."""
