@@ -19,6 +19,7 @@ from .bridge.server._call_messages import Mute as Mute
 from .bridge.server._call_messages import OtherEvent as OtherEvent
 from .bridge.server._call_messages import Ping as Ping
 from .bridge.server._call_messages import PlaybackReport as PlaybackReport
+from .bridge.server._call_messages import PlayerSound as PlayerSound
 from .bridge.server._call_messages import Pong as Pong
 from .bridge.server._call_messages import ServerMessage as ServerMessage
 from .bridge.server._call_messages import Spoken as Spoken
@@ -107,6 +108,7 @@ __all__ = [
     "StillRunningTool",
     "Stop",
     "StoppedTool",
+    "PlayerSound",
     "Talk",
     "TextInput",
     "ToolAtWork",

@@ -251,8 +251,9 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
         still is silenced, and at the release it gets the rest again, from the last word heard.  A
         second hold with the same reason changes nothing; with several reasons, the voice continues
         when the last one is released.  A hold ends when the held speech is cut, and does nothing
-        while nothing is said or generated.  Holds with the reasons ``"pause"`` (the verb) and
-        ``"connection"`` stay, and hold later speech too.  A text-only call has nothing to hold.
+        while nothing is said or generated.  Holds with the reasons ``"pause"`` (the verb),
+        ``"connection"`` and ``"sound"`` (the caller's loudspeaker stands still) stay, and hold
+        later speech too.  A text-only call has nothing to hold.
 
         Args:
             reason: Who holds it, in one word; ``AgentSpeechHeld`` carries it.
@@ -293,6 +294,10 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
 
         A report with a negative, infinite or NaN number is a mistake of the remote player: it is
         logged and ignored.
+
+        A player that reports positions reports one at least every 0.25 s: half a second after the
+        last one its position stands, and nothing is sent to it, until the next.  A player that
+        reports no positions goes by the clock.
 
         Args:
             utterance: The number of the utterance.

@@ -63,6 +63,8 @@ MESSAGES: tuple[dict[str, Any], ...] = (
     {"type": "playback.flushed", "utterance": 1, "played_ms": 80, "request": 1},
     {"type": "dtmf", "button": "5"},
     {"type": "custom", "metadata": {"page": 3, "deep": {"list": [1, 2, {"a": None}]}}},
+    {"type": "sound", "on": True},
+    {"type": "sound", "on": False},
     {"type": "mute", "on": True},
     {"type": "mute", "on": False},
     {"type": "stop"},

@@ -41,6 +41,7 @@ export class Call {
   #playbackReports = new PlaybackReports(); // decides which player positions are reported
   #wasHot = false;
   #isHeard = true; // the agent's ears work
+  #sounds = true; // the server believes that the loudspeaker runs
 
   /**
    * `parts` has ui, transcript, journal, permissions, questions, settings and view, which shows the
@@ -247,11 +248,20 @@ export class Call {
   #contextState(state) {
     this.#journal.note("context", { state });
     if (this.#over) return;
+    this.#reportSound();
     if (state === "running") this.#ui.hideNotice(SUSPENDED.id);
     else if (state !== "closed") {
       const isReturning = this.#options.kept && !this.#greeted;
       this.#ui.showNotice(isReturning ? WAITING : SUSPENDED); // iOS also says "interrupted"
     }
+  }
+
+  /** Reports whether the loudspeaker runs: what nobody can hear is held, not played. */
+  #reportSound({ again = false } = {}) {
+    if (!this.#audio || !this.#greeted) return;
+    const on = this.#audio.context.state === "running";
+    if (on !== this.#sounds || again) this.#send("sound", { on });
+    this.#sounds = on;
   }
 
   #microphoneEnded() {
@@ -362,6 +372,7 @@ export class Call {
     for (const said of transcript) this.#transcript.before(said);
     this.#enter(agent, handle);
     this.#setState("idle", 0);
+    this.#reportSound();
   }
 
   /** The call is open: it has just begun, or continues after a reload. */
@@ -427,6 +438,7 @@ export class Call {
     this.#ui.setReconnecting(false);
     this.#state.number = -1;
     this.#setState(state, number);
+    this.#reportSound({ again: true }); // the server has forgotten it
   }
 
   async #closed({ opened, code, error }) {

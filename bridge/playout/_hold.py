@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-LASTING = frozenset({"pause", "connection"})
+LASTING = frozenset({"pause", "connection", "sound"})
 """The reasons that hold until they are released, whatever is cut meanwhile: the verb pause holds
-the whole call, and without a connection nothing can be heard."""
+the whole call, and without a connection, or while the caller's loudspeaker stands still, nothing
+can be heard."""
 
 
 class Holding:

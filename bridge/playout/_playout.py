@@ -21,10 +21,12 @@ import trio
 from ..events import AgentAudio
 from ..transport._protocol import Transport
 from ._playout_listener import PlayoutListener
+from ._position import UNREPORTED_MS
 from ._resend import Resend
 from ._utterance import Utterance
 from ._utterance_timing import (
     CLOSE_S,
+    PLAYER_S,
     TICK_S,
     VOICE_S,
     changes_at_s,
@@ -32,6 +34,7 @@ from ._utterance_timing import (
     is_heard,
     next_to_send,
     next_word_s,
+    player_until_s,
     voice_until_s,
 )
 
@@ -66,8 +69,8 @@ class Playout:
     __slots__ = (
         "_call_at", "_chunk_bytes", "_continues", "_drift_s", "_has_position", "_held",
         "_holds_player", "_is_woken", "_listener", "_next_check_s", "_numbers", "_play",
-        "_player_reports", "_plays_until_s", "_resend", "_resend_limit", "_seconds_per_byte",
-        "_settling", "_transport", "_utterances",
+        "_player_is_silent", "_player_reports", "_plays_until_s", "_resend", "_resend_limit",
+        "_seconds_per_byte", "_settling", "_transport", "_utterances",
     )  # fmt: skip
 
     def __init__(self, transport: Transport, listener: PlayoutListener, call_at: CallAt) -> None:
@@ -77,7 +80,7 @@ class Playout:
         self._utterances: list[Utterance] = []
         self._settling: dict[Utterance, float] = {}
         self._plays_until_s = 0.0
-        self._player_reports = self._has_position = False
+        self._player_reports = self._has_position = self._player_is_silent = False
         self._continues = False
         self._chunk_bytes = int(transport.sample_rate_hz * CHUNK_S) * 2
         self._seconds_per_byte = 1 / (2 * transport.sample_rate_hz)
@@ -153,6 +156,8 @@ class Playout:
                 theirs that was sent but not played is sent again.
         """
         self._numbers = max(self._numbers, utterance.number)
+        if self._has_position:
+            utterance.expect_reports(0.0 if self._player_is_silent else UNREPORTED_MS)
         if first:
             self._overtake(trio.current_time())
         self._utterances.insert(0 if first else len(self._utterances), utterance)
@@ -275,6 +280,7 @@ class Playout:
         if not played_ms >= 0:
             return  # negative, infinite or NaN
         now_s = trio.current_time()
+        self._expect_reports(kind)
         for index, utterance in enumerate(self._utterances):
             if utterance.sent_ms and utterance.play_number == number:
                 self._reported(index, kind, utterance.place_of(number, played_ms), now_s)
@@ -284,13 +290,21 @@ class Playout:
                 self._reported_late(utterance, kind, utterance.place_of(number, played_ms))
                 return
 
+    def _expect_reports(self, kind: str) -> None:
+        """Record that the player reports, and that it owes positions once it has sent one."""
+        is_new = self._player_is_silent or (kind == "position" and not self._has_position)
+        self._has_position = self._has_position or kind == "position"
+        self._player_is_silent = False
+        for utterance in self._utterances if is_new else ():
+            utterance.expect_reports()
+
     def _reported(self, index: int, kind: str, place_ms: float, now_s: float) -> None:
         self._player_reports = True
-        self._has_position = self._has_position or kind == "position"
         if self._resend.is_recalled and kind != "flushed":
             return  # sent before the player was cleared; it will still report where that stopped it
         utterance = self._utterances[index]
         goes_on = kind == "position" and utterance.started and not (index or self._held)
+        goes_on = goes_on and not utterance.stands(now_s)
         utterance.report(place_ms, now_s, stalled=kind == "underrun" or self._held)
         if kind == "done":
             utterance.report_done()
@@ -329,6 +343,7 @@ class Playout:
             return
         now_s = trio.current_time()
         position_ms = utterance.position_ms(now_s)
+        self._player_is_silent = self._player_is_silent or utterance.stands(now_s)
         utterance.cut(position_ms)
         self._utterances.remove(utterance)
         self._continues = False
@@ -386,6 +401,10 @@ class Playout:
             self._forget_heard(utterance, now_s, reported=False)
         if not utterance.finished and is_heard(utterance, now_s):
             self._finish(utterance, now_s)
+        elif not utterance.finished and now_s >= player_until_s(utterance) - CLOSE_S:
+            log.error("player_reports_nothing", utterance=utterance.number, waited_s=PLAYER_S)
+            self._listener.player_failed(utterance)
+            self.cut(utterance, "the player reports nothing")
 
     def _forget_heard(self, utterance: Utterance, now_s: float, *, reported: bool) -> None:
         """Forget audio once it is known to be heard; by reports, if the player sends any."""
@@ -424,12 +443,14 @@ class Playout:
         for index, utterance in enumerate(() if self._held else self._utterances):
             times_s += changes_at_s(utterance)
             if not index:
-                times_s.append(voice_until_s(utterance))
+                times_s += voice_until_s(utterance), player_until_s(utterance)
                 times_s.append(next_word_s(utterance, now_s))
         return min((at_s for at_s in times_s if at_s > now_s), default=math.inf)
 
     def _send_due(self, now_s: float) -> float:
         """Send the audio that is due, and return when the next is due."""
+        if self._utterances and self._utterances[0].stands(now_s):
+            return math.inf  # until the next report
         while not self._held and (utterance := next_to_send(self._utterances)) is not None:
             while utterance.waiting and not self._held:  # its first sound may hold it
                 over_s = self._plays_until_s - now_s + CHUNK_S - LEAD_S

@@ -18,6 +18,7 @@ from ..events import (
 )
 from ._echo_text import LINGERS_S
 from ._utterance import Utterance
+from ._utterance_timing import PLAYER_S
 
 if TYPE_CHECKING:
     from bargein.routes import Router
@@ -67,6 +68,14 @@ class PlayoutEvents:
         """Publish that the rest of an utterance will not be said."""
         text = (
             f"the voice gave no audio for utterance {utterance.number} in time; its rest is dropped"
+        )
+        self._publish(utterance, AgentError(message=text))
+
+    def player_failed(self, utterance: Utterance) -> None:
+        """Publish that the rest of an utterance will not be heard."""
+        text = (
+            f"the player reported nothing about utterance {utterance.number} for {PLAYER_S:g} s; "
+            "its rest counts as unheard"
         )
         self._publish(utterance, AgentError(message=text))
 

@@ -22,6 +22,9 @@ class PlayoutListener(Protocol):
     def voice_failed(self, utterance: Utterance) -> None:
         """Its voice delivers no more audio; it ends with what was played."""
 
+    def player_failed(self, utterance: Utterance) -> None:
+        """Its player reports nothing; it is cut where it was last known to be."""
+
     def utterance_finished(self, utterance: Utterance) -> None:
         """It was heard to its end, or cut."""
 

@@ -2,7 +2,10 @@
 
 Rules:
 1. A position is the last report, extrapolated by the clock; never more than was sent.
-2. It never goes back.
+2. The clock carries it at most ``UNREPORTED_MS`` past the last report: a player whose sound stands
+   still reports nothing, and what nobody can hear is not heard.  Only a player that never reports
+   positions goes by the clock alone.
+3. It never goes back.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ import math
 from dataclasses import dataclass, field
 
 UNREPORTED_MS = 500.0
-"""How many milliseconds of unreported audio are normal: a player reports every 0.25 s."""
+"""How many milliseconds of unreported audio are normal: a player reports every 0.25 s.  Beyond them
+its report is overdue, and its position stands until the next one."""
 
 REPORT_TRUSTED_S = 0.25
 """For how many seconds a player's last report counts exactly; after that the clock extrapolates it.
@@ -33,6 +37,8 @@ class PlayedPosition:
     _reported_s: float | None = field(default=None, init=False)
     _reported_ms: float = field(default=0.0, init=False)
     _stalled: bool = field(default=False, init=False)
+    _most_ms: float = field(default=math.inf, init=False)
+    """How far the clock may carry it without another report."""
 
     def sent(self, duration_ms: float, now_s: float, plays_at_s: float) -> None:
         """Record audio that was sent to the transport.
@@ -84,6 +90,32 @@ class PlayedPosition:
         self._anchor_s, self._anchor_ms = now_s, played_ms
         self._reported_s, self._reported_ms = now_s, played_ms
         self._stalled = stalled
+        if self._most_ms < math.inf:
+            self.expect_reports()
+
+    def expect_reports(self, carried_ms: float = UNREPORTED_MS) -> None:
+        """Record that its player reports positions, so that the clock alone proves little.
+
+        Args:
+            carried_ms: How far the clock carries the last report, in milliseconds.
+        """
+        self._most_ms = self._reported_ms + carried_ms
+
+    @property
+    def owes_report(self) -> bool:
+        """Whether its end is not reached without another report."""
+        return self.sent_ms > self._most_ms
+
+    @property
+    def may_start_unreported(self) -> bool:
+        """Whether it may count as started by the clock."""
+        return self._most_ms > 0
+
+    def stands(self, now_s: float) -> bool:
+        """Whether its position stands because a report is overdue."""
+        if self._anchor_s is None or self._stalled or not self.owes_report:
+            return False
+        return self._anchor_ms + (now_s - self._anchor_s) * 1000 >= self._most_ms
 
     def possible_ms(self, played_ms: float) -> float:
         """Return a reported position as far as it is possible: no step back, nor past the end."""
@@ -110,7 +142,7 @@ class PlayedPosition:
         if self._stalled:
             return self._anchor_ms
         played_ms = self._anchor_ms + max(0.0, now_s - self._anchor_s) * 1000
-        return min(played_ms, self.sent_ms)
+        return min(played_ms, self.sent_ms, max(self._most_ms, self._anchor_ms))
 
     @property
     def played_ms(self) -> float:

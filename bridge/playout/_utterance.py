@@ -5,12 +5,14 @@ Rules:
    number of a ``clear``.  Audio that is sent again gets a new number, because the old one is fenced
    off; reports under any of its numbers are understood.
 2. What was heard is a prefix of what was generated, and only grows.
-3. A position is the last report of the player, extrapolated by the clock; never more than was sent.
+3. A position is the last report of the player, carried on by the clock for half a second; never
+   more than was sent.
 4. Positions count from the start of the utterance; a player counts each number from its own start.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -330,6 +332,8 @@ class Utterance(PlayedPosition):
         self._stalled = True
         self._reported_s = now_s if self.is_reported and self.started else None
         self._reported_ms = from_ms
+        if self._most_ms < math.inf:
+            self.expect_reports()
 
     def went_by(self, play_number: int) -> bool:
         """Whether some of it was sent under this number."""

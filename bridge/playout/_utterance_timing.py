@@ -19,6 +19,10 @@ START_REPORT_S = 0.3
 DONE_REPORT_S = 0.5
 """How many seconds after the expected end a reporting player may take to report its end."""
 
+PLAYER_S = 30.0
+"""How many seconds a player may owe a report before the rest of what it plays is given up: as long
+as a goodbye may take.  A hold, as for a lost line, stops this time."""
+
 VOICE_S = 10.0
 """How many seconds a voice may take for the next audio of a complete text.  A worker process that
 must be restarted takes a few seconds."""
@@ -37,6 +41,8 @@ def has_started(utterance: Utterance, now_s: float, *, reports: bool) -> bool:
     """
     if utterance.is_reported:
         return True
+    if not utterance.may_start_unreported:
+        return False
     late_s = START_REPORT_S if reports else 0.0
     return now_s >= utterance.starts_at_s + late_s
 
@@ -47,6 +53,8 @@ def is_heard(utterance: Utterance, now_s: float) -> bool:
         return False
     if utterance.done_reported or not utterance.sent_ms:
         return True
+    if utterance.owes_report:
+        return False
     late_s = DONE_REPORT_S if utterance.is_reported else 0.0
     return utterance.ends_at_s + late_s <= now_s + CLOSE_S
 
@@ -54,10 +62,15 @@ def is_heard(utterance: Utterance, now_s: float) -> bool:
 def voice_until_s(utterance: Utterance) -> float:
     """Return when the voice of the front utterance counts as failed; infinite if it does not."""
     awaited = utterance.text_complete and not utterance.audio_complete
-    if not awaited or utterance.waiting:
-        return math.inf
+    if not awaited or utterance.waiting or utterance.owes_report:
+        return math.inf  # a voice may wait until its earlier audio is heard
     ends_at_s = utterance.ends_at_s if utterance.sent_ms else 0.0
     return max(utterance.waits_since_s, ends_at_s) + VOICE_S
+
+
+def player_until_s(utterance: Utterance) -> float:
+    """Return when the player of the front utterance counts as failed; infinite if it does not."""
+    return utterance.unreported_since_s() + PLAYER_S if utterance.owes_report else math.inf
 
 
 def changes_at_s(utterance: Utterance) -> tuple[float, ...]:

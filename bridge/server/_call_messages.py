@@ -119,6 +119,18 @@ class Talk(Wire):
     down: bool
 
 
+class PlayerSound(Wire):
+    """The client's loudspeaker stands still, or runs again.
+
+    A browser suspends the sound of a page, for a telephone call or another headset.  Nothing is
+    heard then, so the agent's voice is held until it runs again.
+    """
+
+    type: Literal["sound"] = "sound"
+    on: bool
+    """Whether it runs; a client that says nothing has a loudspeaker that runs."""
+
+
 class Stop(Wire):
     """The caller pressed Stop."""
 
@@ -149,6 +161,7 @@ ClientMessage = (
     | CustomInput
     | Mute
     | Talk
+    | PlayerSound
     | Stop
     | HangUp
     | Ping

@@ -53,6 +53,7 @@ from ._call_messages import (
     OtherEvent,
     Ping,
     PlaybackReport,
+    PlayerSound,
     Pong,
     ServerMessage,
     State,
@@ -86,6 +87,9 @@ if TYPE_CHECKING:
 
 FRAME_BYTES = 640
 """20 ms of PCM16 mono at 16 kHz: the length of every UserAudio of a call."""
+
+SOUND = "sound"
+"""The reason of the hold while the client's loudspeaker stands still."""
 
 log = structlog.get_logger()
 
@@ -301,6 +305,8 @@ class NativeTransport:
                 self._muted = on
             case Talk(down=down):
                 call.publish(TalkKeyChanged(down=down))
+            case PlayerSound(on=on):
+                self._set_sound(call, on)
             case Stop():
                 call.publish(EmergencyStop(reason="stop_key"))
             case HangUp():
@@ -342,6 +348,15 @@ class NativeTransport:
             del self._microphone[:FRAME_BYTES]
             self._metrics.frames_in += 1
             call.publish(UserAudio(pcm=frame))
+
+    def _set_sound(self, call: Call, on: bool) -> None:
+        if not self.audio:
+            return
+        if on:
+            call.release_speech(SOUND)
+        else:
+            log.info("sound_stands_still")
+            call.hold_speech(SOUND)
 
     def _report(self, report: PlaybackReport, call: Call) -> None:
         if report.utterance > self._newest:

@@ -28,7 +28,7 @@ from ._hello import hello, resumed
 from ._limits import Limits
 from ._message_base import MAX_UTTERANCE, ErrorCode
 from ._metrics import KNOWN_REASONS, Metrics
-from ._native_transport import NativeTransport
+from ._native_transport import SOUND, NativeTransport
 from ._outbox import Outbox
 from ._reconnect_backlog import Backlog
 from ._remote_handle import verbs_of
@@ -340,6 +340,7 @@ class CallSession:
             call.answers.resend()
         if self._transport.ended is not None:
             self._backlog.close()
+        call.release_speech(SOUND)  # a loudspeaker that still stands says so again
         self._continue_call(call)
         self._transport.send_hold()
         await self._carry(line)

@@ -281,3 +281,21 @@ def test_a_browser_without_worklets_can_type(meet: Meet) -> None:
     assert "too old to talk" in call.page.inner_text("#notice")
     call.start()
     assert call.page.evaluate("bargein.context") is None
+
+
+def test_what_the_browser_holds_back_is_not_heard(meet: Meet, network: Network) -> None:
+    """Sound that is suspended in mid-sentence stands still for the agent, too: nothing more counts
+    as heard, and all of the story is heard once it runs again."""
+    call = meet("?raw=1", mic="none")
+    call.type("tell")
+    call.wait("bargein.log.some((e) => e.ev === 'player_position' && e.played_ms > 1500)")
+    call.page.evaluate("bargein.context.suspend()")
+    call.wait("document.querySelector('#notice').dataset.id === 'suspended'")
+    call.page.wait_for_timeout(500)
+    heard = call.page.inner_text(".agent .heard")
+    call.page.wait_for_timeout(4000)
+    assert call.page.inner_text(".agent .heard") == heard
+    assert len(heard) < len(network.story)
+    call.page.evaluate("bargein.context.resume()")
+    hear_story(call)
+    check_story(call, network)

@@ -52,6 +52,9 @@ class Deck:
     def voice_failed(self, utterance: Utterance) -> None:
         self.note("voice failed", utterance.number)
 
+    def player_failed(self, utterance: Utterance) -> None:
+        self.note("player failed", utterance.number)
+
     def utterance_finished(self, utterance: Utterance) -> None:
         self.note("finished", utterance.number, "cut" if utterance.is_cut else "whole")
 

@@ -14,6 +14,7 @@ from bargein.bridge.playout._utterance import Utterance
 from bargein.bridge.playout._utterance_timing import (
     DONE_REPORT_S,
     FORESEEN_S,
+    PLAYER_S,
     START_REPORT_S,
     TICK_S,
     VOICE_S,
@@ -27,7 +28,7 @@ from bargein.bridge.playout._utterance_timing import (
 from bargein.events import AgentAudio
 from bargein.routes._timers import Timers
 
-from .conftest import FakeRun, add, say
+from .conftest import FakeRun, HoldingDeck, add, playout_of, say
 
 
 async def test_a_reporting_player_decides_when_speech_starts_and_ends(
@@ -72,6 +73,9 @@ async def test_a_player_that_is_where_it_was_foreseen_costs_no_look(
     playout.report(1, "position", 1001 + off_ms)
     assert bool(planned) is plans
     assert utterance.sure_position_ms(trio.current_time()) == 1001 + off_ms
+    for played_ms in range(1250, 3000, 250):
+        await trio.sleep(0.25)
+        playout.report(1, "position", played_ms)
     await trio.sleep(4)
     assert deck.sent_ms == {1: 3000}
     assert len(deck.told("finished")) == 1
@@ -88,6 +92,99 @@ async def test_a_lost_start_and_a_lost_done_are_bounded(autojump_clock, deck, pl
     await trio.sleep(3)
     assert deck.told("started")[-1] == (2300, "started", 1, None)
     assert deck.told("finished")[-1] == (2700, "finished", 1, "whole")
+
+
+async def test_a_player_that_stops_reporting_is_carried_on_for_half_a_second(
+    autojump_clock, deck, playout
+):
+    """Then its position stands, nothing more is sent, and the next report sets all going again."""
+    utterance = add(playout, 1, "one two three four five six", 6000)
+    await trio.sleep(0.4)
+    playout.report(1, "position", 400)
+    for _ in range(8):
+        await trio.sleep(1)
+        assert utterance.position_ms(trio.current_time()) == 900
+        assert deck.sent_ms[1] <= 900 + 1000 * LEAD_S
+    assert utterance.heard == "one"  # the next word ends at 1.56 s
+    playout.report(1, "position", 1200)
+    await trio.sleep(0.45)
+    assert utterance.heard == "one two"
+    await trio.sleep(3)
+    assert utterance.position_ms(trio.current_time()) == 1700
+    playout.cut(utterance, "barge-in")
+    await trio.sleep(1)
+    assert (utterance.cut_at_ms, utterance.heard) == (1700, "one two")
+
+
+async def test_holds_and_new_audio_carry_no_silent_player_further(autojump_clock, deck, nursery):
+    """Neither coughs nor a slow voice make more of the last report."""
+    playout = playout_of(HoldingDeck(), nursery)
+    utterance = add(playout, 1, "one two three four five six", 1000, complete=False)
+    await trio.sleep(0.1)
+    playout.report(1, "position", 100)
+    for _ in range(6):
+        await trio.sleep(0.4)
+        playout.hold()
+        await trio.sleep(0.4)
+        playout.release()
+        say(playout, utterance, "", 100)
+    assert utterance.position_ms(trio.current_time()) == 600
+
+
+async def test_what_is_said_next_to_a_silent_player_counts_from_its_next_report(
+    autojump_clock, deck, playout
+):
+    """An utterance that follows the cut one neither starts nor is heard by the clock."""
+    first = add(playout, 1, "one two", 2000)
+    await trio.sleep(0.2)
+    playout.report(1, "position", 200)
+    await trio.sleep(2)
+    playout.cut(first, "barge-in")
+    second = add(playout, 2, "three four", 2000)
+    await trio.sleep(5)
+    assert (second.started, second.heard, deck.sent_ms[2]) == (False, "", 400)
+    playout.report(2, "start", 0)
+    await trio.sleep(0.2)
+    assert second.started
+    for played_ms in range(250, 2000, 250):
+        await trio.sleep(0.25)
+        playout.report(2, "position", played_ms)
+    playout.report(2, "done", 2000)
+    await trio.sleep(0.7)
+    assert second.heard == "three four"
+
+
+async def test_a_voice_is_not_blamed_for_a_silent_player(autojump_clock, deck, playout):
+    """A voice that waits until its earlier audio is heard has no deadline meanwhile."""
+    utterance = add(playout, 1, "one two three", 1000, complete=False)
+    await trio.sleep(0.1)
+    playout.report(1, "position", 100)
+    await trio.sleep(20)
+    assert not deck.told("voice failed", "finished")
+    assert not utterance.finished
+
+
+async def test_a_player_that_is_silent_for_good_is_given_up(autojump_clock, deck, playout):
+    """After 30 s the rest is cut where it was last known to be, so that nothing waits for ever."""
+    utterance = add(playout, 1, "one two three four five six", 6000)
+    await trio.sleep(0.4)
+    playout.report(1, "position", 400)
+    await trio.sleep(PLAYER_S + 0.1)
+    told = deck.told("player failed", "finished")
+    assert told == [(30400, "player failed", 1, None), (30400, "finished", 1, "cut")]
+    assert utterance.cut_at_ms == 900
+
+
+async def test_a_player_without_positions_goes_by_the_clock(autojump_clock, deck, playout):
+    """One that tells only of starts and ends owes nothing in between."""
+    utterance = add(playout, 1, "one two three four five six", 6000)
+    playout.report(1, "start", 0)
+    await trio.sleep(3)
+    assert utterance.position_ms(trio.current_time()) == 3000
+    await trio.sleep(2.9)
+    playout.report(1, "done", 6000)
+    await trio.sleep(0.7)
+    assert deck.told("finished")[0][3] == "whole"
 
 
 async def test_a_report_of_the_next_utterance_ends_the_one_before(autojump_clock, deck, playout):
