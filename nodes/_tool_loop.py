@@ -12,7 +12,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,7 @@ from .llm import (
     Usage,
 )
 from .llm._protocol import no_piece
+from .llm.hidden_text import HiddenKind, HiddenText
 from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class ToolLoop:
         self._call = call
         self._requests: list[ToolCallRequest] = []
         self._text = ""
+        self._said_before = ""  # the newest text of the answer, also before its tools
         self._continuation = Continuation("")
         self.running: dict[str, RunningTool] = {}
 
@@ -245,6 +247,7 @@ class ToolLoop:
     ) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
         """Yield the text and speech of one model."""
         counted = 0
+        hidden = HiddenText()
         answer: Any = model.stream(messages, tools=self._schemas)
         async with closing(answer) as pieces:
             while (piece := await step(anext, pieces, None)) is not None:
@@ -252,7 +255,7 @@ class ToolLoop:
                     case TextDelta():
                         self.meter.use("tokens")
                         counted += 1
-                        if text := self._continuation.add(piece.text):
+                        if text := self._for_caller(hidden.feed(piece.text)):
                             yield self._say(text)
                     case SpeechDelta() if self._plan.audio_of is not None:
                         yield self._plan.audio_of(piece)
@@ -267,11 +270,26 @@ class ToolLoop:
                         self._count(piece, counted)
                     case _:
                         raise TypeError(no_piece(model, piece))
-        if text := self._continuation.rest():
+        if text := self._for_caller(hidden.flush()) + self._continuation.rest():
             yield self._say(text)
 
+    def _for_caller(self, pieces: Iterable[tuple[str, HiddenKind]]) -> str:
+        """Return what the caller hears of pieces of text; show what else the model does."""
+        said = ""
+        for text, kind in pieces:
+            if not kind:
+                said += self._continuation.add(text)
+            elif kind == "thinking":
+                self._show("thinking")
+            elif kind == "tool_call":
+                self._show("tool_call")
+        return said
+
     def _say(self, text: str) -> AgentResponse:
+        if not self._text:
+            text = _blank_between(self._said_before, text) + text
         self._text += text
+        self._said_before = text
         answer = self._answer
         if answer is not None and (answer.phase != "text" or answer.label):
             self._show("text")
@@ -404,3 +422,12 @@ class ToolLoop:
         if self._answer is not None and self._answer.show(phase, label, step=step):
             assert self._call is not None
             self._call.touch_state()
+
+
+def _blank_between(before: str, after: str) -> str:
+    """Return the blank between what was said before tools and after them; empty if none is due."""
+    is_apart = not before or before[-1].isspace() or after[:1].isspace()
+    return "" if is_apart or before[-1] in _WIDE_MARKS else " "
+
+
+_WIDE_MARKS = "。！？｡，、；：」』）"  # noqa: RUF001  # behind these, no script has a blank

@@ -10,7 +10,7 @@ Rules:
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Literal
@@ -20,8 +20,10 @@ import trio
 
 from bargein.bridge.validation.texts import has_words
 from bargein.nodes.speech import (
+    PlainWords,
     SpeechEngineError,
     SpeechPiece,
+    SpokenForm,
     StreamingTTS,
     TextSaid,
     TextToSpeech,
@@ -71,6 +73,12 @@ class FallbackVoice(ProviderGroup[AnyVoice]):
         """``words`` if every voice reports the times of words."""
         known = all(getattr(each.engine, "times", "words") == "words" for each in self._providers)
         return "words" if known else "none"
+
+    @property
+    def spoken_form(self) -> Callable[[], SpokenForm]:
+        """Makes what is said of a text: the spoken form of the first voice, for all of them."""
+        own = getattr(self._providers[0].engine, "spoken_form", None)
+        return own if callable(own) else PlainWords
 
     @asynccontextmanager
     async def open_context(self, style: VoiceStyle) -> AsyncIterator[FallbackContext]:

@@ -16,6 +16,7 @@ from ._late_answer_fillers import Fillers as Fillers
 from ._late_answer_fillers import SpokenFillers as SpokenFillers
 from ._listening_settings import ListeningSettings as ListeningSettings
 from ._local_speech import LocalSpeech as LocalSpeech
+from ._markup import SpokenPart as SpokenPart
 from ._playback_reference import HeardAgent as HeardAgent
 from ._protocols import EchoProbability as EchoProbability
 from ._protocols import EndOfTurn as EndOfTurn
@@ -29,6 +30,9 @@ from ._protocols import VoiceActivity as VoiceActivity
 from ._resample import EvenResampler as EvenResampler
 from ._resample import Resampler as Resampler
 from ._resample import resample as resample
+from ._spoken_form import AsWritten as AsWritten
+from ._spoken_form import PlainWords as PlainWords
+from ._spoken_form import SpokenForm as SpokenForm
 from ._spoken_text import FollowedContext as FollowedContext
 from ._spoken_text import SpokenText as SpokenText
 from ._spoken_text import open_followed_context as open_followed_context
@@ -59,6 +63,7 @@ from ._worker_voice import WorkerPool as WorkerPool
 from ._worker_voice import WorkerSettings as WorkerSettings
 
 __all__ = [
+    "AsWritten",
     "BackchannelDetector",
     "ChangeVoice",
     "ClauseSplitter",
@@ -79,6 +84,7 @@ __all__ = [
     "NoiseFilter",
     "PerhapsOver",
     "PiperVoice",
+    "PlainWords",
     "Resampler",
     "SilenceOnly",
     "SileroModel",
@@ -94,6 +100,8 @@ __all__ = [
     "SpeechToText",
     "SpeechWorkerError",
     "SpokenFillers",
+    "SpokenForm",
+    "SpokenPart",
     "SpokenText",
     "StreamingSTT",
     "StreamingTTS",

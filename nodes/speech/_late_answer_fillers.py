@@ -32,8 +32,10 @@ from bargein.bridge.events import (
 )
 from bargein.routes.error_containment import CONTAINED
 
+from ._clause_texts import WrittenWords, whole_text
 from ._engine_results import check_piece, pieces_by
 from ._protocols import SpeechPiece, TextToSpeech
+from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
 
 if TYPE_CHECKING:
@@ -95,15 +97,23 @@ DEFAULT_FILLERS = Fillers()
 class SpokenFillers:
     """The fillers of one speech stack, synthesised in advance; shared by all calls."""
 
-    def __init__(self, fillers: Fillers, voice: TextToSpeech | StreamingTTS) -> None:
+    def __init__(
+        self,
+        fillers: Fillers,
+        voice: TextToSpeech | StreamingTTS,
+        spoken_form: NewSpokenForm | None = None,
+    ) -> None:
         """Keep the texts; nothing is synthesised yet.
 
         Args:
             fillers: The texts.
             voice: Says them.
+            spoken_form: Makes what the voice says of a text; ``None`` means the voice's own, or
+                ``PlainWords``.
         """
         self.fillers = fillers
         self._voice = voice
+        self._new_form = spoken_form_for(voice, spoken_form)
         self._pieces: dict[str, tuple[SpeechPiece, ...]] = {}
         self._is_preparing = False
 
@@ -130,7 +140,11 @@ class SpokenFillers:
             for text in self.fillers.texts:
                 if text not in self._pieces:
                     with trio.fail_after(PREPARE_S), CONTAINED:
-                        self._pieces[text] = await _said_by(self._voice, text)
+                        said = whole_text(text, self._new_form())
+                        words, pieces = WrittenWords(said), await _said_by(self._voice, said.spoken)
+                        self._pieces[text] = tuple(
+                            SpeechPiece(piece.pcm, words.times(piece.words)) for piece in pieces
+                        )
         except Exception as error:  # noqa: BLE001  # user code; calls work without fillers
             log.warning("fillers_not_ready", error=type(error).__name__)
         finally:

@@ -32,6 +32,7 @@ from ._protocols import (
     TextToSpeech,
     VoiceActivity,
 )
+from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streaming_protocols import StreamingTTS
 from ._stt_whisper import WhisperTiny
 from ._throat_sounds import ThroatSoundDetector
@@ -66,6 +67,7 @@ class LocalSpeech(SuggestsNames):
         fetch: bool = True,
         fillers: Fillers | None = DEFAULT_FILLERS,
         noise_filter: Callable[[], NoiseFilter] | None = None,
+        spoken_form: NewSpokenForm | None = None,
     ) -> None:
         """Choose the engines; nothing is loaded before ``open()``.
 
@@ -87,14 +89,17 @@ class LocalSpeech(SuggestsNames):
                 error.
             fillers: What the caller hears while an answer is late; ``None`` for silence.
             noise_filter: Makes the filter that cleans each call's microphone; ``None`` for none.
+            spoken_form: Makes what the voice says of each text; ``None`` means the voice's own, or
+                ``PlainWords``.
 
         Raises:
             SpeechExtraError: A package that a default engine needs is not installed.
-            TypeError: `vad` or `noise_filter` is the detector or filter of one call, not what makes
-                it; or another argument cannot do its work.
+            TypeError: `vad`, `noise_filter` or `spoken_form` is the detector, filter or form of one
+                call, not what makes it; or another argument cannot do its work.
         """
         check_instance("LocalSpeech(hint=)", hint, str, required=True)
         check_factory("LocalSpeech(noise_filter=)", noise_filter)
+        check_factory("LocalSpeech(spoken_form=)", spoken_form)
         voices = ("synthesize", "open_context")
         check_has("LocalSpeech(voice=)", voice, *voices, example="EspeakVoice()")
         check_has("LocalSpeech(stt=)", stt, "transcribe", example="WhisperTiny()")
@@ -118,7 +123,9 @@ class LocalSpeech(SuggestsNames):
         self._sounds = ours if sounds is None else tuple(sounds)
         self._turns = turns or TurnTaking()
         self._settings = settings or ListeningSettings()
-        self._fillers = None if fillers is None else SpokenFillers(fillers, self._voice)
+        self._spoken_form = spoken_form_for(self._voice, spoken_form)
+        says = self._voice, self._spoken_form
+        self._fillers = None if fillers is None else SpokenFillers(fillers, *says)
         self._new_filter = noise_filter
         self._fetch = fetch
 
@@ -177,4 +184,5 @@ class LocalSpeech(SuggestsNames):
             noise_filter=self._new_filter() if self._new_filter is not None else None,
         )
         self._turns.attach(call)
-        TTSNode(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)
+        voice = call.bridge(name="voice", is_agent=False)
+        TTSNode(voice, self._voice, self._fillers, self._spoken_form)

@@ -14,6 +14,7 @@ from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
 from ._open_engines import open_engines
 from ._protocols import EndOfTurn, TextToSpeech, VoiceActivity
+from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streaming_ear import StreamingEar
 from ._streaming_protocols import StreamingSTT, StreamingTTS
 from ._tts_node import TTSNode
@@ -42,6 +43,7 @@ class StreamingSpeech:
         turns: TurnTaking | None = None,
         settings: ListeningSettings | None = None,
         fillers: Fillers | None = DEFAULT_FILLERS,
+        spoken_form: NewSpokenForm | None = None,
     ) -> None:
         """Choose the engines; nothing is opened before ``open()``.
 
@@ -56,6 +58,8 @@ class StreamingSpeech:
                 ``TurnTaking(TurnSettings(endpointing=EarEndpointing()))``.
             settings: When a voice counts as begun or stopped, for the `vad`.
             fillers: What the caller hears while an answer is late; ``None`` for silence.
+            spoken_form: Makes what the voice says of each text; ``None`` means the voice's own, or
+                ``PlainWords``.
 
         Raises:
             TypeError: `ear` is not an ear, `voice` not a voice, or another argument cannot do its
@@ -65,6 +69,7 @@ class StreamingSpeech:
         check_has("StreamingSpeech(ear=)", ear, "open_stream", example="DeepgramFlux()")
         voices = ("synthesize", "open_context")
         check_has("StreamingSpeech(voice=)", voice, *voices, example="EspeakVoice()")
+        check_factory("StreamingSpeech(spoken_form=)", spoken_form)
         predictor = "StreamingSpeech(end_of_turn=)"
         check_has(predictor, end_of_turn, "probability", example="SmartTurn()")
         check_instance("StreamingSpeech(turns=)", turns, TurnTaking)
@@ -78,7 +83,10 @@ class StreamingSpeech:
         self._end_of_turn = end_of_turn
         self._turns = turns or TurnTaking(TurnSettings(endpointing=EarEndpointing()))
         self._settings = settings or ListeningSettings()
-        self._fillers = None if not (fillers and voice) else SpokenFillers(fillers, voice)
+        self._spoken_form = spoken_form_for(voice, spoken_form)
+        self._fillers = None
+        if fillers and voice:
+            self._fillers = SpokenFillers(fillers, voice, self._spoken_form)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -101,4 +109,5 @@ class StreamingSpeech:
             StreamingEar(words, self._ear, hears_voice=self._new_vad is None)
         self._turns.attach(call)
         if self._voice is not None:
-            TTSNode(call.bridge(name="voice", is_agent=False), self._voice, self._fillers)
+            bridge = call.bridge(name="voice", is_agent=False)
+            TTSNode(bridge, self._voice, self._fillers, self._spoken_form)

@@ -29,12 +29,14 @@ from bargein.bridge.validation.texts import has_words, is_blank
 from bargein.routes import register
 from bargein.routes.error_containment import closing
 
+from ._clause_texts import NOTHING_SAID, ClauseText, ClauseTexts, WrittenWords
 from ._clauses import ClauseSplitter
 from ._engine_results import check_piece, pieces_by
 from ._errors import SpeechEngineError
 from ._late_answer_fillers import SilenceFiller, SpokenFillers
 from ._protocols import SpeechPiece, TextToSpeech
 from ._resample import resample
+from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streamed_text import CLAUSES_WAITING, StreamedText
 from ._streaming_protocols import StreamingTTS, VoiceStyle
 
@@ -58,7 +60,8 @@ class Clause:
     """A piece of an utterance that can be spoken on its own."""
 
     utterance: int
-    text: str
+    said: ClauseText = NOTHING_SAID
+    """What is written, and what is said for it."""
     last: bool = False
     """Whether this marks the end of the utterance, without text."""
 
@@ -97,6 +100,7 @@ class TTSNode:
         bridge: Bridge,
         voice: TextToSpeech | StreamingTTS,
         fillers: SpokenFillers | None = None,
+        spoken_form: NewSpokenForm | None = None,
     ) -> None:
         """Declare the voice's routes.
 
@@ -104,8 +108,11 @@ class TTSNode:
             bridge: A bridge for the voice, not an agent's.
             voice: The engine, shared by all calls.
             fillers: What to say while an answer is late; ``None`` for nothing.
+            spoken_form: Makes what the voice says of the text of each utterance; ``None`` means the
+                voice's own, or ``PlainWords``.
         """
         self._bridge = bridge
+        self._new_form = spoken_form_for(voice, spoken_form)
         self._voice = voice
         self._fillers = fillers
         self._notices: set[int] = set()  # utterances whose audio was synthesised in advance
@@ -113,7 +120,7 @@ class TTSNode:
         self._style = VoiceStyle()
         self._styles: dict[int, VoiceStyle] = {}  # of each utterance, when its first text was said
         self._streamed: dict[int, StreamedText] = {}
-        self._splitters: dict[int, ClauseSplitter] = {}
+        self._texts: dict[int, ClauseTexts] = {}
         self._user_stopped_s: float | None = None
         self._timed: set[str] = set()
         bridge.on(UserStoppedSpeaking).map(self._note_stop)
@@ -142,15 +149,14 @@ class TTSNode:
         if number is None or self._say_prepared(number, message):
             return
         self._time("answer.first_text_s")
-        if number not in self._splitters:
+        if number not in self._texts:
             self._forget_cut()
-            self._splitters[number] = ClauseSplitter()
+            self._texts[number] = ClauseTexts(self._new_form(), ClauseSplitter())
             self._first_message[number] = message
             self._styles[number] = self._style
             self._bridge.owe_clauses(number, 0)
-        splitter = self._splitters[number]
-        for text in splitter.feed(message.event.content):
-            self._ask(Clause(number, text), message)
+        for said in self._texts[number].feed(message.event.content):
+            self._ask(Clause(number, said), message)
 
     def _say_prepared(self, number: int, message: Message) -> bool:
         """Say a notice with prepared audio; return whether it was one."""
@@ -170,11 +176,11 @@ class TTSNode:
 
     def _say_waiting(self) -> bool:
         """Say the words that wait for the rest of their clause; return whether there were any."""
-        for number, splitter in self._splitters.items():
+        for number, texts in self._texts.items():
             if self._bridge.played_ms(number) is None or self._bridge.owed_clauses(number):
                 continue  # it is over, or its audio is late, not its text
-            words = splitter.cut_words()
-            if words:
+            words = texts.cut_words()
+            if words is not None:
                 self._ask(Clause(number, words), self._first_message[number])
                 return True
         return False
@@ -182,10 +188,10 @@ class TTSNode:
     def _forget_cut(self) -> None:
         """Drop the rest of interrupted utterances, whose text never ends."""
         played = self._bridge.played_ms
-        self._splitters = {n: s for n, s in self._splitters.items() if played(n) is not None}
+        self._texts = {n: t for n, t in self._texts.items() if played(n) is not None}
         self._notices = {n for n in self._notices if played(n) is not None}
         self._styles = {n: s for n, s in self._styles.items() if played(n) is not None}
-        self._first_message = {n: m for n, m in self._first_message.items() if n in self._splitters}
+        self._first_message = {n: m for n, m in self._first_message.items() if n in self._texts}
 
     def _drop(self, message: Message) -> None:
         """Close a context whose rest will not be heard, although its run may continue."""
@@ -198,11 +204,10 @@ class TTSNode:
         if number in self._notices:
             self._notices.remove(number)
             return
-        splitter = self._splitters.pop(number, None)
-        rest = splitter.flush() if splitter is not None else []
-        for text in rest:
-            self._ask(Clause(number, text), message)
-        self._ask(Clause(number, "", last=True), message)
+        texts = self._texts.pop(number, None)
+        for said in texts.flush() if texts is not None else ():
+            self._ask(Clause(number, said), message)
+        self._ask(Clause(number, last=True), message)
 
     def _ask(self, clause: Clause, message: Message) -> None:
         """Queue a clause, as output of the run that wrote its text."""
@@ -214,13 +219,13 @@ class TTSNode:
 
     def _stream(self, clause: Clause, message: Message) -> None:
         """Send a clause ahead to a streaming voice; its audio is read when its turn comes."""
-        streamed = self._streamed.get(clause.utterance)
-        if streamed is None and not is_blank(clause.text):
+        streamed, spoken = self._streamed.get(clause.utterance), clause.said.spoken
+        if streamed is None and not is_blank(spoken):
             played_s = partial(self._played_s, clause.utterance)
             streamed = self._streamed[clause.utterance] = StreamedText(played_s)
             self._bridge.publish_for(TextBegan(clause.utterance), message)
-        if streamed is not None and not is_blank(clause.text):
-            streamed.add(clause.text)
+        if streamed is not None and not is_blank(spoken):
+            streamed.add(spoken)
         if streamed is not None and clause.last:
             streamed.finish()
 
@@ -239,7 +244,7 @@ class TTSNode:
         streamed = self._streamed.get(clause.utterance)
         if streamed is not None:
             return streamed.pieces()
-        return pieces_by(cast(TextToSpeech, self._voice), clause.text.strip())
+        return pieces_by(cast(TextToSpeech, self._voice), clause.said.spoken.strip())
 
     async def _say(self, message: Message) -> AsyncIterator[Any]:
         clause: Clause = message.event
@@ -251,9 +256,9 @@ class TTSNode:
                 streamed.close()
             yield AgentAudioComplete(utterance=clause.utterance)
             return
-        if is_blank(clause.text):
+        if is_blank(clause.said.spoken):
             self._bridge.owe_clauses(clause.utterance, -1)
-            yield self._audio(b"", clause.text, (), clause.utterance, last=True)
+            yield self._audio(b"", clause.said.written, (), clause.utterance, last=True)
             return
         began_s = trio.current_time()
         try:
@@ -268,17 +273,19 @@ class TTSNode:
 
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
         # One piece is delayed, so that the last one can be marked.
-        text, kept = clause.text, None
+        text, kept, written = clause.said.written, None, WrittenWords(clause.said)
+        number = clause.utterance
         async with aclosing(self._in_time(clause)) as pieces:
             async for piece in pieces:
                 if kept is not None:
-                    yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=False)
+                    words = written.times(kept.words)
+                    yield self._audio(kept.pcm, text, words, number, last=False)
                     text = ""
                 kept = piece
         if kept is not None:
-            yield self._audio(kept.pcm, text, kept.words, clause.utterance, last=True)
-        elif self._is_joined(clause) or not has_words(text):
-            yield self._audio(b"", text, (), clause.utterance, last=True)
+            yield self._audio(kept.pcm, text, written.times(kept.words), number, last=True)
+        elif self._is_joined(clause) or not has_words(clause.said.spoken):
+            yield self._audio(b"", text, (), number, last=True)
         elif self._bridge.played_ms(clause.utterance) is not None:  # it was not cut meanwhile
             raise SpeechEngineError("the voice gave no sound for a text with words")
 
