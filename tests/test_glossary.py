@@ -25,7 +25,7 @@ PLAIN = """
     recorded recorder recording rehearse remote repeated reply report resample resource result
     resumable row runner running safe say schema scope screen script scripted serve server service
     session setting shared shell signal signature signed similarity simulated slash socket source
-    spanish spoken sqlite start status stdio store table target task terminal testing time traceback
+    spanish sqlite start status stdio store table target task terminal testing time traceback
     transfer type typed usage validation value view warning wire writer
     soniox
 """

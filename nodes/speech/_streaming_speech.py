@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bargein.bridge.validation.arguments import check_has, check_instance
+from bargein.bridge.validation.arguments import check_factory, check_has, check_instance
 from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 
 from ._ear import Ear
