@@ -60,7 +60,7 @@ class ClauseTexts:
     def flush(self) -> list[ClauseText]:
         """Return the last clauses, with all that is left of the text."""
         clauses = self._add(self._form.flush())
-        clauses += [self._take(len(piece)) for piece in self._splitter.flush()]
+        clauses += [self._pop(len(piece)) for piece in self._splitter.flush()]
         if self._parts:
             rest = tuple(self._parts)
             self._parts.clear()
@@ -71,17 +71,17 @@ class ClauseTexts:
     def cut_words(self) -> ClauseText | None:
         """Return the complete words of an incomplete clause; ``None`` if there are none."""
         words = self._splitter.cut_words()
-        return self._take(len(words)) if words else None
+        return self._pop(len(words)) if words else None
 
     def _add(self, parts: Iterable[SpokenPart]) -> list[ClauseText]:
         clauses = []
         for part in parts:
             self._parts.append(part)
             pieces = self._splitter.feed(part.spoken) if part.spoken else ()
-            clauses += [self._take(len(piece)) for piece in pieces]
+            clauses += [self._pop(len(piece)) for piece in pieces]
         return clauses
 
-    def _take(self, size: int) -> ClauseText:
+    def _pop(self, size: int) -> ClauseText:
         """Take the parts of the next characters said."""
         taken: list[SpokenPart] = []
         while size > 0:

@@ -31,7 +31,7 @@ async def test_the_model_gets_the_result_and_goes_on(autojump_clock):
     async with open_call(answer_with(node)) as caller:
         await caller.says("Paris?")
         await caller.quiet()
-        assert caller.heard == "Let me lookIt is sunny."
+        assert caller.heard == "Let me look It is sunny."
         assert [type(e.event).__name__ for e in caller.received].count("ToolCall") == 1
         assert results(caller)["a"].content == "sunny in Paris"
         assert caller.events(AnswerEnded)[0].outcome == "completed"
