@@ -86,7 +86,7 @@ class HiddenText:
 
     def __init__(self) -> None:
         """Start an answer."""
-        self._held = ""
+        self._delayed = ""
         self._before = ""  # the last visible character
         self._inside: tuple[HiddenKind, str] | None = None  # what is hidden, and what ends it
         self._role_follows = False
@@ -97,7 +97,7 @@ class HiddenText:
         Args:
             text: The next characters, at whatever place they are split.
         """
-        waits = self._held or self._inside or self._role_follows or not self._before
+        waits = self._delayed or self._inside or self._role_follows or not self._before
         if not waits and text and not _START.search(text):  # nearly every text
             self._before = text[-1]
             return [(text, "")]
@@ -108,13 +108,13 @@ class HiddenText:
         return self._read("", is_end=True)
 
     def _read(self, text: str, *, is_end: bool) -> list[tuple[str, HiddenKind]]:
-        text, self._held = self._held + text, ""
+        text, self._delayed = self._delayed + text, ""
         pieces: list[tuple[str, HiddenKind]] = []
         at = 0
         while at < len(text):
             size = self._next(text, at, pieces, is_end=is_end)
             if not size:
-                self._held = text[at:]
+                self._delayed = text[at:]
                 break
             at += size
         return pieces

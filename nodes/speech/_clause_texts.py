@@ -126,7 +126,7 @@ class WrittenWords:
         self._is_same = all(part.written == part.spoken for part in clause.parts)
         self._parts = clause.parts
         self._at = 0  # how much of what is said has times
-        self._begun_s: float | None = None  # when a written word began that several words say
+        self._word_start_s: float | None = None  # when a written word began that several words say
 
     def times(self, words: Sequence[WordTiming]) -> tuple[WordTiming, ...]:
         """Return the times of the written words.
@@ -137,8 +137,8 @@ class WrittenWords:
         """
         if self._is_same:
             return tuple(words)
-        if self._begun_s is not None:
-            self._begun_s = 0.0  # it began in the piece before
+        if self._word_start_s is not None:
+            self._word_start_s = 0.0  # it began in the piece before
         timed = [self._time(word) for word in words]
         return tuple(word for word in timed if word is not None)
 
@@ -149,10 +149,10 @@ class WrittenWords:
             return word
         end = self._at = begin + len(text)
         written, is_complete = self._written(begin, end)
-        begun_s, self._begun_s = self._begun_s, None
-        start_s = word.start_s if begun_s is None else min(begun_s, word.start_s)
+        word_start_s, self._word_start_s = self._word_start_s, None
+        start_s = word.start_s if word_start_s is None else min(word_start_s, word.start_s)
         if not is_complete:
-            self._begun_s = start_s
+            self._word_start_s = start_s
             return None
         return WordTiming(written, start_s, word.end_s) if written else None
 

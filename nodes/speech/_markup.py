@@ -33,7 +33,7 @@ _LONGEST_TARGET = 2000
 """The longest target of a link that is kept until its end, in characters; addresses that browsers
 take are not longer. A longer one holds an image."""
 
-_LONGEST_HELD = 3000
+_LONGEST_DELAYED = 3000
 """After so many characters, what may be a mark is taken for text."""
 
 _READ_AT_ONCE = 1000
@@ -126,7 +126,7 @@ class MarkupRemover:
 
     def __init__(self) -> None:
         """Start a text."""
-        self._held = ""
+        self._delayed = ""
         self._before = "\n"  # the written character before the held ones
         self._spoken_before = ""  # the last visible character said
         self._is_line_start = True
@@ -158,15 +158,15 @@ class MarkupRemover:
         return self._read("", is_end=True)
 
     def _read(self, text: str, *, is_end: bool) -> list[SpokenPart]:
-        text, self._held = self._held + text, ""
+        text, self._delayed = self._delayed + text, ""
         parts: list[SpokenPart] = []
         at = 0
         while at < len(text):
             step = self._step(text[at:] if at else text, is_end=is_end)
-            if step is None and len(text) - at > _LONGEST_HELD:
+            if step is None and len(text) - at > _LONGEST_DELAYED:
                 step = self._step(text[at:], is_end=True)
             if step is None:
-                self._held = text[at:]
+                self._delayed = text[at:]
                 break
             size, spoken = step
             self._pass(parts, text[at : at + size], spoken)
