@@ -30,6 +30,8 @@ _HUMS = {
 em")."""
 _HUM = re.compile(r"(?<!\S)(" + "|".join(_HUMS) + r")(?=[.,!?;:…]*(?!\S))", re.IGNORECASE)
 
+_BRACKETS = re.compile(r"(\[|\])\1+")
+
 
 class _EspeakEvent(ctypes.Structure):
     _fields_ = (
@@ -84,7 +86,8 @@ class Espeak:
         self._is_cancelled = is_cancelled
         self._pcm.clear()
         self._marks.clear()
-        spoken, hums = _HUM.subn(lambda match: _HUMS[match[1].lower()], text)
+        plain = _BRACKETS.sub(r"\1", text)  # a text never says which phonemes are spoken
+        spoken, hums = _HUM.subn(lambda match: _HUMS[match[1].lower()], plain)
         data = spoken.encode()
         status = self._lib.espeak_Synth(
             *(data, len(data) + 1, 0, _POSITION_BY_CHARACTER, 0),

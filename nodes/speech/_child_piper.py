@@ -7,6 +7,7 @@ frames).  The models do not output it, so it is declared as an output while the 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -95,8 +96,8 @@ class Piper:
 
 
 def _plain(text: str) -> str:
-    """Return the text without the double brackets that Piper takes for raw phonemes."""
-    return text.replace("[[", "[")
+    """Return the text without the rows of brackets that Piper takes for raw phonemes."""
+    return re.sub(r"(\[|\])\1+", r"\1", text)
 
 
 def word_sizes(phonemes: list[str]) -> list[int]:

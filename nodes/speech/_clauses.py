@@ -2,7 +2,8 @@
 
 Rule 1: the joined pieces are the text; no character is lost or changed.
 Rule 2: the pieces do not depend on how the text arrives.
-Rule 3: a split needs the next character: "3." may continue as "3.50".
+Rule 3: a split needs the next character, and behind a short word the next letter: "3." may continue
+    as "3.50", and "No." as "No. 10".
 Rule 4: a piece contains a word, except the last one, which may be white space, and except a long
     row of characters that belong to no word.
 """
@@ -16,25 +17,28 @@ from collections.abc import AsyncIterator
 
 from bargein.bridge.validation.numbers import check_count
 
-_SENTENCE_MARKS = frozenset(".!?。！？｡؟۔।॥…")
-_CLAUSE_MARKS = frozenset(",;:，、；：،؛—–")
-_WIDE_MARKS = frozenset("。！？｡，、；：")
+from ._abbreviations import NEXT_LETTERS, goes_on, may_go_on
+from ._graphemes import boundary_before
+
+_SENTENCE_MARKS = frozenset(".!?。！？｡؟۔।॥…។៕။།༎።፧፨։᠃")
+_CLAUSE_MARKS = frozenset(",;:，、；：،؛—–၊፣፤፥៖᠂")
+_WIDE_MARKS = frozenset("。！？｡，、；：។៕။၊།༎።፣፤፧")
 """Marks that end a piece without a space after them, because their scripts have none."""
 _CLOSERS = frozenset("\"'”’»)]}」』）】》")
-_OPENERS = "\"'“‘«([{「『（【《¿¡*_"
 
-_ABBREVIATION = re.compile(
-    r"(?:dr|mr|mrs|ms|mx|prof|st|mt|ft|jr|sr|vs|etc|approx|dept|est|inc|ltd|co|corp|ave|blvd|rd"
-    r"|tel|ext|cf|al|jan|feb|apr|aug|sept|oct|nov|dec)\."
-)
-"""Abbreviations in lower case, without "no.", which is an answer in a conversation."""
-_DOTTED = re.compile(r"(?:[^\W\d_]\.)+")
-"""Dotted abbreviations: initials, "e.g.", "p.m.", "U.S."."""
+_GLUED = re.compile(r"(?:^|\s)[\"'“‘«(¿¡]*[^\W\d_]+(?:['’-][^\W\d_]+)*[.!?]")
+"""A word at the end of a sentence that the next one may stick to: "milk.Then"."""
 _LIST_NUMBER = re.compile(r"\s*\d{1,3}\.")
 
-_NO_SPACES = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f"
+_PHRASED = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
+"""Thai, Lao, Tibetan, Burmese and Khmer: a space is between phrases, and marks are rare."""
+_NO_SPACES = rf"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff{_PHRASED}"
 _WORD = re.compile(rf"[{_NO_SPACES}]|[^\W_{_NO_SPACES}]+(?:['’.,:][^\W_{_NO_SPACES}]+)*")
-"""A word; in Chinese, Japanese and Thai each character counts as one."""
+"""A word; in scripts without spaces each character counts as one."""
+_IS_PHRASED = re.compile(rf"[{_PHRASED}]")
+_FIRST_PHRASE, _LATER_PHRASE = 12, 40
+"""How many characters a phrase has that ends at a space, at the beginning and later."""
+_UNMARKED = re.compile(rf"[{_NO_SPACES}]+")
 
 
 class ClauseSplitter:
@@ -58,8 +62,9 @@ class ClauseSplitter:
                 in which a language model writes the rest.
             clause_words: Later pieces end at a comma or similar mark only if they have this many
                 words; otherwise they are whole sentences.
-            max_characters: A longer piece without punctuation is cut at a space, or anywhere if it
-                has none.
+            max_characters: A longer piece without punctuation is cut at a space, or between two
+                characters if it has none; in scripts without spaces, a first piece of a quarter of
+                the length, and half of it later.
 
         Raises:
             TypeError: A number is not an integer.
@@ -117,6 +122,8 @@ class ClauseSplitter:
         """Return where the next piece ends; None if that is not known yet."""
         while self._seen < len(self._text):
             at = self._seen
+            if self._waits_at(at):
+                return None
             self._seen += 1
             needed = self._words_needed(at)
             cut = at + self._text[at].isspace()  # the space belongs to the piece before it
@@ -128,8 +135,24 @@ class ClauseSplitter:
                 elif self._short_cut and _has_words(self._text[:at], self._first_waits_words):
                     return self._short_cut
             if at >= self._max_characters:
-                return self._forced_cut()
+                return self._forced_cut(self._max_characters)
+            if at >= self._most_unmarked and _UNMARKED.fullmatch(self._text, 0, at):
+                return self._forced_cut(self._most_unmarked)
         return None
+
+    @property
+    def _most_unmarked(self) -> int:
+        """How long a piece may be that has neither a space nor a mark, by its script."""
+        return max(1, self._max_characters // (4 if self._first else 2))
+
+    def _waits_at(self, at: int) -> bool:
+        """Whether a cut at this character depends on what is not there yet."""
+        text = self._text
+        if text[at].isupper() and text[at - 1 : at] in (".", "!", "?"):
+            return at + 1 == len(text)
+        if not text[at].isspace() or text[at] == "\n" or text[at - 1 : at] != ".":
+            return False
+        return len(text[at:].lstrip()) < NEXT_LETTERS and may_go_on(text[:at])
 
     def _words_needed(self, at: int) -> int:
         """Return how many words a piece needs to end before this character; 0 for never."""
@@ -140,32 +163,44 @@ class ClauseSplitter:
         while end and text[end - 1] in _CLOSERS:
             end -= 1
         mark = text[end - 1 : end]
+        if end == at and self._is_glued(at):
+            return self._first_words
         if character in _CLOSERS or not (character.isspace() or (mark and mark in _WIDE_MARKS)):
             return 0
+        if mark and _IS_PHRASED.match(mark) and mark not in _SENTENCE_MARKS | _CLAUSE_MARKS:
+            return _FIRST_PHRASE if self._first else _LATER_PHRASE
         if mark and mark in _CLAUSE_MARKS:
             return self._first_words if self._first else self._clause_words
         ends = mark in _SENTENCE_MARKS and character not in _SENTENCE_MARKS
-        return self._first_words if mark and ends and not _continues(text[:end]) else 0
+        following = text[at:].lstrip()[:NEXT_LETTERS]
+        goes_on = mark and ends and _continues(text[:end], following)
+        return self._first_words if mark and ends and not goes_on else 0
 
-    def _forced_cut(self) -> int:
+    def _is_glued(self, at: int) -> bool:
+        """Whether a sentence begins at this character without a space before it."""
+        text, following = self._text, self._text[at + 1 : at + 2]
+        if not text[at].isupper() or not (following.islower() or following == " "):
+            return False
+        begin = max(text.rfind(" ", 0, at), text.rfind("\n", 0, at), 0)
+        word = text[begin:at]
+        is_end = word[-2:-1].islower() and _GLUED.fullmatch(word) is not None
+        return is_end and not _continues(word, "")
+
+    def _forced_cut(self, limit: int) -> int:
         """Return where to cut a piece that has grown too long."""
-        limit = self._max_characters
         space = max(self._text.rfind(mark, 1, limit) for mark in " \t\u3000")
-        return space + 1 if space > 0 and _has_words(self._text[:space], 1) else limit
+        if space > 0 and _has_words(self._text[:space], 1):
+            return space + 1
+        return boundary_before(self._text, limit)
 
 
-def _continues(text: str) -> bool:
+def _continues(text: str, following: str) -> bool:
     """Return whether the sentence continues after the mark at the end of this text."""
     if text.endswith(("..", "…")):
         return True  # a pause inside a sentence
     if not text.endswith("."):
         return False
-    token = text[max(text.rfind(" "), text.rfind("\n")) + 1 :].lstrip(_OPENERS).lower()
-    return (
-        _ABBREVIATION.fullmatch(token) is not None
-        or _DOTTED.fullmatch(token) is not None
-        or _LIST_NUMBER.fullmatch(text) is not None
-    )
+    return _LIST_NUMBER.fullmatch(text) is not None or goes_on(text, following)
 
 
 def _has_words(text: str, count: int) -> bool:

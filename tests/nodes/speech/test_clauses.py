@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import itertools
+import unicodedata
 from collections.abc import AsyncIterator
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from bargein.speech import ClauseSplitter, clauses
 
-TEXTS = st.text(st.sampled_from("ab .,!?\n\"'1。，「」Dr…—🙂é") | st.characters(codec="utf-8"))
+TEXTS = st.text(st.sampled_from("ab .,!?\n\"'1。，「」DrNo…—🙂éกำ") | st.characters(codec="utf-8"))
 
 
 def split(text: str, **kwargs) -> list[str]:
@@ -79,6 +81,15 @@ def test_a_first_word_does_not_wait_for_a_long_sentence(text) -> None:
         "Version 2.0.1 of it|",
         "1. Latte and milk. |2. Mocha|",
         "I don't know the dogs' names|",
+        "Please ask for Sgt. Pepper or for Capt. Cook|",
+        "Your table is No. 10 beside the window|",
+        "You will meet Gen. Lee and Gov. Brown at the gate|",
+        "Ihr Termin ist am dem 3. Mai um neun Uhr|",
+        "Wir sehen uns Montag, |3. August um acht|",
+        "Der Weg dauert wohl ca. zwanzig Minuten|",
+        "Le atiende hoy la Sra. López a las nueve|",
+        "M. Dupont et Mme. Durand sont là|",
+        "Open example.com/a.b?C=1.5 or v2.Next or Node.js now|",
     ],
 )
 def test_marks_that_end_nothing(text) -> None:
@@ -101,6 +112,11 @@ def test_marks_that_end_nothing(text) -> None:
         "コーヒーを、|二つください。|はい！|わ|",
         "क्या हाल है। |ठीक है|",
         "ما اسمك؟ |أنا بخير|",
+        "First we heat the milk.|Then we grind it.|After that we pour?|And then!|Now|",
+        "កញ្ចប់បានចេញពីឃ្លាំង។ |វានឹងមកដល់|",
+        "ပါဆယ်သည် ထွက်ခွာသွားပါပြီ။ |မနက်ဖြန်|",
+        "พัสดุของคุณออกจากคลังสินค้า |จะถึงมือคุณพรุ่งนี้เช้า|",
+        "ጥቅልዎ ከመጋዘን ወጥቷል። |ነገ ጠዋት ይደርሳል|",
     ],
 )
 def test_marks_that_end_a_piece(text) -> None:
@@ -123,6 +139,34 @@ def test_long_text_without_marks() -> None:
     """A piece that grows too long is split at a space, or anywhere if it has none."""
     assert split("aaa bbb ccc ddd", max_characters=9) == ["aaa bbb ", "ccc ddd"]
     assert split("abcdefghijkl", max_characters=5) == ["abcde", "fghij", "kl"]
+
+
+@pytest.mark.parametrize(
+    "text", ["สวัสดี" * 60, "ສະບາຍດີ" * 60, "សួស្តី" * 60, "မင်္ဂလာပါ" * 40, "བཀྲ་ཤིས་" * 40, "你好" * 120]
+)
+def test_a_script_without_spaces_and_marks_is_heard_soon(text) -> None:
+    """The first piece of unbroken text is short, and no piece begins inside a character."""
+    pieces = split(text)
+    assert len(pieces[0]) <= 60
+    assert all(unicodedata.category(piece[0]) not in ("Mn", "Mc") for piece in pieces)
+
+
+def test_a_forced_cut_is_between_two_characters_that_people_see() -> None:
+    """Accents, families, flags and joined consonants stay whole."""
+    for one in (
+        "e\u0301",
+        "👨\u200d👩\u200d👧",
+        "🇩🇪",
+        "👍🏽",
+        "क्ष",
+        "ក្ត",
+        "กำ",
+        "\u1100\u1161\u11a8",
+    ):
+        for shift in range(len(one)):
+            pieces = split("x" * shift + one * 40, max_characters=23)
+            ends = itertools.accumulate(len(piece) for piece in pieces)
+            assert all((end - shift) % len(one) == 0 for end in ends), (one, shift)
 
 
 def test_piece_comes_with_the_character_after_it() -> None:

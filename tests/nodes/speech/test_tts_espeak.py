@@ -70,3 +70,14 @@ async def test_outside_of_open() -> None:
         assert voice.sample_rate_hz == 22_050
     with pytest.raises(SpeechNotOpenError, match="EspeakVoice is not open"):
         voice.synthesize("hello")
+
+
+@pytest.mark.parametrize("brackets", ["[[{}]]", "[[[{}]]]", "[[[[{}]]]]"])
+async def test_no_text_becomes_phonemes(pieces_of: Collect, brackets: str) -> None:
+    """Brackets in a text are none of the engine's, also in a text with a hum, which has some."""
+    text = "Mhm, I am " + brackets.format("h@l'oU") + " here."
+    async with EspeakVoice().open() as voice:
+        (piece,) = await pieces_of(voice, text)
+        (same,) = await pieces_of(voice, "Mhm, I am [h@l'oU] here.")
+    assert [word.text for word in piece.words] == text.split()
+    assert abs(len(piece.pcm) - len(same.pcm)) < 0.02 * len(same.pcm)

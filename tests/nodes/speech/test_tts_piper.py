@@ -90,3 +90,12 @@ def test_outside_of_open() -> None:
         _ = voice.sample_rate_hz
     with pytest.raises(SpeechNotOpenError, match="PiperVoice is not open"):
         voice.synthesize("hello")
+
+
+async def test_no_text_becomes_phonemes(pieces_of: Collect) -> None:
+    """However many brackets a text has, its words are said."""
+    async with PiperVoice(seed=1).open() as voice:
+        for brackets in ("[[{}]]", "[[[{}]]]", "[[[[{}]]]]"):
+            text = "I am " + brackets.format("h@l'oU") + " your friend."
+            (piece,) = await pieces_of(voice, text)
+            assert [word.text for word in piece.words] == text.split()
