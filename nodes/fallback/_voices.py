@@ -28,8 +28,9 @@ from bargein.nodes.speech import (
     TextSaid,
     TextToSpeech,
     VoiceStyle,
-    resample,
 )
+from bargein.nodes.speech._clause_audio import ClauseAudio
+from bargein.nodes.speech._resample import WholeSamples
 from bargein.routes.error_containment import closing, first_error
 from bargein.routes.service_nursery import open_service_nursery
 
@@ -109,6 +110,8 @@ class FallbackContext:
         self._changed = trio.Event()
         self._said = 0  # how many clauses are said
         self._words = WholeWords("", sample_rate_hz)
+        self._sound: ClauseAudio | None = None  # of the clause, from the voice at work
+        self._samples = WholeSamples()
         self._error: Exception | None = None
         self._flush_wait_s = 0.0  # of the current voice
         self._send, self._pieces = trio.open_memory_channel[SpeechPiece | TextSaid](PIECES_AHEAD)
@@ -177,6 +180,7 @@ class FallbackContext:
     async def _say_by(self, provider: Provider[AnyVoice]) -> None:
         """Have one voice say the rest of the text."""
         self._words.drop_rest()
+        self._sound, self._samples = None, WholeSamples()
         if self._words.is_begun and not has_words(self._words.rest):
             await self._finish_clause()  # the voice before said all of it without reporting so
         engine: Any = provider.engine
@@ -236,6 +240,7 @@ class FallbackContext:
             await self._hand_out(piece, engine)
 
     async def _synthesize(self, engine: TextToSpeech, text: str) -> None:
+        self._samples = WholeSamples()
         with trio.CancelScope() as patience:  # one scope, opened before the voice opens any
             async with closing(engine.synthesize(text.strip())) as pieces:
                 patience.deadline = trio.current_time() + self._stalls_after_s
@@ -251,16 +256,21 @@ class FallbackContext:
         return SpeechEngineError(f"the voice gave nothing for {self._stalls_after_s:g} s")
 
     async def _hand_out(self, piece: Any, engine: Any) -> None:
-        if not isinstance(piece, SpeechPiece) or len(piece.pcm) % 2:
+        if not isinstance(piece, SpeechPiece):
             raise SpeechEngineError(f"the voice gave {type(piece).__name__}, and no sound")
-        pcm = piece.pcm
-        if pcm and engine.sample_rate_hz != self._rate_hz:
-            pcm = resample(pcm, engine.sample_rate_hz, self._rate_hz)
-        whole = self._words.add(pcm, piece.words)
+        if self._sound is None:
+            self._sound = ClauseAudio(engine.sample_rate_hz, self._rate_hz)
+        pcm = self._samples.push(piece.pcm)
+        whole = self._words.add(*self._sound.push(pcm, piece.words))
         if whole is not None:
             await self._send.send(whole)
 
     async def _finish_clause(self, *, joined: bool = False) -> None:
+        if self._sound is not None:
+            sound, self._sound = self._sound, None
+            whole = self._words.add(*sound.push(b"", last=True))
+            if whole is not None:
+                await self._send.send(whole)
         if self._words.is_silent and not joined and has_words(self._words.rest):
             raise SpeechEngineError("the voice gave no sound for a text with words")
         last = self._words.finish()

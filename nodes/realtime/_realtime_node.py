@@ -24,7 +24,8 @@ from bargein.bridge.validation.arguments import check_has
 from bargein.nodes._chat_node import DEFAULT_CAPS, NO_CAPS, ChatNode
 from bargein.nodes._conversation_context import ConversationContext
 from bargein.nodes.llm import SpeechDelta, Usage
-from bargein.nodes.speech import StreamingEar, resample
+from bargein.nodes.speech import StreamingEar
+from bargein.nodes.speech._clause_audio import ClauseAudio
 from bargein.nodes.tools import Tool
 from bargein.routes.error_containment import closing
 
@@ -111,6 +112,7 @@ class RealtimeNode(ChatNode):
         self._hears = hears
         self._starts_early = starts_early
         self._spoken = SpokenUtterances()
+        self._sounds: dict[int, ClauseAudio] = {}  # of the newest utterance
         self._settled = trio.Event()
         self._answers = 0  # answers in progress
         self._ear: StreamingEar | None = None
@@ -236,13 +238,22 @@ class RealtimeNode(ChatNode):
         lasts_ms = len(delta.pcm) / 2 / delta.sample_rate_hz * 1000
         self._spoken.add(number, delta.item, lasts_ms)
         rate_hz = bridge.output_rate_hz
-        pcm = resample(delta.pcm, delta.sample_rate_hz, rate_hz)
-        return AgentAudio(pcm, rate_hz, last=False, utterance=number)
+        sound = self._sounds.get(number)
+        if sound is None:
+            self._sounds.clear()
+            sound = self._sounds[number] = ClauseAudio(delta.sample_rate_hz, rate_hz)
+        return AgentAudio(sound.push(delta.pcm)[0], rate_hz, last=False, utterance=number)
 
     def _complete_audio(self, message: Message) -> None:
         bridge = self._bridge
         assert bridge is not None  # the route is declared in its call
-        bridge.publish_for(AgentAudioComplete(utterance=message.event.utterance), message)
+        number = message.event.utterance
+        sound = self._sounds.pop(number, None)
+        rest = b"" if sound is None else sound.push(b"", last=True)[0]
+        if rest:
+            audio = AgentAudio(rest, bridge.output_rate_hz, last=False, utterance=number)
+            bridge.publish_for(audio, message)
+        bridge.publish_for(AgentAudioComplete(utterance=number), message)
 
     def _heard_whole(self, message: Message) -> None:
         self._spoken.forget(message.event.utterance)

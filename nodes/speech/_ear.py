@@ -62,6 +62,7 @@ from ._protocols import (
     SpeechToText,
     VoiceActivity,
 )
+from ._resample import WholeSamples
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
@@ -162,6 +163,7 @@ class Ear:
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
         self._voice = CallerVoice(settings, self._window_s)
+        self._samples = WholeSamples()
         self._waiting = bytearray()
         self._recent: deque[bytes] = deque(maxlen=self._windows(settings.pre_roll_s))
         self._shown: deque[bytes] = deque(maxlen=self._windows(SHOWN_S))
@@ -193,12 +195,12 @@ class Ear:
         """Process audio, and publish what it changes in the same step.
 
         Args:
-            message: A ``UserAudio`` of PCM16 little-endian mono at 16 kHz, any length.
+            message: A ``UserAudio`` of PCM16 little-endian mono at 16 kHz, any length: half a
+                sample at its end belongs to the next one.
         """
         try:
             pcm = message.event.pcm
-            if len(pcm) % 2:  # it would shift all samples that follow
-                raise ValueError(f"UserAudio gave {len(pcm)} bytes; a sample of PCM16 has two")
+            pcm = self._samples.push(pcm)
             self._waiting += pcm if self._filter is None else self._filter.clean(pcm)
             is_late = message.at_s >= self._last_frame_s + MICROPHONE_LOST_S
             if is_late and self._failed_since_s is None:  # if the detectors failed, it was sent

@@ -46,17 +46,15 @@ def pieces_by(voice: TextToSpeech, text: str) -> AsyncGenerator[SpeechPiece, Non
     return pieces
 
 
-def check_piece(voice: object, piece: SpeechPiece, *, streams: bool = False) -> None:
+def check_piece(voice: object, piece: SpeechPiece) -> None:
     """Check a piece of a voice before it is resampled.
 
     Args:
         voice: Whose it is.
         piece: What it yielded.
-        streams: Whether it is a part of a stream, which may break anywhere.
 
     Raises:
         TypeError: It is no piece, or has no bytes, or its words are no timings.
-        ValueError: It ends in the middle of a sample.
     """
     name = type(voice).__name__
     if not isinstance(piece, SpeechPiece):
@@ -64,10 +62,5 @@ def check_piece(voice: object, piece: SpeechPiece, *, streams: bool = False) -> 
     if not isinstance(piece.pcm, bytes | bytearray | memoryview):
         found = type(piece.pcm).__name__
         raise TypeError(f"{name} yields SpeechPiece(pcm=) with bytes, PCM16, not {found}")
-    if len(piece.pcm) % 2 and not streams:
-        raise ValueError(
-            f"{name} yields whole samples: SpeechPiece(pcm=) has an even number of bytes, not "
-            f"{len(piece.pcm)}"
-        )
     if not all(isinstance(word, WordTiming) for word in piece.words):
         raise TypeError(f"{name} yields SpeechPiece(words=) with WordTimings, not {piece.words!r}")

@@ -58,7 +58,8 @@ class SpeechPiece:
     """A piece of synthesised speech."""
 
     pcm: bytes
-    """PCM16 little-endian mono at the voice's sample rate, any length."""
+    """PCM16 little-endian mono at the voice's sample rate, any length: half a sample at its end
+    belongs to the next piece."""
     words: tuple[WordTiming, ...] = ()
     """The times of the words from the piece's first sample; empty if unknown."""
 

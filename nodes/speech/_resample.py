@@ -1,4 +1,4 @@
-"""Resamples PCM16 with soxr, at once or as a stream."""
+"""Resamples PCM16 with soxr, at once or as a stream of pieces that are cut anywhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -
     """Resample a whole sound.
 
     Args:
-        pcm: PCM16 little-endian mono.
+        pcm: PCM16 little-endian mono; half a sample at its end is dropped.
         from_hz: Its sample rate.
         to_hz: The wanted sample rate.
         quality: "HQ" is transparent for speech.
@@ -28,6 +28,7 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -
     Raises:
         SpeechExtraError: soxr is not installed.
     """
+    pcm = pcm[: len(pcm) & ~1]
     if from_hz == to_hz:
         return pcm
     soxr = need("resample", "soxr", "local")
@@ -35,6 +36,31 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -
 
     samples = np.frombuffer(pcm, "<i2")
     return bytes(soxr.resample(samples, from_hz, to_hz, quality=quality).astype("<i2").tobytes())
+
+
+class WholeSamples:
+    """The pieces of one sound, cut at whole samples.
+
+    Networks and pipes cut PCM16 anywhere; a byte that is lost or kept would turn all that follows
+    into noise.
+    """
+
+    def __init__(self) -> None:
+        """Start a sound."""
+        self._half = b""
+
+    def push(self, pcm: bytes) -> bytes:
+        """Add a piece, and return the samples that are whole.
+
+        Args:
+            pcm: PCM16, cut anywhere.
+        """
+        if not self._half and not len(pcm) % 2:
+            return pcm
+        pcm = self._half + pcm
+        whole = len(pcm) & ~1
+        self._half = pcm[whole:]
+        return pcm[:whole]
 
 
 class Resampler:
@@ -52,6 +78,7 @@ class Resampler:
             SpeechExtraError: soxr is not installed.
         """
         self._stream = None
+        self._samples = WholeSamples()
         if from_hz != to_hz:
             soxr = need("Resampler", "soxr", "local")
             self._stream = soxr.ResampleStream(from_hz, to_hz, 1, dtype="int16", quality=quality)
@@ -60,12 +87,14 @@ class Resampler:
         """Add audio, and return the output that is ready.
 
         Args:
-            pcm: PCM16 little-endian mono, any whole number of samples.
-            last: Whether this ends the stream and returns the rest; nothing may follow.
+            pcm: PCM16 little-endian mono, cut anywhere: half a sample waits for the next piece.
+            last: Whether this ends the stream and returns the rest; nothing may follow, and half a
+                sample is dropped.
 
         Returns:
             PCM16 little-endian mono, possibly empty; in total as long as the input.
         """
+        pcm = self._samples.push(pcm)
         if self._stream is None:
             return pcm
         import numpy as np
@@ -92,6 +121,7 @@ class EvenResampler:
         """
         need("EvenResampler", "soxr", "openai")
         self._resampler = Resampler(from_hz, to_hz, quality="LQ")
+        self._samples = WholeSamples()
         self._ratio = to_hz / from_hz
         # Starts with silence to cover what the resampler delays: 20 ms between 16 and 24 kHz.
         self._ready = bytearray(2 * round(to_hz * EVEN_LAG_S) if from_hz != to_hz else 0)
@@ -100,11 +130,12 @@ class EvenResampler:
         """Add a piece, and return one of the same duration.
 
         Args:
-            pcm: PCM16 little-endian mono, any whole number of samples.
+            pcm: PCM16 little-endian mono, cut anywhere: half a sample waits for the next piece.
 
         Returns:
             PCM16 little-endian mono, `EVEN_LAG_S` behind the input.
         """
+        pcm = self._samples.push(pcm)
         self._ready += self._resampler.push(pcm)
         wanted = 2 * round(len(pcm) / 2 * self._ratio)
         piece = bytes(self._ready[:wanted])

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 
 import trio
 
 from ._errors import SpeechEngineError
 from ._protocols import SpeechPiece
+from ._resample import WholeSamples
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceContext, VoiceStyle
 
 CLAUSES_WAITING = 4096
@@ -52,6 +54,7 @@ class StreamedText:
         self._send, self._texts = trio.open_memory_channel[str](CLAUSES_WAITING)
         self._context: VoiceContext | None = None
         self._rate_hz = 1  # of its audio
+        self._samples = WholeSamples()  # a clause may end in mid-sample
         self._error: Exception | None = None
         self._opened = trio.Event()
         self.is_joined = False
@@ -149,6 +152,6 @@ class StreamedText:
                 raise SpeechEngineError("the voice ended its speech before all text was said")
             self._audio_s += self._newest_s
             self._newest_s = len(piece.pcm) / 2 / self._rate_hz
-            yield piece
+            yield replace(piece, pcm=self._samples.push(piece.pcm))
         if self._error is not None or not self._carrying.cancel_called:
             raise self._error or SpeechEngineError("the voice was closed in mid-text")

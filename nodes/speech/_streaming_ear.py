@@ -46,6 +46,7 @@ from bargein.bridge.events import (
 )
 from bargein.routes.error_containment import first_error
 
+from ._resample import WholeSamples
 from ._silent_ear import QUIET_S, Loudness
 from ._streaming_protocols import (
     EarFact,
@@ -138,6 +139,7 @@ class StreamingEar:
         self._new_channel = partial(trio.open_memory_channel[bytes | None], frames)
         self._send, self._frames = self._new_channel()
         self._lost_frames = 0
+        self._samples = WholeSamples()
         self._is_voiced = False
         self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
         self._settled: dict[int, int] = {}  # how many words of each segment turn taking has used
@@ -162,11 +164,12 @@ class StreamingEar:
         bridge.publish_detached(StreamOpened())
 
     def _enqueue_frame(self, message: Message) -> None:
+        pcm = self._samples.push(message.event.pcm)
         if self._loudness is not None:
-            self._end_voice_if_quiet(self._loudness, message.event.pcm)
+            self._end_voice_if_quiet(self._loudness, pcm)
         if self._stopped_s is not None and self._words:
             self._restart_if_silent(self._stopped_s)
-        self._enqueue(message.event.pcm)
+        self._enqueue(pcm)
 
     def _note_voice(self, message: Message) -> None:
         has_stopped = isinstance(message.event, VoiceStopped)

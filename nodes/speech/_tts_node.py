@@ -29,13 +29,13 @@ from bargein.bridge.validation.texts import has_words, is_blank
 from bargein.routes import register
 from bargein.routes.error_containment import closing
 
+from ._clause_audio import ClauseAudio
 from ._clause_texts import NOTHING_SAID, ClauseText, ClauseTexts, WrittenWords
 from ._clauses import ClauseSplitter
 from ._engine_results import check_piece, pieces_by
 from ._errors import SpeechEngineError
 from ._late_answer_fillers import SilenceFiller, SpokenFillers
 from ._protocols import SpeechPiece, TextToSpeech
-from ._resample import resample
 from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streamed_text import CLAUSES_WAITING, StreamedText
 from ._streaming_protocols import StreamingTTS, VoiceStyle
@@ -163,10 +163,11 @@ class TTSNode:
         if self._fillers is None or not self._bridge.is_notice(message):
             return False
         text = message.event.content
-        pieces = self._fillers.pieces_of(text)
+        pieces, sound = self._fillers.pieces_of(text), self._new_sound()
         for index, piece in enumerate(pieces):
             is_last = index == len(pieces) - 1
-            audio = self._audio(piece.pcm, text, piece.words, number, last=is_last)
+            pcm, words = sound.push(piece.pcm, piece.words, last=is_last)
+            audio = self._audio(pcm, text, words, number, last=is_last)
             self._bridge.publish_for(audio, message)
             text = ""
         if pieces:
@@ -274,16 +275,17 @@ class TTSNode:
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
         # One piece is delayed, so that the last one can be marked.
         text, kept, written = clause.said.written, None, WrittenWords(clause.said)
-        number = clause.utterance
+        number, sound = clause.utterance, self._new_sound()
         async with aclosing(self._in_time(clause)) as pieces:
             async for piece in pieces:
                 if kept is not None:
-                    words = written.times(kept.words)
-                    yield self._audio(kept.pcm, text, words, number, last=False)
+                    pcm, words = sound.push(kept.pcm, written.times(kept.words))
+                    yield self._audio(pcm, text, words, number, last=False)
                     text = ""
                 kept = piece
         if kept is not None:
-            yield self._audio(kept.pcm, text, written.times(kept.words), number, last=True)
+            pcm, words = sound.push(kept.pcm, written.times(kept.words), last=True)
+            yield self._audio(pcm, text, words, number, last=True)
         elif self._is_joined(clause) or not has_words(clause.said.spoken):
             yield self._audio(b"", text, (), number, last=True)
         elif self._bridge.played_ms(clause.utterance) is not None:  # it was not cut meanwhile
@@ -301,7 +303,7 @@ class TTSNode:
                     await streamed.asked()
                 patience.deadline = trio.current_time() + SILENT_S
                 async for piece in pieces:
-                    check_piece(self._voice, piece, streams=streamed is not None)
+                    check_piece(self._voice, piece)
                     patience.deadline = math.inf  # no deadline while a paused call takes no pieces
                     yield piece
                     patience.deadline = trio.current_time() + SILENT_S
@@ -313,8 +315,10 @@ class TTSNode:
         self, pcm: bytes, text: str, words: Any, utterance: int, *, last: bool
     ) -> AgentAudio:
         rate_hz = self._bridge.output_rate_hz
-        sound = resample(pcm, self._voice.sample_rate_hz, rate_hz) if pcm else b""
-        return AgentAudio(sound, rate_hz, text, tuple(words), last=last, utterance=utterance)
+        return AgentAudio(pcm, rate_hz, text, tuple(words), last=last, utterance=utterance)
+
+    def _new_sound(self) -> ClauseAudio:
+        return ClauseAudio(self._voice.sample_rate_hz, self._bridge.output_rate_hz)
 
     def _time(self, name: str) -> None:
         """Publish once per answer how long the caller has waited since the end of their turn."""
