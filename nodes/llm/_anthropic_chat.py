@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge.validation.numbers import check_count
+from bargein.nodes.vendors import ANTHROPIC_ERRORS, Query
 
 from ._anthropic_wire import MessageReading, request_of
 from ._http_chat import HttpChat, HttpLimits
@@ -31,6 +32,9 @@ class AnthropicChat(HttpChat):
 
     _path = "/messages"
     _variables = "ANTHROPIC"
+    _errors = ANTHROPIC_ERRORS
+    _key_header = ("x-api-key", "{}")
+    _fixed_headers = {"anthropic-version": _VERSION}  # noqa: RUF012
 
     def __init__(
         self,
@@ -42,6 +46,7 @@ class AnthropicChat(HttpChat):
         cached: bool = True,
         options: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: HttpLimits | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
@@ -49,41 +54,41 @@ class AnthropicChat(HttpChat):
 
         Args:
             model: The model's name; ``None`` reads ANTHROPIC_MODEL.
-            base_url: The URL that ``/messages`` is appended to; ``None`` reads ANTHROPIC_BASE_URL,
-                and without that uses Anthropic's.
+            base_url: The URL that ``/messages`` is appended to, before its query if it has one;
+                ``None`` reads ANTHROPIC_BASE_URL, and without that uses Anthropic's.
             api_key: Sent as ``x-api-key``; ``None`` reads ANTHROPIC_API_KEY.
             max_tokens: The longest answer, in tokens; the API requires a limit.
             cached: Whether to have the endpoint cache the prompt for the next request; ``Usage``
                 says how much of a request was cached.
             options: Further fields of each request (``{"temperature": 0.3}``), which override ours;
                 ``None`` as a value removes a field.
-            headers: Further headers of each request.
+            headers: Further headers of each request, which override ours; with ``authorization``,
+                ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
+            query: Further parameters of each address, which override those of `base_url`; ``None``
+                as a value removes one.
             limits: The limits of a request; ``None`` for the defaults.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
 
         Raises:
             ChatModelExtraError: httpx2 is not installed (extra ``llm``).
-            TypeError: `options` or `headers` is no mapping.
+            TypeError: `options`, `headers` or `query` is no mapping.
             ValueError: No model is named, the endpoint is Anthropic's and there is no key, a number
                 is out of bounds, or a request cannot carry a key, URL, option or header.
         """
         base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _DEFAULT_BASE_URL
         model = model or os.environ.get("ANTHROPIC_MODEL", "")
-        api_key = (api_key or os.environ.get("ANTHROPIC_API_KEY", "")).strip()
         if not model:
             raise ValueError('no model named: pass AnthropicChat("name") or set ANTHROPIC_MODEL')
-        if base_url.rstrip("/") == _DEFAULT_BASE_URL and not api_key:
-            raise ValueError(
-                f"{_DEFAULT_BASE_URL!r} requires a key: pass api_key= or set ANTHROPIC_API_KEY"
-            )
         check_count("AnthropicChat(max_tokens=)", max_tokens)
         super().__init__(
             model,
             base_url,
-            api_key=api_key,
+            api_key=api_key or None,
+            is_key_required=base_url.rstrip("/") == _DEFAULT_BASE_URL,
             options=options,
             headers=headers,
+            query=query,
             limits=limits,
             transport=transport,
         )
@@ -95,10 +100,6 @@ class AnthropicChat(HttpChat):
     ) -> dict[str, Any]:
         asked = request_of(messages, tools, cached=self._cached)
         return {"model": self.model, "max_tokens": self._max_tokens, "stream": True, **asked}
-
-    def _key_headers(self) -> Mapping[str, str]:
-        key = {"x-api-key": self._key.reveal()} if self._key else {}
-        return {"anthropic-version": _VERSION, **key}
 
     def _reading(self) -> Reading:
         return MessageReading(self.model)

@@ -9,33 +9,34 @@ import math
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import structlog
 import trio
 
 from bargein.bridge.validation.numbers import check_numbers
-from bargein.nodes.vendors import Backoff, Credential
+from bargein.nodes.vendors import (
+    Backoff,
+    ErrorTable,
+    HttpService,
+    Query,
+    VendorError,
+    checked_options,
+    with_key,
+    without_secrets,
+)
 from bargein.routes import until_resumed
 
 from ._answer_stream import AnswerStream
-from ._errors import ChatModelError, ChatModelTimeoutError, need
-from ._http_reply import HttpReply, Reading, translated
+from ._errors import ChatModelError, ChatModelExtraError, ChatModelTimeoutError
+from ._http_reply import HttpReply, Reading
 from ._protocol import AnswerPiece
-from ._request_settings import checked_base_url, checked_headers, checked_options
-from ._shared_resource import SharedResource
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx2
 
 _log = structlog.get_logger()
-_IDLE_CONNECTION_S = 60.0
-"""Longer than httpx2's 5 s, because callers think and speak for longer than that between turns."""
-_MAX_CONNECTIONS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +80,23 @@ class HttpChat:
     """The path of the endpoint, appended to the base URL."""
     _variables: ClassVar[str]
     """What the names of its environment variables begin with."""
+    _errors: ClassVar[ErrorTable]
+    """What its errors mean."""
+    _key_header: ClassVar[tuple[str, str]]
+    """The name of the header that carries the key, and how the key stands in it."""
+    _fixed_headers: ClassVar[Mapping[str, str]] = {}
+    """Further headers of each request."""
 
     def __init__(
         self,
         model: str,
         base_url: str,
         *,
-        api_key: str,
+        api_key: str | None,
+        is_key_required: bool,
         options: Mapping[str, Any] | None,
         headers: Mapping[str, str] | None,
+        query: Query | None,
         limits: HttpLimits | None,
         transport: httpx2.AsyncBaseTransport | None,
     ) -> None:
@@ -95,23 +104,38 @@ class HttpChat:
 
         Raises:
             ChatModelExtraError: httpx2 is not installed (extra ``llm``).
-            TypeError: `options` or `headers` is no mapping.
+            TypeError: `options`, `headers` or `query` is no mapping.
             ValueError: A request cannot carry something.
         """
-        need(type(self).__name__, "httpx2", "llm")
         self.model = model
-        self.base_url = checked_base_url(base_url, f"{self._variables}_BASE_URL")
-        variable = f"{self._variables}_API_KEY"
-        self._key = Credential(type(self).__name__, api_key, variable) if api_key else None
         self._options = checked_options(options)
-        self._headers = checked_headers(headers)
         self.limits = limits = limits or HttpLimits()
         self._backoff = Backoff(
             limits.attempts, limits.first_wait_s, limits.max_wait_s, limits.random
         )
-        self._transport = transport
-        self._tls = _tls_context() if transport is None else True
-        self._client: SharedResource[httpx2.AsyncClient] = SharedResource(self._open_client)
+        self._service = HttpService(
+            type(self).__name__,
+            base_url,
+            errors=replace(self._errors, vendor=model),
+            extra="llm",
+            missing=ChatModelExtraError,
+            variable=f"base_url= or {self._variables}_BASE_URL",
+            headers={
+                **self._fixed_headers,
+                **with_key(
+                    type(self).__name__,
+                    api_key,
+                    f"{self._variables}_API_KEY",
+                    *self._key_header,
+                    headers=headers,
+                    is_required=is_key_required,
+                ),
+            },
+            query=query,
+            connect_s=limits.connect_timeout_s,
+            transport=transport,
+        )
+        self.base_url = self._service.base_url
 
     # --- for subclasses ---------------------------------------------------------------------------
 
@@ -121,10 +145,6 @@ class HttpChat:
         """Return the body of a request; fields that are None are left out."""
         raise NotImplementedError
 
-    def _key_headers(self) -> Mapping[str, str]:
-        """Return the headers that carry the key."""
-        raise NotImplementedError
-
     def _reading(self) -> Reading:
         """Return the reader of one answer."""
         raise NotImplementedError
@@ -132,12 +152,13 @@ class HttpChat:
     # --- requests ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model!r}, base_url={self.base_url!r})"
+        shown = without_secrets(self.base_url)
+        return f"{type(self).__name__}({self.model!r}, base_url={shown!r})"
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Keep the connection pool open for the block; blocks may overlap."""
-        async with self._client.borrow():
+        async with self._service.open():
             yield
 
     async def prewarm(self) -> None:
@@ -147,14 +168,14 @@ class HttpChat:
         sends the server one cheap request, takes at most `connect_timeout_s` (5 s if that is None),
         never raises, and can be cancelled safely.
         """
-        client = await self._client.get()
         limit_s = 5.0 if self.limits.connect_timeout_s is None else self.limits.connect_timeout_s
         with trio.move_on_after(limit_s):
             try:
-                with translated(self.model, self.limits.connect_timeout_s):
-                    await client.head(f"{self.base_url}/models")
-            except ChatModelError as error:
-                _log.debug("llm_prewarm_failed", model=self.model, error=type(error).__name__)
+                await self._service.prewarm("/models")
+            except VendorError as error:
+                _log.debug(
+                    "llm_prewarm_failed", model=self.model, error=type(error.__cause__).__name__
+                )
 
     def stream(
         self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
@@ -178,8 +199,7 @@ class HttpChat:
         return {name: value for name, value in body.items() if value is not None}
 
     async def _pieces(self, body: Mapping[str, Any]) -> AsyncGenerator[AnswerPiece, None]:
-        client = await self._client.get()
-        reply = await self._send_until_answered(client, body)
+        reply = await self._send_until_answered(body)
         try:
             while (pieces := await self._more(reply)) is not None:
                 for piece in pieces:
@@ -187,14 +207,12 @@ class HttpChat:
         finally:
             await reply.aclose()
 
-    async def _send_until_answered(
-        self, client: httpx2.AsyncClient, body: Mapping[str, Any]
-    ) -> HttpReply:
+    async def _send_until_answered(self, body: Mapping[str, Any]) -> HttpReply:
         """Send the request until an answer begins; raise the error after the last attempt."""
         attempt = 1
         while True:
             try:
-                return await self._attempt(client, body)
+                return await self._attempt(body)
             except ChatModelTimeoutError as error:
                 if error.phase != "connect":
                     raise  # the caller has waited long enough
@@ -215,14 +233,13 @@ class HttpChat:
             await until_resumed()
             attempt += 1
 
-    async def _attempt(self, client: httpx2.AsyncClient, body: Mapping[str, Any]) -> HttpReply:
+    async def _attempt(self, body: Mapping[str, Any]) -> HttpReply:
         """Send the request once and wait for the first token."""
         limit_s = self.limits.first_token_timeout_s
-        request = client.build_request("POST", f"{self.base_url}{self._path}", json=body)
         reply = HttpReply(self.model, self.limits.connect_timeout_s, self._reading())
         try:
             with trio.fail_after(math.inf if limit_s is None else limit_s):
-                await reply.send(client, request)
+                await reply.send(self._service, self._path, body)
         except trio.TooSlowError:
             await reply.aclose()
             raise ChatModelTimeoutError("first_token", limit_s or 0, model=self.model) from None
@@ -239,32 +256,3 @@ class HttpChat:
                 return await reply.more()
         except trio.TooSlowError:
             raise ChatModelTimeoutError("between_tokens", limit_s or 0, model=self.model) from None
-
-    @asynccontextmanager
-    async def _open_client(self) -> AsyncIterator[httpx2.AsyncClient]:
-        import httpx2
-
-        # No compression: a token in a gzip block arrives only with the whole block.
-        headers = {"accept-encoding": "identity", **self._headers, **self._key_headers()}
-        async with httpx2.AsyncClient(
-            headers=headers,
-            timeout=httpx2.Timeout(None, connect=self.limits.connect_timeout_s),
-            limits=httpx2.Limits(
-                max_connections=_MAX_CONNECTIONS, keepalive_expiry=_IDLE_CONNECTION_S
-            ),
-            transport=self._transport,
-            verify=self._tls,
-        ) as client:
-            yield client
-
-
-@cache
-def _tls_context() -> ssl.SSLContext:
-    """Return the TLS context that all models share.
-
-    Importing httpx2's transport and reading the system's certificates take 0.3 s, which no call
-    should spend on its event loop: so this is done where the first model is configured.
-    """
-    import httpx2
-
-    return httpx2.create_ssl_context()

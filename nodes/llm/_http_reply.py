@@ -1,33 +1,27 @@
 """One HTTP answer of a chat endpoint, streamed or not, from its request to its last byte.
 
-It is read by method calls, not by a generator, so that each call can have its own deadline and no
-cancel scope stays open between calls.
+It is read by method calls; see `HttpResponse`.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
-import trio
 from pydantic_core import from_json
 
-from bargein.nodes.vendors import retry_after_s
+from bargein.nodes.vendors import (
+    HttpResponse,
+    HttpService,
+    VendorError,
+)
 
-from ._completion_chunks import retryable_status
 from ._errors import ChatModelError, ChatModelTimeoutError
 from ._protocol import AnswerPiece
 from ._sse import EventStreamDecoder, EventTooLargeError
 
-if TYPE_CHECKING:
-    import httpx2
-
-_CLOSE_S = 2.0
-_END_S = 0.05
-"""How long to wait for the end of the response after the last event, so that the connection can be
-reused; if the server takes longer, it is closed."""
 _REFUSAL_S = 2.0
 """How long to wait for the body of an unsuccessful response, whose status is known before."""
 _MAX_BODY_BYTES = 4 << 20
@@ -36,7 +30,7 @@ _MAX_ERROR_BYTES = 64 << 10
 
 @contextmanager
 def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
-    """Translate the errors of httpx2 into ours.
+    """Translate the errors of the HTTP service into those of models.
 
     Raises:
         ChatModelError: Any error of the transport.
@@ -45,41 +39,14 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
 
     try:
         yield
-    except httpx2.ConnectTimeout as error:
-        limit_s = connect_timeout_s or 0
-        raise ChatModelTimeoutError("connect", limit_s, model=model) from error
-    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError) as error:
-        raise ChatModelError(f"the base URL is not usable ({error})", model=model) from error
-    except httpx2.ConnectError as error:
-        problem = "cannot connect: check that the server is up and the base URL is right"
-        url = error.request.url  # its netloc is without a user's name and password
-        detail = f"{url.scheme}://{url.netloc.decode()}: {error}"
-        raise ChatModelError(problem, model=model, retryable=True, detail=detail) from error
-    except httpx2.TransportError as error:
-        raise ChatModelError("the connection broke", model=model, retryable=True) from error
-    except httpx2.RequestError as error:
-        raise ChatModelError("the answer cannot be decoded", model=model) from error
-
-
-async def close_response(
-    response: httpx2.Response, body: AsyncGenerator[bytes, None] | None
-) -> None:
-    """Close a response, even in mid-stream; safe at any time, even when cancelled.
-
-    Args:
-        response: The response.
-        body: The generator that reads it; ``None`` if there is none.
-    """
-    if response.is_closed:
-        return
-    # A suspended body is a chain of suspended generators, and httpx2 does not close all of them. A
-    # read that is cancelled at once makes each of them unwind in order.
-    with trio.CancelScope(shield=True) as scope, suppress(Exception):  # the body is discarded
-        scope.cancel(reason="the answer is closed")
-        while body is not None and await anext(body, None) is not None:
-            continue
-    with trio.move_on_after(_CLOSE_S, shield=True):
-        await response.aclose()
+    except VendorError as error:
+        cause = error.__cause__
+        if isinstance(cause, httpx2.ConnectTimeout):
+            limit_s = connect_timeout_s or 0
+            raise ChatModelTimeoutError("connect", limit_s, model=model) from cause
+        raise ChatModelError(
+            error.problem, model=model, retryable=error.retryable, detail=error.detail
+        ) from cause
 
 
 class Reading(Protocol):
@@ -145,27 +112,30 @@ class HttpReply:
         self._decoder = EventStreamDecoder()
         self._first: list[AnswerPiece] = []
         self._events: deque[bytes] = deque()
-        self._response: httpx2.Response | None = None
-        self._body: AsyncGenerator[bytes, None] | None = None
+        self._exchange = HttpResponse(model)
         self._ended = False
 
-    async def send(self, client: httpx2.AsyncClient, request: httpx2.Request) -> None:
-        """Send the request and wait until the answer begins.
+    async def send(self, service: HttpService, path: str, body: Mapping[str, Any]) -> None:
+        """Send a request and wait until the answer begins.
+
+        Args:
+            service: Where to send it.
+            path: The path, behind that of the base URL.
+            body: What the request holds, as JSON.
 
         Raises:
             ChatModelError: The request failed, or the answer reports an error.
         """
+        exchange = self._exchange
         with translated(self._model, self._connect_timeout_s):
-            self._response = response = await client.send(request, stream=True)
-            self._body = response.aiter_bytes()
-            if not response.is_success:
-                raise await self._refusal(response)
-            content_type = response.headers.get("content-type", "")
-            if content_type.startswith("text/html"):
+            await service.send(path, exchange=exchange, json=body)
+            if not exchange.is_success:
+                raise await self._refusal(service, exchange)
+            if exchange.content_type == "text/html":
                 problem = "the address answered with a web page: check base_url="
                 raise ChatModelError(problem, model=self._model)
-            if "json" in content_type:
-                self._first = self._assembler.read_whole(await self._all(_MAX_BODY_BYTES))
+            if "json" in exchange.content_type:
+                self._first = self._assembler.read_whole(await exchange.read_all(_MAX_BODY_BYTES))
                 self._ended = True
         while not (self._ended or self._assembler.begun):
             self._first += await self._next()
@@ -181,22 +151,19 @@ class HttpReply:
             return first
         if not self._ended:
             return await self._next()
-        await self._read_to_end()
+        await self._exchange.read_to_end()
         return None
 
     async def aclose(self) -> None:
         """Close the connection unless the answer was read to its end; safe at any time."""
-        body, self._body = self._body, None
-        response, self._response = self._response, None
-        if response is not None:
-            await close_response(response, body)
+        await self._exchange.aclose()
 
     async def _next(self) -> list[AnswerPiece]:
         """Return the pieces of one more event."""
         while not self._events:
             try:
                 with translated(self._model, self._connect_timeout_s):
-                    chunk = await anext(self._body, None) if self._body is not None else None
+                    chunk = await self._exchange.read()
             except ChatModelError:
                 if not self._assembler.finished:
                     raise
@@ -231,33 +198,14 @@ class HttpReply:
         self._ended = True
         return self._assembler.finish()
 
-    async def _read_to_end(self) -> None:
-        """Read the rest of the HTTP message, so that its connection can be reused."""
-        body = self._body
-        # A connection that breaks here costs nothing: the answer is whole.
-        ours = translated(self._model, self._connect_timeout_s)
-        with trio.move_on_after(_END_S), suppress(ChatModelError), ours:
-            while body is not None and await anext(body, None) is not None:
-                continue
-
-    async def _all(self, limit: int) -> bytes:
-        data = bytearray()
-        while self._body is not None and (part := await anext(self._body, None)) is not None:
-            data += part
-            if len(data) > limit:
-                raise ChatModelError(f"the answer exceeds {limit} bytes", model=self._model)
-        return bytes(data)
-
-    async def _refusal(self, response: httpx2.Response) -> ChatModelError:
+    async def _refusal(self, service: HttpService, exchange: HttpResponse) -> ChatModelError:
         """Return the error for an unsuccessful response."""
         told = None
-        ours = translated(self._model, self._connect_timeout_s)
-        with trio.move_on_after(_REFUSAL_S), suppress(ValueError, ChatModelError), ours:
-            told = from_json(await self._all(_MAX_ERROR_BYTES))
+        body = await exchange.read_some(_MAX_ERROR_BYTES, _REFUSAL_S)
+        with suppress(ValueError):
+            told = from_json(body)
         reported = told.get("error", told) if isinstance(told, dict) else ""
-        error = self._assembler.error(reported or response.reason_phrase, response.status_code)
-        error.allow_retry(
-            retryable=retryable_status(response.status_code),
-            after_s=retry_after_s(response.headers),
-        )
+        error = self._assembler.error(reported or exchange.reason, exchange.status)
+        meant = service.errors.refusal("", exchange.status, exchange.headers, body)
+        error.allow_retry(retryable=meant.retryable, after_s=meant.retry_after_s)
         return error

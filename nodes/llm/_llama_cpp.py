@@ -24,12 +24,12 @@ from bargein.nodes.processes import (
     PoolSettings,
     ProcessLostError,
 )
+from bargein.nodes.vendors import SharedResource
 
 from ._answer_stream import AnswerStream
 from ._completion_chunks import Assembler, parse_chunk
 from ._errors import ChatModelError, ChatModelExtraError
 from ._protocol import AnswerPiece
-from ._shared_resource import SharedResource
 
 _CHILD = Path(__file__).with_name("_llama_cpp_child.py")
 _NICENESS = 5

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bargein.nodes.vendors import OPENAI_ERRORS, Query
+
 from ._completion_chunks import Assembler
 from ._http_chat import HttpChat, HttpLimits
 from ._http_reply import Reading
@@ -25,6 +27,8 @@ class OpenAIChat(HttpChat):
 
     _path = "/chat/completions"
     _variables = "OPENAI"
+    _errors = OPENAI_ERRORS
+    _key_header = ("authorization", "Bearer {}")
 
     def __init__(
         self,
@@ -34,6 +38,7 @@ class OpenAIChat(HttpChat):
         api_key: str | None = None,
         options: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: HttpLimits | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
@@ -41,39 +46,38 @@ class OpenAIChat(HttpChat):
 
         Args:
             model: The model's name; ``None`` reads OPENAI_MODEL.
-            base_url: The URL that ``/chat/completions`` is appended to; ``None`` reads
-                OPENAI_BASE_URL, and without that uses OpenAI's.
+            base_url: The URL that ``/chat/completions`` is appended to, before its query if it has
+                one; ``None`` reads OPENAI_BASE_URL, and without that uses OpenAI's.
             api_key: Sent as a bearer token; ``None`` reads OPENAI_API_KEY.  Without either no token
                 is sent, as servers of your own often need none.
             options: Further fields of each request (``{"temperature": 0.3}``), which override ours;
                 ``None`` as a value removes a field.
-            headers: Further headers of each request.
+            headers: Further headers of each request, which override ours; with ``authorization``,
+                ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
+            query: Further parameters of each address, which override those of `base_url`; ``None``
+                as a value removes one.
             limits: The limits of a request; ``None`` for the defaults.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.
 
         Raises:
             ChatModelExtraError: httpx2 is not installed (extra ``llm``).
-            TypeError: `options` or `headers` is no mapping.
+            TypeError: `options`, `headers` or `query` is no mapping.
             ValueError: No model is named, the endpoint is OpenAI's and there is no key, or a
                 request cannot carry a key, URL, option or header.
         """
         base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _DEFAULT_BASE_URL
         model = model or os.environ.get("OPENAI_MODEL", "")
-        api_key = (api_key or os.environ.get("OPENAI_API_KEY", "")).strip()
         if not model:
             raise ValueError('no model named: pass OpenAIChat("name") or set OPENAI_MODEL')
-        if base_url.rstrip("/") == _DEFAULT_BASE_URL and not api_key:
-            raise ValueError(
-                f"{_DEFAULT_BASE_URL!r} requires a key: pass api_key= or set OPENAI_API_KEY, "
-                "or name a server of your own with base_url= or OPENAI_BASE_URL"
-            )
         super().__init__(
             model,
             base_url,
-            api_key=api_key,
+            api_key=api_key or None,
+            is_key_required=base_url.rstrip("/") == _DEFAULT_BASE_URL,
             options=options,
             headers=headers,
+            query=query,
             limits=limits,
             transport=transport,
         )
@@ -88,9 +92,6 @@ class OpenAIChat(HttpChat):
             "stream_options": {"include_usage": True},
             "tools": list(tools) or None,
         }
-
-    def _key_headers(self) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {self._key.reveal()}"} if self._key else {}
 
     def _reading(self) -> Reading:
         return Assembler(self.model)

@@ -1,28 +1,67 @@
 """What providers that use a vendor's network service share: sessions, keys, errors and retries."""
 
 from ._credentials import Credential as Credential
+from ._credentials import with_key as with_key
+from ._error_table import ErrorTable as ErrorTable
+from ._error_table import error_in_body as error_in_body
+from ._error_tables import ANTHROPIC_ERRORS as ANTHROPIC_ERRORS
+from ._error_tables import ASSEMBLYAI_ERRORS as ASSEMBLYAI_ERRORS
+from ._error_tables import CARTESIA_ERRORS as CARTESIA_ERRORS
+from ._error_tables import DEEPGRAM_ERRORS as DEEPGRAM_ERRORS
+from ._error_tables import ELEVENLABS_ERRORS as ELEVENLABS_ERRORS
+from ._error_tables import OPENAI_ERRORS as OPENAI_ERRORS
+from ._errors import Meaning as Meaning
 from ._errors import VendorError as VendorError
+from ._http_response import HttpResponse as HttpResponse
+from ._http_response import http_errors as http_errors
+from ._http_service import HttpService as HttpService
 from ._message_fields import in_time_order as in_time_order
 from ._message_fields import lowest_probability as lowest_probability
 from ._message_fields import probability as probability
-from ._message_fields import query_string as query_string
 from ._message_fields import timed_words as timed_words
 from ._reconnecting_session import SessionReopened as SessionReopened
 from ._reconnecting_session import VendorSession as VendorSession
 from ._reconnecting_session import open_session as open_session
 from ._request_retries import Backoff as Backoff
 from ._request_retries import retry_after_s as retry_after_s
+from ._request_settings import Query as Query
+from ._request_settings import checked_base_url as checked_base_url
+from ._request_settings import checked_headers as checked_headers
+from ._request_settings import checked_options as checked_options
+from ._request_settings import checked_query as checked_query
+from ._request_settings import endpoint as endpoint
+from ._request_settings import query_string as query_string
+from ._request_settings import without_secrets as without_secrets
 from ._session_settings import SessionLimits as SessionLimits
 from ._session_settings import VendorAddress as VendorAddress
+from ._shared_resource import SharedResource as SharedResource
 
 __all__ = [
+    "ANTHROPIC_ERRORS",
+    "ASSEMBLYAI_ERRORS",
+    "CARTESIA_ERRORS",
+    "DEEPGRAM_ERRORS",
+    "ELEVENLABS_ERRORS",
+    "OPENAI_ERRORS",
     "Backoff",
     "Credential",
+    "ErrorTable",
+    "HttpResponse",
+    "HttpService",
+    "Meaning",
+    "Query",
     "SessionLimits",
     "SessionReopened",
+    "SharedResource",
     "VendorAddress",
     "VendorError",
     "VendorSession",
+    "checked_base_url",
+    "checked_headers",
+    "checked_options",
+    "checked_query",
+    "endpoint",
+    "http_errors",
     "in_time_order",
     "lowest_probability",
     "open_session",
@@ -30,4 +69,7 @@ __all__ = [
     "query_string",
     "retry_after_s",
     "timed_words",
+    "error_in_body",
+    "with_key",
+    "without_secrets",
 ]

@@ -5,19 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from bargein.bridge.events import WordTiming
-
-
-def query_string(**values: object) -> str:
-    """Return the query string of an address.
-
-    Args:
-        values: The parameters; ``None`` and empty tuples are left out, sequences are repeated.
-    """
-    given = {name: value for name, value in values.items() if value is not None and value != ()}
-    return urlencode(given, doseq=True)
 
 
 def probability(value: object) -> float | None:

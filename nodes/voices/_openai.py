@@ -1,5 +1,7 @@
 """OpenAI's voice (``POST /audio/speech``), by the vendor's SDK 3.54 and public documentation.
 
+Kokoro, Piper, speaches and other servers of one's own take the same request.
+
 The API takes the whole text in one request and streams the audio. So each flush is a request, and
 the intonation starts over with each clause. There are no word times.
 """
@@ -7,8 +9,8 @@ the intonation starts over with each clause. There are no word times.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal, final
 
 import structlog
@@ -16,10 +18,23 @@ import trio
 
 from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_range
-from bargein.nodes.llm._errors import need
-from bargein.nodes.llm._http_reply import close_response
-from bargein.nodes.speech import SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
-from bargein.nodes.vendors import Backoff, Credential, VendorError, retry_after_s
+from bargein.nodes.speech import (
+    SpeechExtraError,
+    SpeechNotOpenError,
+    SpeechPiece,
+    TextSaid,
+    VoiceStyle,
+)
+from bargein.nodes.vendors import (
+    OPENAI_ERRORS,
+    Backoff,
+    HttpResponse,
+    HttpService,
+    Query,
+    VendorError,
+    with_key,
+    without_secrets,
+)
 from bargein.routes.service_nursery import open_service_nursery
 
 if TYPE_CHECKING:
@@ -34,20 +49,16 @@ VARIABLE = "OPENAI_API_KEY"
 SAMPLE_RATE_HZ = 24_000
 """Sample rate of ``pcm``: 16 bit, little-endian, mono (the vendor's guide to text to speech)."""
 
-PASSING = {408, 409, 429}
-"""Statuses below 500 for which a retry may help; the same as for other vendors."""
+PATH = "/audio/speech"
+
+TEXTS = ("application/json", "application/problem", "text/")
+"""What the types of bodies begin with that are no audio: errors behind status 200."""
 
 CLAUSES_WAITING = 4096
 """How many clauses may wait for their request; the same as for an utterance."""
 
 PIECES_AHEAD = 64
 """How many pieces may wait to be received: a few seconds. The rest waits in the connection."""
-
-CLOSE_S = 2.0
-"""How long closing a connection may take, in seconds; the same as for a chat model."""
-
-ERROR_BYTES = 65_536
-"""How many bytes of an error response are read."""
 
 
 class OpenAIVoice:
@@ -65,6 +76,8 @@ class OpenAIVoice:
         instructions: str | None = None,
         speed: float | None = None,
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         connect_s: float = 5.0,
         first_audio_s: float = 8.0,
         next_audio_s: float = 8.0,
@@ -76,11 +89,15 @@ class OpenAIVoice:
 
         Args:
             voice: The vendor's name of a voice.
-            api_key: The key; ``None`` reads OPENAI_API_KEY.
+            api_key: The key; ``None`` reads OPENAI_API_KEY. A server of one's own needs none.
             model: The vendor's name of the model.
             instructions: How to speak, in words; not for ``tts-1``.
             speed: Factor on the usual speed, 0.25 to 4; ``None`` for 1.
-            url: The vendor's address, without ``/audio/speech``.
+            url: The URL that ``/audio/speech`` is appended to, before its query if it has one.
+            headers: Further headers of each request, which override ours; with ``authorization``,
+                ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
+            query: Further parameters of each address, which override those of `url`; ``None`` as a
+                value removes one.
             connect_s: Limit for connecting, TLS included.
             first_audio_s: Limit from a clause's request to its first audio.
             next_audio_s: Limit between two pieces of audio.
@@ -89,47 +106,52 @@ class OpenAIVoice:
             transport: Carries the requests instead of the network; ``None`` uses the network.
 
         Raises:
-            TypeError: `voice` is not a string, or `speed` is not a number.
-            ValueError: There is no key, `url` is not an HTTP URL, or `speed` is out of bounds.
+            SpeechExtraError: httpx2 is not installed (extra ``openai``).
+            TypeError: `voice` is not a string, `speed` is not a number, or `headers` or `query` is
+                no mapping.
+            ValueError: `url` is the vendor's and there is no key, `url` is not an HTTP URL, a
+                header cannot be sent, or `speed` is out of bounds.
         """
         check_instance("OpenAIVoice(voice=)", voice, str, required=True)
         check_range("OpenAIVoice(speed=)", speed, 0.25, 4, optional=True)
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"the address of {VENDOR} is http:// or https://, not {url!r}")
-        self._key = Credential(VENDOR, api_key, VARIABLE)
         self._said: dict[str, Any] = {
             "model": model,
             "voice": voice,
             "instructions": instructions,
             "speed": speed,
         }
-        self._url = url.rstrip("/")
-        self._connect_s = connect_s
         self._limits_s = (first_audio_s, next_audio_s)
-        self._backoff = Backoff(attempts, random=random)
-        self._transport = transport
-        self._client: httpx2.AsyncClient | None = None
+        self._service = HttpService(
+            type(self).__name__,
+            url,
+            errors=OPENAI_ERRORS,
+            extra="openai",
+            missing=SpeechExtraError,
+            headers=with_key(
+                VENDOR,
+                api_key,
+                VARIABLE,
+                "authorization",
+                "Bearer {}",
+                headers=headers,
+                is_required=url.rstrip("/") == URL,
+            ),
+            query=query,
+            connect_s=connect_s,
+            backoff=Backoff(attempts, random=random),
+            transport=transport,
+        )
+        self._is_open = False
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Keep connections open while the block runs.
-
-        Raises:
-            ChatModelExtraError: httpx2 is not installed (extra ``openai``).
-        """
-        httpx2 = need(type(self).__name__, "httpx2", "openai")
-        headers = {
-            "authorization": f"Bearer {self._key.reveal()}",
-            "accept-encoding": "identity",  # a compressed block arrives only as a whole
-        }
-        timeout = httpx2.Timeout(None, connect=self._connect_s)
-        async with httpx2.AsyncClient(
-            headers=headers, timeout=timeout, transport=self._transport
-        ) as self._client:
+        """Keep connections open while the block runs."""
+        async with self._service.open():
+            self._is_open = True
             try:
                 yield
             finally:
-                self._client = None
+                self._is_open = False
 
     @asynccontextmanager
     async def open_context(self, style: VoiceStyle) -> AsyncIterator[OpenAIVoiceContext]:
@@ -138,7 +160,7 @@ class OpenAIVoice:
         Raises:
             SpeechNotOpenError: The voice is not open.
         """
-        if self._client is None:
+        if not self._is_open:
             raise SpeechNotOpenError(type(self).__name__)
         context = OpenAIVoiceContext(lambda text: self._pieces(text, style))
         async with open_service_nursery("the utterance is over") as nursery:
@@ -171,7 +193,7 @@ class OpenAIVoice:
                         has_begun = True
                         yield SpeechPiece(pcm)
             except VendorError as error:
-                wait_s = None if has_begun else self._backoff.wait_s(error, attempt)
+                wait_s = None if has_begun else self._service.backoff.wait_s(error, attempt)
                 if wait_s is None:
                     raise
                 log.info("vendor_asked_again", vendor=VENDOR, error=error.safe_text)
@@ -182,65 +204,39 @@ class OpenAIVoice:
 
     async def _audio(self, body: dict[str, Any]) -> AsyncGenerator[bytes, None]:
         """Yield the audio of one request, whole samples at a time."""
-        assert self._client is not None  # a context is open
         first_s, next_s = self._limits_s
-        response: httpx2.Response | None = None
-        chunks: AsyncGenerator[bytes, None] | None = None
-        request = self._client.build_request("POST", f"{self._url}/audio/speech", json=body)
+        exchange = HttpResponse(VENDOR)
         try:
-            async with _translated(first_s):
-                response = await self._client.send(request, stream=True)
-                chunks = response.aiter_bytes()
-                if not response.is_success:
-                    raise await _refusal(response, chunks)
-                chunk = await anext(chunks, None)
+            with _limited(first_s):
+                await self._service.send(PATH, exchange=exchange, json=body)
+                if not exchange.is_success:
+                    raise await self._service.refusal(exchange, "rejected the text")
+                if exchange.content_type.startswith(TEXTS):
+                    raise await self._service.refusal(exchange, "answered with a text, no audio")
+                chunk = await exchange.read()
             half = b""
             while chunk is not None:
                 whole = half + chunk
                 half = whole[len(whole) & ~1 :]
                 if len(whole) > 1:
                     yield whole[: len(whole) & ~1]
-                async with _translated(next_s):
-                    chunk = await anext(chunks, None)
+                with _limited(next_s):
+                    chunk = await exchange.read()
         finally:
-            with trio.move_on_after(CLOSE_S, shield=True):
-                if response is not None:
-                    await close_response(response, chunks)
+            await exchange.aclose()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} at {self._url}>"
+        return f"<{type(self).__name__} at {without_secrets(self._service.base_url)}>"
 
 
-@asynccontextmanager
-async def _translated(limit_s: float) -> AsyncIterator[None]:
-    """Translate errors and timeouts in the block into `VendorError`."""
-    import httpx2
-
+@contextmanager
+def _limited(limit_s: float) -> Iterator[None]:
+    """Translate a timeout of the block into `VendorError`."""
     try:
         with trio.fail_after(limit_s):
             yield
     except trio.TooSlowError:
         raise VendorError(VENDOR, f"no audio for {limit_s:g} s") from None
-    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError) as error:
-        raise VendorError(VENDOR, "the address is not usable", retryable=False) from error
-    except httpx2.RequestError as error:
-        raise VendorError(VENDOR, f"the connection broke ({type(error).__name__})") from error
-
-
-async def _refusal(response: httpx2.Response, chunks: AsyncGenerator[bytes, None]) -> VendorError:
-    """Return the error for an unsuccessful response."""
-    body = bytearray()
-    while len(body) < ERROR_BYTES and (chunk := await anext(chunks, None)) is not None:
-        body += chunk
-    status = response.status_code
-    return VendorError(
-        VENDOR,
-        "rejected the text",
-        status=status,
-        detail=body.decode(errors="replace"),
-        retryable=status >= 500 or status in PASSING,
-        retry_after_s=retry_after_s(response.headers),
-    )
 
 
 @final

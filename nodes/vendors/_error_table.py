@@ -1,0 +1,230 @@
+"""What a vendor's errors mean, one table for each vendor, read by one function.
+
+Whether to try again, to give up, to tell about the account or to go on is never decided where a
+message is read: a codec names the error, and its vendor's table says what that means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, final
+
+import structlog
+from pydantic_core import from_json
+
+from ._errors import Meaning, VendorError
+from ._request_retries import retry_after_s
+
+log = structlog.get_logger()
+
+_COMMON: Mapping[str, Meaning] = {
+    **dict.fromkeys(
+        (
+            *("insufficient_quota", "quota_exceeded", "insufficient_credit", "payment_required"),
+            *("insufficient_credits", "insufficient_funds", "insufficient_balance"),
+            *("billing_error", "out_of_credits", "no_credits", "credits_exhausted"),
+        ),
+        "credit",
+    ),
+    **dict.fromkeys(
+        (
+            *("invalid_api_key", "incorrect_api_key", "missing_api_key", "api_key_invalid"),
+            *("unauthorized", "not_authorized", "unauthenticated", "authentication_error"),
+            *("auth_error", "invalid_auth", "forbidden", "permission_denied", "access_denied"),
+        ),
+        "final",
+    ),
+}
+"""What codes mean that many vendors use, unless a vendor's table says otherwise."""
+
+_FINAL_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+"""Statuses that end a session for good when they come in a message."""
+
+_PASSING_STATUSES = {
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.CONFLICT,
+    HTTPStatus.TOO_EARLY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+}
+"""Statuses from 400 to 499 for which a retry may help: RFC 9110, 15.5; RFC 8470; RFC 6585."""
+
+_CODE_FIELDS = ("code", "status", "error_code", "err_code", "type", "error_type")
+_TEXT_FIELDS = ("message", "err_msg", "reason", "title", "description", "error")
+_WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""A vendor's code; anything longer or with spaces may be a sentence that quotes people."""
+_DEEPEST = 3
+"""How deep an error may be wrapped in others."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ErrorTable:
+    """What the errors of one vendor mean; what is in no table is passing."""
+
+    vendor: str
+    """The vendor's name, for errors and logs."""
+    meanings: Mapping[str | int, Meaning] = field(default_factory=dict)
+    """The meaning of each of the vendor's codes, in lower case, and of its close codes and
+    statuses, as numbers."""
+
+    def meaning(self, *codes: object, status: int | None = None) -> Meaning:
+        """Return what an error means.
+
+        Args:
+            codes: The vendor's own codes for it, the most exact one first; the first one in the
+                table counts.
+            status: HTTP status or WebSocket close code; ``None`` if there was neither.
+
+        Returns:
+            The meaning of the code, in this table or at most vendors, else that of the status.
+        """
+        for code in codes:
+            if (known := self._find_meaning(code)) is not None:
+                return known
+        if (known := self._find_meaning(status)) is not None:
+            return known
+        if status == HTTPStatus.PAYMENT_REQUIRED:
+            return "credit"
+        return "final" if status in _FINAL_STATUSES else "passing"
+
+    def _find_meaning(self, code: object) -> Meaning | None:
+        if isinstance(code, bool) or not isinstance(code, str | int):
+            return None
+        if isinstance(code, int):
+            return self.meanings.get(code)
+        name = code.strip().lower()
+        if name.isdecimal() and len(name) < 6:
+            return self.meanings.get(name) or self.meanings.get(int(name))
+        plain = name.replace(" ", "_").replace("-", "_")
+        return self.meanings.get(name) or self.meanings.get(plain) or _COMMON.get(plain)
+
+    def read(
+        self,
+        problem: str,
+        *codes: object,
+        status: object = None,
+        detail: object = "",
+        retry_after_s: float | None = None,
+    ) -> VendorError | None:
+        """Return the error to raise; ``None`` if the session goes on, which is logged.
+
+        Args:
+            problem: What went wrong, in our words.
+            codes: As for `meaning`.
+            status: HTTP status or WebSocket close code; anything but a number counts as none.
+            detail: The vendor's message.
+            retry_after_s: Seconds that the vendor asks to wait; ``None`` if it does not say.
+        """
+        number = status if isinstance(status, int) and not isinstance(status, bool) else None
+        named = words(codes)
+        meaning = self.meaning(*codes, detail, status=number)
+        if meaning == "ignore":
+            log.warning("vendor_warning", vendor=self.vendor, code=named[0] if named else "")
+            return None
+        return VendorError(
+            self.vendor,
+            problem,
+            meaning=meaning,
+            status=number,
+            code=named[0] if named else "",
+            detail=detail if isinstance(detail, str) else "",
+            retry_after_s=retry_after_s,
+        )
+
+    def check(
+        self, problem: str, *codes: object, status: object = None, detail: object = ""
+    ) -> None:
+        """Raise an error that a vendor tells in a message, unless the session goes on.
+
+        Args:
+            problem: What went wrong, in our words.
+            codes: As for `meaning`.
+            status: As for `read`.
+            detail: The vendor's message.
+
+        Raises:
+            VendorError: The error; `retryable` if trying again may help.
+        """
+        error = self.read(problem, *codes, status=status, detail=detail)
+        if error is not None:
+            raise error
+
+    def refusal(
+        self, problem: str, status: int, headers: Mapping[str, str], body: bytes
+    ) -> VendorError:
+        """Return the error for an HTTP response that refuses a request or a handshake.
+
+        Args:
+            problem: What was refused, in our words.
+            status: The HTTP status.
+            headers: The headers of the response, with names in lower case.
+            body: What came of the body.
+        """
+        told, text = error_in_body(body)
+        codes = words(told)
+        meaning = self.meaning(*told, text, status=status)
+        is_known = any(self._find_meaning(code) not in (None, "ignore") for code in (*told, text, status))
+        is_refused = 300 <= status < 500 and status not in _PASSING_STATUSES
+        if meaning == "ignore" or (meaning == "passing" and is_refused and not is_known):
+            meaning = "final" if is_refused else "passing"
+        return VendorError(
+            self.vendor,
+            problem,
+            meaning=meaning,
+            status=status,
+            code=codes[0] if codes else "",
+            detail=text,
+            retry_after_s=retry_after_s(headers),
+        )
+
+
+def words(codes: Iterable[object]) -> list[str]:
+    """Return the codes that are words and so quote nobody; safe to show in logs."""
+    known = (str(code) for code in codes if isinstance(code, str | int))
+    return [code for code in known if _WORD.fullmatch(code)]
+
+
+def error_in_body(body: bytes) -> tuple[list[str], str]:
+    """Return the codes and the text of an error that a server tells in its own shape.
+
+    Args:
+        body: What the server sent: JSON, such as ``{"error": {"code": ..., "message": ...}}``,
+            ``{"detail": {...}}`` or a list of these, or any text.
+
+    Returns:
+        Its codes, the most exact one first, and its text; the whole body if it has no known shape.
+    """
+    whole = body.decode(errors="replace")
+    try:
+        told = from_json(body)
+    except ValueError:
+        return [], whole
+    codes: list[str] = []
+    text = _collect(told, codes, 0)
+    return codes, text or whole
+
+
+def _collect(told: Any, codes: list[str], depth: int) -> str:
+    """Gather codes, and return the text of an error."""
+    if isinstance(told, list) and told and depth < _DEEPEST:
+        return _collect(told[0], codes, depth + 1)
+    if isinstance(told, str):
+        return told
+    if not isinstance(told, dict):
+        return ""
+    text = ""
+    for name in ("error", "detail"):
+        inner = told.get(name)
+        if isinstance(inner, dict | list) and depth < _DEEPEST:
+            text = text or _collect(inner, codes, depth + 1)
+        elif isinstance(inner, str) and name == "detail":
+            text = text or inner
+    for name in _CODE_FIELDS:
+        value = told.get(name)
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value):
+            codes.append(str(value))
+    texts = (told.get(name) for name in _TEXT_FIELDS)
+    return text or next((value for value in texts if isinstance(value, str) and value), "")
