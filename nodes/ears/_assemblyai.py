@@ -10,16 +10,18 @@ import structlog
 import trio
 
 from bargein.bridge.validation.arguments import check_strings
-from bargein.bridge.websocket import ConnectionClosedError, Data
+from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, TurnOver, VoiceBegan, WordsHeard
 from bargein.nodes.vendors import (
-    Credential,
+    ASSEMBLYAI_ERRORS,
+    Query,
     SessionLimits,
     VendorAddress,
-    VendorError,
+    checked_query,
+    endpoint,
     lowest_probability,
-    query_string,
     timed_words,
+    with_key,
 )
 
 from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
@@ -29,9 +31,6 @@ log = structlog.get_logger()
 VENDOR = "AssemblyAI"
 URL = "wss://streaming.assemblyai.com"
 VARIABLE = "ASSEMBLYAI_API_KEY"
-
-FOR_GOOD = range(4000, 4005)
-"""Close codes that no reconnect fixes: wrong rate, key, credit, plan or session (from the SDK)."""
 
 
 class AssemblyAIEar(VendorEar):
@@ -51,6 +50,8 @@ class AssemblyAIEar(VendorEar):
         longest_silence_s: float | None = None,
         keyterms: Sequence[str] = (),
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -68,30 +69,37 @@ class AssemblyAIEar(VendorEar):
             longest_silence_s: Silence that ends any turn, in seconds; ``None`` for the vendor's
                 default.
             keyterms: Words that callers are likely to use, for the vendor's model.
-            url: The vendor's address, without a path.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            TypeError: `keyterms` is not a list of strings.
-            ValueError: There is no key, or `url` is not a WebSocket URL.
+            TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
         """
         check_strings("AssemblyAIEar(keyterms=)", keyterms)
-        asked = query_string(
-            sample_rate=SAMPLE_RATE_HZ,
-            encoding="pcm_s16le",
-            speech_model=model,
-            format_turns="true" if format_turns else None,
-            end_of_turn_confidence_threshold=end_threshold,
-            min_turn_silence=_ms(shortest_silence_s),
-            max_turn_silence=_ms(longest_silence_s),
-            keyterms_prompt=json.dumps([*keyterms]) if keyterms else None,
-        )
-        key = Credential(VENDOR, api_key, VARIABLE)
+        asked = {
+            "sample_rate": SAMPLE_RATE_HZ,
+            "encoding": "pcm_s16le",
+            "speech_model": model,
+            "format_turns": "true" if format_turns else None,
+            "end_of_turn_confidence_threshold": end_threshold,
+            "min_turn_silence": _ms(shortest_silence_s),
+            "max_turn_silence": _ms(longest_silence_s),
+            "keyterms_prompt": json.dumps([*keyterms]) if keyterms else None,
+        }
         address = VendorAddress(
             vendor=VENDOR,
-            url=f"{url}/v3/ws?{asked}",
-            headers={"Authorization": key.reveal()},
+            errors=ASSEMBLYAI_ERRORS,
+            url=endpoint(url, "/v3/ws", asked, checked_query(query)),
+            headers=with_key(
+                VENDOR, api_key, VARIABLE, "Authorization", headers=headers, is_required=url == URL
+            ),
             keep_alive='{"type": "KeepAlive"}',
             farewell='{"type": "Terminate"}',
         )
@@ -99,7 +107,6 @@ class AssemblyAIEar(VendorEar):
             address,
             lambda: TurnCodec(formatted=format_turns),
             limits=limits,
-            judge=_judge,
             dial=dial,
         )
 
@@ -134,12 +141,8 @@ class TurnCodec:
             case "Turn":
                 yield from self._turn(message)
             case "Error":
-                raise VendorError(
-                    VENDOR,
-                    "ended the session",
-                    code=str(message.get("error_code") or ""),
-                    detail=str(message.get("error") or ""),
-                )
+                code, text = message.get("error_code"), message.get("error")
+                ASSEMBLYAI_ERRORS.check("ended the session", code, detail=text)
             case "Warning":
                 code = str(message.get("warning_code", ""))
                 log.warning("vendor_warning", vendor=VENDOR, code=code)
@@ -165,18 +168,6 @@ class TurnCodec:
             speaker=str(turn.get("speaker_label") or ""),
             words=timed_words(words, "text", per_s=1000),
         )
-
-
-def _judge(closed: ConnectionClosedError) -> VendorError | None:
-    if closed.code not in FOR_GOOD:
-        return None
-    return VendorError(
-        VENDOR,
-        "refused access",
-        retryable=False,
-        status=closed.code,
-        detail=closed.reason,
-    )
 
 
 def _ms(seconds: float | None) -> int | None:

@@ -11,11 +11,13 @@ from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 from bargein.nodes.vendors import (
-    Credential,
+    CARTESIA_ERRORS,
+    Query,
     SessionLimits,
     VendorAddress,
-    VendorError,
-    query_string,
+    checked_query,
+    endpoint,
+    with_key,
 )
 
 from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
@@ -45,6 +47,8 @@ class CartesiaEar(VendorEar):
         end_timeout_s: float | None = None,
         keyterms: Sequence[str] = (),
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -60,29 +64,45 @@ class CartesiaEar(VendorEar):
             end_timeout_s: Silence that ends any turn, 0.64 to 11.2 s; ``None`` for the vendor's
                 default.
             keyterms: Words that callers are likely to use, for the vendor's model.
-            url: The vendor's address, without a path.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            TypeError: `keyterms` is not a list of strings.
-            ValueError: There is no key, or `url` is not a WebSocket URL.
+            TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
         """
         check_strings("CartesiaEar(keyterms=)", keyterms)
-        asked = query_string(
-            model=model,
-            encoding="pcm_s16le",
-            sample_rate=SAMPLE_RATE_HZ,
-            turn_end_threshold=end_threshold,
-            turn_eager_end_threshold=eager_end_threshold,
-            turn_end_timeout_ms=None if end_timeout_s is None else round(1000 * end_timeout_s),
-            keyterm=tuple(keyterms),
-        )
-        key = Credential(VENDOR, api_key, VARIABLE)
+        asked = {
+            "model": model,
+            "encoding": "pcm_s16le",
+            "sample_rate": SAMPLE_RATE_HZ,
+            "turn_end_threshold": end_threshold,
+            "turn_eager_end_threshold": eager_end_threshold,
+            "turn_end_timeout_ms": None if end_timeout_s is None else round(1000 * end_timeout_s),
+            "keyterm": tuple(keyterms),
+        }
         address = VendorAddress(
             vendor=VENDOR,
-            url=f"{url}/stt/turns/websocket?{asked}",
-            headers={"Authorization": f"Bearer {key.reveal()}", "Cartesia-Version": VERSION},
+            errors=CARTESIA_ERRORS,
+            url=endpoint(url, "/stt/turns/websocket", asked, checked_query(query)),
+            headers={
+                "Cartesia-Version": VERSION,
+                **with_key(
+                    VENDOR,
+                    api_key,
+                    VARIABLE,
+                    "Authorization",
+                    "Bearer {}",
+                    headers=headers,
+                    is_required=url == URL,
+                ),
+            },
             farewell='{"type": "close"}',
         )
         super().__init__(address, InkCodec, limits=limits, dial=dial)
@@ -127,10 +147,10 @@ class InkCodec:
                 self._ended = text
                 yield TurnOver(text)
             case "error":
-                raise VendorError(
-                    VENDOR,
+                CARTESIA_ERRORS.check(
                     "rejected the audio",
-                    code=str(message.get("error_code") or message.get("title") or ""),
-                    detail=str(message.get("message") or message.get("error") or ""),
-                    retryable=False,
+                    message.get("error_code"),
+                    message.get("title"),
+                    status=message.get("status_code"),
+                    detail=message.get("message") or message.get("error"),
                 )

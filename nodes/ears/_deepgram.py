@@ -19,14 +19,16 @@ from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 from bargein.nodes.vendors import (
-    Credential,
+    DEEPGRAM_ERRORS,
+    Query,
     SessionLimits,
     VendorAddress,
-    VendorError,
+    checked_query,
+    endpoint,
     lowest_probability,
     probability,
-    query_string,
     timed_words,
+    with_key,
 )
 
 from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
@@ -57,6 +59,8 @@ class DeepgramFlux(VendorEar):
         keyterms: Sequence[str] = (),
         language_hints: Sequence[str] = (),
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -73,29 +77,33 @@ class DeepgramFlux(VendorEar):
                 vendor's default.
             keyterms: Words that callers are likely to use, for the vendor's model.
             language_hints: Likely languages, for a multilingual model.
-            url: The vendor's address, without a path.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            TypeError: `keyterms` is not a list of strings.
-            ValueError: There is no key, or `url` is not a WebSocket URL.
+            TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
         """
         check_strings("DeepgramFlux(keyterms=)", keyterms)
         check_strings("DeepgramFlux(language_hints=)", language_hints)
-        asked = query_string(
-            model=model,
-            encoding="linear16",
-            sample_rate=SAMPLE_RATE_HZ,
-            eager_eot_threshold=eager_threshold,
-            eot_threshold=end_threshold,
-            eot_timeout_ms=None if end_timeout_s is None else round(1000 * end_timeout_s),
-            keyterm=keyterms,
-            language_hint=language_hints,
-        )
-        super().__init__(
-            _address(f"{url}/v2/listen?{asked}", api_key), FluxCodec, limits=limits, dial=dial
-        )
+        asked = {
+            "model": model,
+            "encoding": "linear16",
+            "sample_rate": SAMPLE_RATE_HZ,
+            "eager_eot_threshold": eager_threshold,
+            "eot_threshold": end_threshold,
+            "eot_timeout_ms": None if end_timeout_s is None else round(1000 * end_timeout_s),
+            "keyterm": keyterms,
+            "language_hint": language_hints,
+        }
+        address = _address(url, "/v2/listen", asked, api_key, headers, query)
+        super().__init__(address, FluxCodec, limits=limits, dial=dial)
 
 
 class FluxCodec:
@@ -124,12 +132,8 @@ class FluxCodec:
             case "TurnInfo":
                 yield from self._turn(message)
             case "Error":
-                raise VendorError(
-                    VENDOR,
-                    "ended the stream",
-                    code=str(message.get("code", "")),
-                    detail=str(message.get("description", "")),
-                )
+                code, text = message.get("code"), message.get("description")
+                DEEPGRAM_ERRORS.check("ended the stream", code, detail=text)
             case "Warning" | "ConfigureFailure":
                 log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code", "")))
 
@@ -172,6 +176,8 @@ class DeepgramNova(VendorEar):
         keyterms: Sequence[str] = (),
         diarize: bool = False,
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -184,32 +190,36 @@ class DeepgramNova(VendorEar):
             silence_s: Silence that ends a turn, in seconds.
             keyterms: Words that callers are likely to use, for the vendor's model.
             diarize: Whether to label speakers.
-            url: The vendor's address, without a path.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            TypeError: `keyterms` is not a list of strings.
-            ValueError: There is no key, or `url` is not a WebSocket URL.
+            TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
         """
         check_strings("DeepgramNova(keyterms=)", keyterms)
-        asked = query_string(
-            model=model,
-            encoding="linear16",
-            sample_rate=SAMPLE_RATE_HZ,
-            language=language,
-            interim_results="true",
-            vad_events="true",
-            punctuate="true",
-            smart_format="true",
-            endpointing=round(1000 * silence_s),
-            utterance_end_ms=1000,
-            keyterm=keyterms,
-            diarize="true" if diarize else None,
-        )
-        address = _address(
-            f"{url}/v1/listen?{asked}", api_key, keep_alive=json.dumps({"type": "KeepAlive"})
-        )
+        asked = {
+            "model": model,
+            "encoding": "linear16",
+            "sample_rate": SAMPLE_RATE_HZ,
+            "language": language,
+            "interim_results": "true",
+            "vad_events": "true",
+            "punctuate": "true",
+            "smart_format": "true",
+            "endpointing": round(1000 * silence_s),
+            "utterance_end_ms": 1000,
+            "keyterm": keyterms,
+            "diarize": "true" if diarize else None,
+        }
+        keep_alive = json.dumps({"type": "KeepAlive"})
+        address = _address(url, "/v1/listen", asked, api_key, headers, query, keep_alive)
         super().__init__(address, NovaCodec, limits=limits, dial=dial)
 
 
@@ -252,8 +262,13 @@ class NovaCodec:
                     yield from self._results(message, end_s)
             case "UtteranceEnd":
                 yield self._over()
-            case "Error":  # the vendor keeps the stream open
-                log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code", "")))
+            case "Error":
+                DEEPGRAM_ERRORS.check(
+                    "ended the stream",
+                    message.get("code"),
+                    message.get("variant"),
+                    detail=message.get("description"),
+                )
 
     def _results(self, message: Mapping[str, Any], end_s: float) -> Iterable[EarFact]:
         best = message["channel"]["alternatives"][0]
@@ -294,12 +309,28 @@ def _first(names: Iterable[object]) -> str:
     return next((str(name) for name in names if name is not None), "")
 
 
-def _address(url: str, api_key: str | None, keep_alive: Data | None = None) -> VendorAddress:
-    key = Credential(VENDOR, api_key, VARIABLE)
+def _address(
+    url: str,
+    path: str,
+    asked: Mapping[str, object],
+    api_key: str | None,
+    headers: Mapping[str, str] | None,
+    query: Query | None,
+    keep_alive: Data | None = None,
+) -> VendorAddress:
     return VendorAddress(
         vendor=VENDOR,
-        url=url,
-        headers={"Authorization": f"Token {key.reveal()}"},
+        errors=DEEPGRAM_ERRORS,
+        url=endpoint(url, path, asked, checked_query(query)),
+        headers=with_key(
+            VENDOR,
+            api_key,
+            VARIABLE,
+            "Authorization",
+            "Token {}",
+            headers=headers,
+            is_required=url == URL,
+        ),
         keep_alive=keep_alive,
         farewell=CLOSE,
     )

@@ -13,11 +13,13 @@ from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 from bargein.nodes.vendors import (
-    Credential,
+    ELEVENLABS_ERRORS,
+    Query,
     SessionLimits,
     VendorAddress,
-    VendorError,
-    query_string,
+    checked_query,
+    endpoint,
+    with_key,
 )
 
 from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
@@ -25,9 +27,6 @@ from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
 VENDOR = "ElevenLabs"
 URL = "wss://api.elevenlabs.io"
 VARIABLE = "ELEVENLABS_API_KEY"
-
-PASSING = {"rate_limited", "queue_overflow", "resource_exhausted", "chunk_size_exceeded", "error"}
-"""Kinds of errors that a reconnect may fix."""
 
 
 class ElevenLabsEar(VendorEar):
@@ -45,6 +44,8 @@ class ElevenLabsEar(VendorEar):
         silence_s: float | None = None,
         keyterms: Sequence[str] = (),
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -56,28 +57,35 @@ class ElevenLabsEar(VendorEar):
             language: An ISO 639 code; ``None`` lets the model detect it.
             silence_s: Silence that ends a turn, 0.3 to 3 s; ``None`` for the vendor's default.
             keyterms: Words that callers are likely to use, at most 50.
-            url: The vendor's address, without a path.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            TypeError: `keyterms` is not a list of strings.
-            ValueError: There is no key, or `url` is not a WebSocket URL.
+            TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
         """
         check_strings("ElevenLabsEar(keyterms=)", keyterms)
-        asked = query_string(
-            model_id=model,
-            audio_format="pcm_16000",
-            commit_strategy="vad",
-            language_code=language,
-            vad_silence_threshold_secs=silence_s,
-            keyterms=tuple(keyterms),
-        )
-        key = Credential(VENDOR, api_key, VARIABLE)
+        asked = {
+            "model_id": model,
+            "audio_format": "pcm_16000",
+            "commit_strategy": "vad",
+            "language_code": language,
+            "vad_silence_threshold_secs": silence_s,
+            "keyterms": tuple(keyterms),
+        }
         address = VendorAddress(
             vendor=VENDOR,
-            url=f"{url}/v1/speech-to-text/realtime?{asked}",
-            headers={"xi-api-key": key.reveal()},
+            errors=ELEVENLABS_ERRORS,
+            url=endpoint(url, "/v1/speech-to-text/realtime", asked, checked_query(query)),
+            headers=with_key(
+                VENDOR, api_key, VARIABLE, "xi-api-key", headers=headers, is_required=url == URL
+            ),
         )
         super().__init__(address, ScribeCodec, limits=limits, wire_bytes=1.4, dial=dial)  # base64
 
@@ -116,10 +124,4 @@ class ScribeCodec:
         elif kind == "committed_transcript":
             yield TurnOver(str(message["text"]))
         elif "error" in message:
-            raise VendorError(
-                VENDOR,
-                "ended the session",
-                code=kind,
-                detail=str(message["error"]),
-                retryable=kind in PASSING,
-            )
+            ELEVENLABS_ERRORS.check("ended the session", kind, detail=message["error"])

@@ -16,7 +16,15 @@ import trio
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, EvenResampler
-from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError
+from bargein.nodes.vendors import (
+    OPENAI_ERRORS,
+    Query,
+    SessionLimits,
+    VendorAddress,
+    checked_query,
+    endpoint,
+    with_key,
+)
 
 from ._openai_turns import OpenAITurns, turn_detection
 from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
@@ -35,9 +43,6 @@ WIRE_BYTES = 2.1
 
 CONFIGURE = "configure"
 """The id of our message that configures a session; an error that names it ends the session."""
-
-CROSSED = "response_cancel_not_active"
-"""The error code for a cancel that arrives after its response has ended."""
 
 COMMIT = '{"type": "input_audio_buffer.commit"}'
 
@@ -65,6 +70,8 @@ class OpenAIEar(VendorEar):
         noise_reduction: Literal["near_field", "far_field"] | None = None,
         tells_confidence: bool = False,
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -87,13 +94,18 @@ class OpenAIEar(VendorEar):
                 nothing.
             tells_confidence: Whether to ask the model for its confidence; not every model reports
                 it.
-            url: The vendor's address, without ``/realtime``.
+            url: The URL that ``/realtime`` is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            TypeError: `keywords` is not a list of strings.
-            ValueError: There is no key, `url` is not a WebSocket URL, or a setting does not fit
+            TypeError: `keywords` is not a list of strings, or `headers` or `query` is no mapping.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, a header
+                cannot be sent, or a setting does not fit
                 `turns`.
             SpeechExtraError: soxr is not installed (extra ``openai``).
         """
@@ -117,12 +129,20 @@ class OpenAIEar(VendorEar):
         session: dict[str, Any] = {"type": "transcription", "audio": {"input": heard}}
         if tells_confidence:
             session["include"] = ["item.input_audio_transcription.logprobs"]
-        key = Credential(VENDOR, api_key, VARIABLE)
         update = {"type": "session.update", "event_id": CONFIGURE, "session": session}
         address = VendorAddress(
             vendor=VENDOR,
-            url=f"{url}/realtime?intent=transcription",
-            headers={"Authorization": f"Bearer {key.reveal()}"},
+            errors=OPENAI_ERRORS,
+            url=endpoint(url, "/realtime", {"intent": "transcription"}, checked_query(query)),
+            headers=with_key(
+                VENDOR,
+                api_key,
+                VARIABLE,
+                "Authorization",
+                "Bearer {}",
+                headers=headers,
+                is_required=url == URL,
+            ),
             greeting=(json.dumps(update),),
         )
         self.ends_turns = turns != "none"
@@ -170,7 +190,7 @@ def append(pcm: bytes) -> str:
 
 
 def raise_if_fatal(error: Mapping[str, Any]) -> None:
-    """Raise an error that ends the session; log any other, since most leave it usable.
+    """Raise an error unless the session goes on, as after most of them.
 
     Args:
         error: As in a message of type ``error``.
@@ -178,16 +198,7 @@ def raise_if_fatal(error: Mapping[str, Any]) -> None:
     Raises:
         VendorError: The session was refused or is over; if `retryable`, another one may work.
     """
-    kind, code = str(error.get("type") or ""), str(error.get("code") or "")
-    is_refused = error.get("event_id") == CONFIGURE
-    if is_refused or kind == "server_error" or code == "session_expired":
-        problem = "refused the session" if is_refused else "ended the session"
-        raise VendorError(
-            VENDOR,
-            problem,
-            code=code or kind,
-            detail=str(error.get("message") or ""),
-            retryable=not is_refused,
-        )
-    if code != CROSSED:
-        log.warning("vendor_error", vendor=VENDOR, kind=kind, code=code)
+    codes, detail = (error.get("code"), error.get("type")), error.get("message")
+    if error.get("event_id") == CONFIGURE:
+        raise OPENAI_ERRORS.failure("refused the session", *codes, detail=detail)
+    OPENAI_ERRORS.check("ended the session", *codes, detail=detail)

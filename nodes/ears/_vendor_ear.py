@@ -25,7 +25,7 @@ from typing import Any, Protocol, final
 import structlog
 import trio
 
-from bargein.bridge.websocket import ConnectionClosedError, Data
+from bargein.bridge.websocket import Data
 from bargein.nodes.speech import (
     EarFact,
     EarRestarted,
@@ -114,7 +114,6 @@ class VendorEar:
         *,
         limits: SessionLimits | None = None,
         wire_bytes: float = 1.0,
-        judge: Callable[[ConnectionClosedError], VendorError | None] = lambda closed: None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
         """Configure the ear; nothing connects yet.
@@ -124,7 +123,6 @@ class VendorEar:
             codec: Makes the codec of each stream.
             limits: The limits of a session; ``None`` for the defaults.
             wire_bytes: Bytes on the wire for a byte of audio; more than 1 for base64.
-            judge: Returns what a close by the vendor means; see `open_session`.
             dial: Opens the stream of a connection; ``None`` connects to the address.
         """
         self._address = address
@@ -132,7 +130,6 @@ class VendorEar:
         limits = limits or SessionLimits()
         most_bytes = round(wire_bytes * limits.max_kept_bytes)
         self._limits = replace(limits, max_kept_bytes=most_bytes)
-        self._judge = judge
         self._dial = dial
 
     @property
@@ -143,9 +140,7 @@ class VendorEar:
     @asynccontextmanager
     async def open_stream(self) -> AsyncIterator[VendorEarStream]:
         """Hear one caller while the block runs; see `StreamingSTT.open_stream`."""
-        async with open_session(
-            self._address, self._limits, judge=self._judge, dial=self._dial
-        ) as session:
+        async with open_session(self._address, self._limits, dial=self._dial) as session:
             yield VendorEarStream(self._address.vendor, session, self._codec(), self._limits)
 
     def __repr__(self) -> str:

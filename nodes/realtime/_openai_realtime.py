@@ -15,7 +15,6 @@ from typing import Any, Literal
 import trio
 
 from bargein.bridge.validation.foreign_data import read_json
-from bargein.bridge.websocket import ConnectionClosedError
 from bargein.nodes.ears import (
     COMMIT,
     CONFIGURE,
@@ -27,11 +26,14 @@ from bargein.nodes.ears import (
 from bargein.nodes.llm import ToolCallRequest, Usage
 from bargein.nodes.speech import EarFact, EvenResampler
 from bargein.nodes.vendors import (
-    Credential,
+    OPENAI_ERRORS,
+    Query,
     SessionLimits,
     VendorAddress,
     VendorError,
-    query_string,
+    checked_query,
+    endpoint,
+    with_key,
 )
 
 from ._protocol import (
@@ -85,6 +87,8 @@ class OpenAIRealtime:
         max_output_tokens: int | None = None,
         options: Mapping[str, Any] | None = None,
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -108,22 +112,35 @@ class OpenAIRealtime:
             speed: Factor on the usual speed, 0.25 to 1.5; ``None`` for 1.
             max_output_tokens: The longest response, in tokens; ``None`` for the model's own limit.
             options: Further fields of the session (``{"reasoning": {"effort": "low"}}``).
-            url: The vendor's address, without ``/realtime``.
+            url: The URL that ``/realtime`` is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, `url` is not a WebSocket URL, or a setting does not fit
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, a header
+                cannot be sent, or a setting does not fit
                 `turns`.
             SpeechExtraError: soxr is not installed (extra ``openai``).
         """
         EvenResampler(16_000, RATE_HZ)  # raises if soxr is missing
-        key = Credential(VENDOR, api_key, VARIABLE)
         self.model = model
         self.address = VendorAddress(
             vendor=VENDOR,
-            url=f"{url}/realtime?{query_string(model=model)}",
-            headers={"Authorization": f"Bearer {key.reveal()}"},
+            errors=OPENAI_ERRORS,
+            url=endpoint(url, "/realtime", {"model": model}, checked_query(query)),
+            headers=with_key(
+                VENDOR,
+                api_key,
+                VARIABLE,
+                "Authorization",
+                "Bearer {}",
+                headers=headers,
+                is_required=url == URL,
+            ),
         )
         self.limits = limits or SessionLimits()
         self.dial = dial
@@ -144,10 +161,6 @@ class OpenAIRealtime:
             **({} if max_output_tokens is None else {"max_output_tokens": max_output_tokens}),
             **(options or {}),
         }
-
-    def judge(self, closed: ConnectionClosedError) -> VendorError | None:
-        """Return None: the vendor reports errors in a message before it closes."""
-        return None
 
     def new_codec(self) -> OpenAIRealtimeCodec:
         """Return the codec of one call."""
@@ -312,10 +325,8 @@ def _over(response: Mapping[str, Any]) -> ResponseOver:
 
 
 def _failure(error: Mapping[str, Any], problem: str) -> VendorError:
-    code = str(error.get("code") or error.get("type") or "")
-    detail = str(error.get("message") or "")
-    passes = error.get("type") != "invalid_request_error" and code != "insufficient_quota"
-    return VendorError(VENDOR, problem, code=code, detail=detail, retryable=passes)
+    codes = (error.get("code"), error.get("type"))
+    return OPENAI_ERRORS.failure(problem, *codes, detail=error.get("message"))
 
 
 def _object(raw: str) -> Mapping[str, Any] | None:

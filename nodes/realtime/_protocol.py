@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import trio
 
-from bargein.bridge.websocket import ConnectionClosedError
 from bargein.nodes.llm import ToolCallRequest, Usage
 from bargein.nodes.speech import EarFact
 from bargein.nodes.vendors import SessionLimits, VendorAddress, VendorError
@@ -208,10 +207,6 @@ class RealtimeModel(Protocol):
     @property
     def dial(self) -> Callable[[], Awaitable[trio.abc.Stream]] | None:
         """Opens the stream of a connection; ``None`` connects to the address."""
-        ...
-
-    def judge(self, closed: ConnectionClosedError) -> VendorError | None:
-        """Return what a close by the vendor means; see `open_session`."""
         ...
 
     def new_codec(self) -> RealtimeCodec:

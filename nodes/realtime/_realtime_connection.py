@@ -162,7 +162,7 @@ class RealtimeLine:
         lost: VendorError | None = None
         try:
             async with (
-                open_session(address, self._limits, judge=model.judge, dial=model.dial) as session,
+                open_session(address, self._limits, dial=model.dial) as session,
                 open_service_nursery("the line is closed") as nursery,
             ):
                 nursery.start_soon(self._carry, session)

@@ -101,38 +101,52 @@ class ErrorTable:
         plain = name.replace(" ", "_").replace("-", "_")
         return self.meanings.get(name) or self.meanings.get(plain) or _COMMON.get(plain)
 
-    def read(
+    def failure(
         self,
         problem: str,
         *codes: object,
         status: object = None,
         detail: object = "",
         retry_after_s: float | None = None,
+    ) -> VendorError:
+        """Return the error for something that failed, whatever becomes of the session.
+
+        Args:
+            problem: What went wrong, in our words.
+            codes: As for `meaning`.
+            status: HTTP status or WebSocket close code; anything but a number counts as none.
+            detail: The vendor's message; anything but a text counts as none.
+            retry_after_s: Seconds that the vendor asks to wait; ``None`` if it does not say.
+        """
+        number = status if isinstance(status, int) and not isinstance(status, bool) else None
+        meaning = self.meaning(*codes, detail, status=number)
+        return VendorError(
+            self.vendor,
+            problem,
+            meaning="final" if meaning == "ignore" else meaning,
+            status=number,
+            code=next(iter(words(codes)), ""),
+            detail=detail if isinstance(detail, str) else "",
+            retry_after_s=retry_after_s,
+        )
+
+    def read(
+        self, problem: str, *codes: object, status: object = None, detail: object = ""
     ) -> VendorError | None:
         """Return the error to raise; ``None`` if the session goes on, which is logged.
 
         Args:
             problem: What went wrong, in our words.
             codes: As for `meaning`.
-            status: HTTP status or WebSocket close code; anything but a number counts as none.
-            detail: The vendor's message.
-            retry_after_s: Seconds that the vendor asks to wait; ``None`` if it does not say.
+            status: As for `failure`.
+            detail: As for `failure`.
         """
         number = status if isinstance(status, int) and not isinstance(status, bool) else None
-        named = words(codes)
-        meaning = self.meaning(*codes, detail, status=number)
-        if meaning == "ignore":
-            log.warning("vendor_warning", vendor=self.vendor, code=named[0] if named else "")
+        if self.meaning(*codes, detail, status=number) == "ignore":
+            code = next(iter(words(codes)), "")
+            log.warning("vendor_warning", vendor=self.vendor, code=code)
             return None
-        return VendorError(
-            self.vendor,
-            problem,
-            meaning=meaning,
-            status=number,
-            code=named[0] if named else "",
-            detail=detail if isinstance(detail, str) else "",
-            retry_after_s=retry_after_s,
-        )
+        return self.failure(problem, *codes, status=status, detail=detail)
 
     def check(
         self, problem: str, *codes: object, status: object = None, detail: object = ""
@@ -142,8 +156,8 @@ class ErrorTable:
         Args:
             problem: What went wrong, in our words.
             codes: As for `meaning`.
-            status: As for `read`.
-            detail: The vendor's message.
+            status: As for `failure`.
+            detail: As for `failure`.
 
         Raises:
             VendorError: The error; `retryable` if trying again may help.
@@ -164,21 +178,14 @@ class ErrorTable:
             body: What came of the body.
         """
         told, text = error_in_body(body)
-        codes = words(told)
-        meaning = self.meaning(*told, text, status=status)
-        is_known = any(self._find_meaning(code) not in (None, "ignore") for code in (*told, text, status))
-        is_refused = 300 <= status < 500 and status not in _PASSING_STATUSES
-        if meaning == "ignore" or (meaning == "passing" and is_refused and not is_known):
-            meaning = "final" if is_refused else "passing"
-        return VendorError(
-            self.vendor,
-            problem,
-            meaning=meaning,
-            status=status,
-            code=codes[0] if codes else "",
-            detail=text,
-            retry_after_s=retry_after_s(headers),
+        error = self.failure(
+            problem, *told, status=status, detail=text, retry_after_s=retry_after_s(headers)
         )
+        is_named = any(self._find_meaning(code) for code in (*told, text, status))
+        is_refused = 300 <= status < 500 and status not in _PASSING_STATUSES
+        if error.retryable and is_refused and not is_named:
+            error.meaning, error.retryable = "final", False
+        return error
 
 
 def words(codes: Iterable[object]) -> list[str]:

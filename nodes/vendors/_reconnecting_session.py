@@ -7,7 +7,8 @@ that task.
 Rule 2. Messages sent with ``keep=True`` stay in order until they are forgotten, at most
 `max_kept_bytes` of them.  A new line begins with the greeting and all kept messages.  Without a
 line, sending such a message does not wait, so a microphone is never blocked.
-Rule 3. A refusal for good ends the session at once; other failures end it after `attempts` in a
+Rule 3. A refusal or a close that is not passing, by the vendor's table of errors, ends the session
+at once; other failures end it after `attempts` in a
 row.  A message from the vendor ends the row, and so does a line that lasts for `SOUND_S`.  A line
 that opens and breaks proves nothing, and neither does a greeting.
 Rule 4. The key is in a header of the handshake, and in no error and no log line.
@@ -20,7 +21,6 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import final
 
 import structlog
@@ -35,20 +35,15 @@ from bargein.bridge.websocket import (
 )
 from bargein.routes.service_nursery import open_service_nursery
 
+from ._error_table import ErrorTable
 from ._errors import VendorError
-from ._request_retries import Backoff, retry_after_s
+from ._request_retries import Backoff
 from ._session_settings import SessionLimits, VendorAddress
 
 log = structlog.get_logger()
 
-_PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS}
-"""Statuses below 500 for which a retry may help (RFC 9110, 15.5, and RFC 6585, 4)."""
-
 SOUND_S = 30.0
 """A line that lasts this long is sound, even if neither side had anything to send."""
-
-Judge = Callable[[ConnectionClosedError], VendorError | None]
-"""Returns what a vendor's close of a line means; ``None`` if it only means that it is closed."""
 
 
 @final
@@ -71,14 +66,13 @@ class VendorSession:
         address: VendorAddress,
         limits: SessionLimits,
         *,
-        judge: Judge,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None,
         jitter: Callable[[], float],
     ) -> None:
         """Keep the address; `open_session` runs the session."""
         self._address = address
         self._limits = limits
-        self._judge = judge
+        self._errors = address.errors or ErrorTable(address.vendor)
         self._dial = dial
         self._backoff = Backoff(
             limits.attempts, limits.first_wait_s, limits.max_wait_s, random=jitter
@@ -332,7 +326,8 @@ class VendorSession:
             assert self._why_lost is not None
             return self._why_lost
         except HandshakeRefusedError as error:
-            return _refused(address.vendor, error)
+            headers = {name.lower(): value for name, value in error.headers.raw_items()}
+            return self._errors.refusal("refused the connection", error.status, headers, error.body)
         except (OSError, trio.TooSlowError) as error:
             return VendorError(address.vendor, str(error) or type(error).__name__)
         finally:
@@ -397,15 +392,11 @@ class VendorSession:
         self._lost.set()
 
     def _closed(self, closed: ConnectionClosedError) -> VendorError:
-        judged = self._judge(closed)
-        if judged is not None:
-            return judged
-        return VendorError(
-            self._address.vendor,
-            "closed the connection",
-            status=closed.code,
-            detail=closed.reason,
-        )
+        problem = "closed the connection"
+        error = self._errors.read(problem, status=closed.code, detail=closed.reason)
+        if error is not None:
+            return error
+        return VendorError(self._address.vendor, problem, status=closed.code, detail=closed.reason)
 
     async def _say_farewell(self, line: WebSocket) -> None:
         farewell = self._address.farewell
@@ -423,7 +414,6 @@ async def open_session(
     address: VendorAddress,
     limits: SessionLimits | None = None,
     *,
-    judge: Judge = lambda closed: None,
     dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     jitter: Callable[[], float] = random.random,
 ) -> AsyncIterator[VendorSession]:
@@ -435,8 +425,6 @@ async def open_session(
     Args:
         address: Where to connect, and the fixed messages of the session.
         limits: The limits of the session; ``None`` for the defaults.
-        judge: Returns what a close by the vendor means: a `VendorError` that is not `retryable`
-            ends the session.
         dial: Opens the stream that carries a line; ``None`` connects to the address, through the
             proxy that the environment names.
         jitter: Returns a number from 0 to 1, for the waits between attempts.
@@ -444,24 +432,10 @@ async def open_session(
     Yields:
         The session.
     """
-    session = VendorSession(
-        address, limits or SessionLimits(), judge=judge, dial=dial, jitter=jitter
-    )
+    session = VendorSession(address, limits or SessionLimits(), dial=dial, jitter=jitter)
     async with open_service_nursery("the session is over") as nursery:
         nursery.start_soon(session.run)
         try:
             yield session
         finally:
             session.close()
-
-
-def _refused(vendor: str, error: HandshakeRefusedError) -> VendorError:
-    passing = error.status >= 500 or error.status in _PASSING
-    return VendorError(
-        vendor,
-        "refused the connection",
-        retryable=passing,
-        status=error.status,
-        detail=error.body.decode(errors="replace"),
-        retry_after_s=retry_after_s({k.lower(): v for k, v in error.headers.raw_items()}),
-    )

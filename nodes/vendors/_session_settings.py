@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from bargein.bridge.validation.numbers import check_numbers
 from bargein.bridge.websocket import Data
 
+from ._error_table import ErrorTable
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorAddress:
@@ -16,7 +18,7 @@ class VendorAddress:
     vendor: str
     """The vendor's name, for errors and logs."""
     url: str
-    """A ``wss://`` or ``ws://`` URL without secrets."""
+    """A ``wss://`` or ``ws://`` URL; its query is never shown."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers of the handshake, including the key."""
     greeting: Sequence[Data] = ()
@@ -25,6 +27,8 @@ class VendorAddress:
     """The message to send after `SessionLimits.keep_alive_s` of silence; ``None`` sends none."""
     farewell: Data | None = None
     """The message to send before closing the session; ``None`` sends none."""
+    errors: ErrorTable | None = None
+    """What the vendor's refusals and closes mean; ``None`` for HTTP's own meanings."""
 
     def __post_init__(self) -> None:
         """Check the address.

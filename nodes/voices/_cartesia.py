@@ -11,7 +11,15 @@ import trio
 
 from bargein.bridge.events import WordTiming
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
-from bargein.nodes.vendors import Credential, SessionLimits, VendorAddress, VendorError
+from bargein.nodes.vendors import (
+    CARTESIA_ERRORS,
+    Query,
+    SessionLimits,
+    VendorAddress,
+    checked_query,
+    endpoint,
+    with_key,
+)
 
 from ._vendor_voice import VendorVoice
 from ._voice_context import Piece
@@ -40,6 +48,8 @@ class CartesiaVoice(VendorVoice):
         model: str = "sonic-3",
         language: str | None = None,
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -50,18 +60,34 @@ class CartesiaVoice(VendorVoice):
             api_key: The key; ``None`` reads CARTESIA_API_KEY.
             model: The vendor's name of the model.
             language: An ISO 639 code; ``None`` for the vendor's default.
-            url: The vendor's address, without a path.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is not a URL.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
         """
-        key = Credential(VENDOR, api_key, VARIABLE)
         address = VendorAddress(
             vendor=VENDOR,
-            url=f"{url}/tts/websocket",
-            headers={"Authorization": f"Bearer {key.reveal()}", "Cartesia-Version": VERSION},
+            errors=CARTESIA_ERRORS,
+            url=endpoint(url, "/tts/websocket", None, checked_query(query)),
+            headers={
+                "Cartesia-Version": VERSION,
+                **with_key(
+                    VENDOR,
+                    api_key,
+                    VARIABLE,
+                    "Authorization",
+                    "Bearer {}",
+                    headers=headers,
+                    is_required=url == URL,
+                ),
+            },
         )
 
         def codec(context: str, style: VoiceStyle) -> SonicCodec:
@@ -160,12 +186,12 @@ class SonicCodec:
                 yield None
             case "error":
                 self._is_open = False  # the error closes the context
-                raise VendorError(
-                    VENDOR,
+                CARTESIA_ERRORS.check(
                     "rejected the text",
+                    message.get("error_code"),
+                    message.get("title"),
                     status=message.get("status_code"),
-                    code=str(message.get("error_code") or ""),
-                    detail=str(message.get("message") or message.get("title") or ""),
+                    detail=message.get("message") or message.get("error"),
                 )
 
     def _words(self, times: Mapping[str, Any]) -> tuple[WordTiming, ...]:

@@ -16,11 +16,13 @@ import trio
 
 from bargein.nodes.speech import TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
-    Credential,
+    DEEPGRAM_ERRORS,
+    Query,
     SessionLimits,
     VendorAddress,
-    VendorError,
-    query_string,
+    checked_query,
+    endpoint,
+    with_key,
 )
 
 from ._vendor_voice import VendorVoice
@@ -52,6 +54,8 @@ class DeepgramVoice(VendorVoice):
         api_key: str | None = None,
         speed: float | None = None,
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -63,28 +67,44 @@ class DeepgramVoice(VendorVoice):
             api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
             speed: Factor on the usual speed; not every voice supports it. ``None`` for the vendor's
                 default.
-            url: The vendor's address, without a path.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is not a URL.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
         """
-        key = Credential(VENDOR, api_key, VARIABLE)
+
+        sent = with_key(
+            VENDOR,
+            api_key,
+            VARIABLE,
+            "Authorization",
+            "Token {}",
+            headers=headers,
+            is_required=url == URL,
+        )
+        parameters = checked_query(query)
 
         def address_of(style: VoiceStyle) -> VendorAddress:
             model = style.voice or voice
-            asked = query_string(
-                model=model,
-                encoding="linear16",
-                sample_rate=SAMPLE_RATE_HZ,
-                speed=speed if style.speed is None else style.speed,
-            )
+            asked = {
+                "model": model,
+                "encoding": "linear16",
+                "sample_rate": SAMPLE_RATE_HZ,
+                "speed": speed if style.speed is None else style.speed,
+            }
             path = "/v2/speak" if _is_flux(model) else "/v1/speak"
             return VendorAddress(
                 vendor=VENDOR,
-                url=f"{url}{path}?{asked}",
-                headers={"Authorization": f"Token {key.reveal()}"},
+                errors=DEEPGRAM_ERRORS,
+                url=endpoint(url, path, asked, parameters),
+                headers=sent,
                 farewell='{"type": "Close"}',
             )
 
@@ -164,7 +184,7 @@ def _refuse(message: Mapping[str, Any], *, is_fatal: bool) -> None:
     Raises:
         VendorError: The vendor gave up the utterance.
     """
-    code = str(message.get("code") or "")
     if is_fatal:
-        raise VendorError(VENDOR, "rejected the text", code=code, detail=_detail(message))
-    log.warning("vendor_warning", vendor=VENDOR, code=code)
+        DEEPGRAM_ERRORS.check("rejected the text", message.get("code"), detail=_detail(message))
+    else:
+        log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code") or ""))

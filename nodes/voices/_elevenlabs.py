@@ -13,11 +13,13 @@ import trio
 from bargein.bridge.events import WordTiming
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
-    Credential,
+    ELEVENLABS_ERRORS,
+    Query,
     SessionLimits,
     VendorAddress,
-    VendorError,
-    query_string,
+    checked_query,
+    endpoint,
+    with_key,
 )
 
 from ._vendor_voice import VendorVoice
@@ -52,6 +54,8 @@ class ElevenLabsVoice(VendorVoice):
         model: str = "eleven_flash_v2_5",
         language: str | None = None,
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -63,28 +67,40 @@ class ElevenLabsVoice(VendorVoice):
             api_key: The key; ``None`` reads ELEVENLABS_API_KEY.
             model: The vendor's name of the model.
             language: An ISO 639 code; ``None`` for the vendor's default.
-            url: The vendor's address, without a path.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            ValueError: There is no key, or `url` is not a URL.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
         """
-        key = Credential(VENDOR, api_key, VARIABLE)
+
+        sent = with_key(
+            VENDOR, api_key, VARIABLE, "xi-api-key", headers=headers, is_required=url == URL
+        )
+        parameters = checked_query(query)
 
         def address_of(style: VoiceStyle) -> VendorAddress:
-            asked = query_string(
-                model_id=model,
-                language_code=style.language or language,
-                output_format=f"pcm_{SAMPLE_RATE_HZ}",
-                sync_alignment="true",
-                inactivity_timeout=INACTIVE_S,
-            )
+            asked = {
+                "model_id": model,
+                "language_code": style.language or language,
+                "output_format": f"pcm_{SAMPLE_RATE_HZ}",
+                "sync_alignment": "true",
+                "inactivity_timeout": INACTIVE_S,
+            }
             voice_id = quote(style.voice or voice, safe="")
             return VendorAddress(
                 vendor=VENDOR,
-                url=f"{url}/v1/text-to-speech/{voice_id}/multi-stream-input?{asked}",
-                headers={"xi-api-key": key.reveal()},
+                errors=ELEVENLABS_ERRORS,
+                url=endpoint(
+                    url, f"/v1/text-to-speech/{voice_id}/multi-stream-input", asked, parameters
+                ),
+                headers=sent,
                 farewell='{"close_socket": true}',
             )
 
@@ -143,11 +159,11 @@ class MultiContextCodec:
     def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
         """Yield the pieces in a message; see `VoiceCodec.pieces`."""
         if message.get("error") or message.get("code"):
-            raise VendorError(
-                VENDOR,
+            ELEVENLABS_ERRORS.check(
                 "rejected the text",
-                code=str(message.get("error") or ""),
-                detail=str(message.get("message") or ""),
+                message.get("error"),
+                message.get("code"),
+                detail=message.get("message"),
             )
         if message.get("audio"):
             pcm = base64.b64decode(message["audio"])

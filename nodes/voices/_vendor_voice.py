@@ -17,9 +17,8 @@ from typing import Any, Literal
 
 import trio
 
-from bargein.bridge.websocket import ConnectionClosedError
 from bargein.nodes.speech import SpeechNotOpenError, VoiceStyle
-from bargein.nodes.vendors import SessionLimits, VendorAddress, VendorError, open_session
+from bargein.nodes.vendors import SessionLimits, VendorAddress, open_session
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._flush_limit import FlushLimit
@@ -55,7 +54,6 @@ class VendorVoice:
         limits: SessionLimits | None = None,
         limit: ContextLimit | None = None,
         most_flushes_a_minute: int | None = None,
-        judge: Callable[[ConnectionClosedError], VendorError | None] = lambda closed: None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
         """Configure the voice; nothing connects yet.
@@ -73,7 +71,6 @@ class VendorVoice:
             limit: How many contexts the vendor allows on a line; ``None`` for no limit.
             most_flushes_a_minute: How often the vendor allows a line to be flushed, 4 or more;
                 ``None`` for no limit.
-            judge: Returns what a close by the vendor means; see `open_session`.
             dial: Opens the stream of a connection; ``None`` connects to the address.
         """
         self._address_of = address if callable(address) else lambda style: address
@@ -83,7 +80,6 @@ class VendorVoice:
         self._sample_rate_hz = sample_rate_hz
         self._times: Literal["words", "none"] = times
         self._limits = limits or SessionLimits()
-        self._judge = judge
         self._dial = dial
         self._limit = limit
         self._most_flushes_a_minute = most_flushes_a_minute
@@ -126,9 +122,7 @@ class VendorVoice:
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Keep a line open as long as `VoiceLine.run` reads from it."""
-        async with open_session(
-            address, self._limits, judge=self._judge, dial=self._dial
-        ) as session:
+        async with open_session(address, self._limits, dial=self._dial) as session:
             flush_limit = FlushLimit(self._most_flushes_a_minute)
             line = VoiceLine(address, session, self._context_of, self._limit, flush_limit)
             self._lines.append(line)

@@ -12,6 +12,7 @@ import trio.testing
 
 from bargein.vendors import (
     Credential,
+    ErrorTable,
     SessionLimits,
     SessionReopened,
     VendorAddress,
@@ -75,6 +76,7 @@ class Vendor:
 @asynccontextmanager
 async def session_with(vendor: Vendor, **options: object) -> AsyncIterator[VendorSession]:
     """Hold a session without jitter."""
+    errors = options.pop("errors", None)
     address = VendorAddress(
         vendor="Acme",
         url="ws://acme.test/v1",
@@ -82,6 +84,7 @@ async def session_with(vendor: Vendor, **options: object) -> AsyncIterator[Vendo
         greeting=("hello",),
         keep_alive=KEEP_ALIVE,
         farewell="bye",
+        errors=errors,  # type: ignore[arg-type]
     )
     limits = options.pop("limits", None)
     async with open_session(
@@ -239,18 +242,16 @@ async def test_a_refusal_for_good_is_not_tried_again(autojump_clock, nursery, st
 
 
 async def test_a_close_can_be_for_good(autojump_clock, nursery):
-    """The vendor's `judge` decides what a close means."""
+    """The vendor's table of errors says what a close means."""
 
     async def closes(line):
         line.close(4001, "Not authorised")
         await vendor.hear(line, 2)
 
-    def judge(closed: ConnectionClosedError) -> VendorError | None:
-        return VendorError("Acme", "not authorised", retryable=False, status=closed.code)
-
     vendor = Vendor(nursery, closes)
-    async with session_with(vendor, judge=judge) as session:
-        with pytest.raises(VendorError, match=r"not authorised \(4001\)"):
+    errors = ErrorTable("Acme", {4001: "final"})
+    async with session_with(vendor, errors=errors) as session:
+        with pytest.raises(VendorError, match=r"closed the connection \(4001\)"):
             await session.receive()
 
 
