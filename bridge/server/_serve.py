@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import ssl as ssl_module
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -66,7 +65,6 @@ PING_S = 10.0
 vanished is detected after 20 s at the latest.  Sleeping phones answer within a few seconds."""
 
 log = structlog.get_logger()
-_websockets_log = logging.getLogger("bargein.bridge.server.websockets")
 
 
 @final
@@ -205,7 +203,6 @@ class Server(SuggestsNames):
                 stall_s=limits.stall_s,
                 ping_s=PING_S,
                 close_s=limits.close_s,
-                logger=_websockets_log,
             )
         finally:
             pending.asks()

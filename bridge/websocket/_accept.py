@@ -15,7 +15,6 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from logging import Logger
 from typing import final
 
 import trio
@@ -27,6 +26,7 @@ from websockets.server import ServerProtocol
 from bargein.routes import BargeinError
 
 from ._connection import READ_BYTES, Connection, torn_on_error
+from ._protocol_log import PROTOCOL_LOG
 
 MAX_HEAD_BYTES = 16_384
 """The largest head of a request, in bytes; nginx and uvicorn allow 4 x 8 KiB and 64 KiB."""
@@ -85,7 +85,6 @@ async def accept(
     stall_s: float | None = 10.0,
     ping_s: float | None = 10.0,
     close_s: float = 2.0,
-    logger: Logger | None = None,
 ) -> tuple[HttpRequest, Connection] | None:
     """Read a request from a new stream, and answer it or open a WebSocket.
 
@@ -101,7 +100,6 @@ async def accept(
         stall_s: See ``Connection``.
         ping_s: See ``Connection``.
         close_s: See ``Connection``; also how long a peer may take to close after an HTTP answer.
-        logger: Where the protocol logs; ``None`` means ``websockets.server``.
 
     Returns:
         The request and the open connection, which is not running yet; ``None``, with the stream
@@ -110,11 +108,13 @@ async def accept(
     async with torn_on_error(stream):
         try:
             with trio.move_on_after(handshake_s):
-                request, response, rest = await _exchange(stream, answer, logger)
+                request, response, rest = await _exchange(stream, answer)
                 finish(request, response)
                 block = response.serialize()
                 if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
-                    protocol = ServerProtocol(state=State.OPEN, max_size=max_size, logger=logger)
+                    protocol = ServerProtocol(
+                        state=State.OPEN, max_size=max_size, logger=PROTOCOL_LOG
+                    )
                     if rest:
                         protocol.receive_data(rest)
                     await stream.send_all(block)
@@ -133,7 +133,7 @@ async def accept(
 
 
 async def _exchange(
-    stream: trio.abc.Stream, answer: HttpAnswer, logger: Logger | None
+    stream: trio.abc.Stream, answer: HttpAnswer
 ) -> tuple[HttpRequest, Response, bytes]:
     """Return a request, its response, and the bytes received after it."""
     try:
@@ -146,7 +146,7 @@ async def _exchange(
     response = await answered if isinstance(answered, Awaitable) else answered
     if response is None:
         # Its own parser is not used: that of old releases accepts no method but GET.
-        handshake = ServerProtocol(logger=logger)
+        handshake = ServerProtocol(logger=PROTOCOL_LOG)
         response = handshake.accept(Request(request.path, request.headers))
     return request, response, rest
 

@@ -32,6 +32,7 @@ from ..validation.arguments import check_strings
 from ..validation.event_loop import check_trio
 from ._accept import read_head
 from ._connection import READ_BYTES, Connection, Source, torn_on_error
+from ._protocol_log import PROTOCOL_LOG
 from ._websocket import MAX_WAITING_BYTES, WebSocket, using
 
 ENVIRONMENT: Final = "environment"
@@ -114,6 +115,7 @@ async def open_websocket(
         origin=None if origin is None else Origin(origin),
         subprotocols=[Subprotocol(name) for name in subprotocols] or None,
         max_size=max_size,
+        logger=PROTOCOL_LOG,
     )
     with trio.move_on_after(connect_s) as patience:
         if stream is None:

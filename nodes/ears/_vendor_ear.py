@@ -43,6 +43,7 @@ from bargein.nodes.vendors import (
     VendorSession,
     in_time_order,
     open_session,
+    without_secrets,
 )
 
 log = structlog.get_logger()
@@ -144,7 +145,7 @@ class VendorEar:
             yield VendorEarStream(self._address.vendor, session, self._codec(), self._limits)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} at {self._address.url.partition('?')[0]}>"
+        return f"<{type(self).__name__} at {without_secrets(self._address.url)}>"
 
 
 @final

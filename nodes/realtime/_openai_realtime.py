@@ -34,6 +34,7 @@ from bargein.nodes.vendors import (
     checked_query,
     endpoint,
     with_key,
+    without_secrets,
 )
 
 from ._protocol import (
@@ -167,7 +168,7 @@ class OpenAIRealtime:
         return OpenAIRealtimeCodec(self._session, self._detection)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.model!r} at {self.address.url.partition('?')[0]}>"
+        return f"<{type(self).__name__} {self.model!r} at {without_secrets(self.address.url)}>"
 
 
 class OpenAIRealtimeCodec:

@@ -5,6 +5,7 @@ Chat models, voices and recognisers over HTTP all send their requests through it
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -86,6 +87,7 @@ class HttpService:
         except ImportError as error:
             raise missing(owner, "httpx2", extra) from error
         self._http = httpx2
+        _hide_queries()
         self.base_url = checked_base_url(base_url, variable)
         self._query = checked_query(query)
         self.errors = errors
@@ -239,3 +241,20 @@ def _tls_context() -> ssl.SSLContext:
     import httpx2
 
     return httpx2.create_ssl_context()
+
+
+@cache
+def _hide_queries() -> None:
+    """Keep the queries of addresses, which may hold keys, out of the log of httpx2."""
+    logging.getLogger("httpx2").addFilter(_without_queries)
+
+
+def _without_queries(record: logging.LogRecord) -> bool:
+    import httpx2
+
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            without_secrets(str(value)) if isinstance(value, httpx2.URL) else value
+            for value in record.args
+        )
+    return True

@@ -17,7 +17,7 @@ class VendorAddress:
 
     vendor: str
     """The vendor's name, for errors and logs."""
-    url: str
+    url: str = field(repr=False)
     """A ``wss://`` or ``ws://`` URL; its query is never shown."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers of the handshake, including the key."""
@@ -37,7 +37,7 @@ class VendorAddress:
             ValueError: `url` is not the address of a WebSocket.
         """
         if not self.url.startswith(("ws://", "wss://")):
-            shown = self.url.partition("?")[0]
+            shown = self.url.partition("?")[0].rpartition("@")[2]
             raise ValueError(f"the address of {self.vendor} is ws:// or wss://, not {shown!r}")
 
 

@@ -18,7 +18,12 @@ from typing import Any, Literal
 import trio
 
 from bargein.nodes.speech import SpeechNotOpenError, VoiceStyle
-from bargein.nodes.vendors import SessionLimits, VendorAddress, open_session
+from bargein.nodes.vendors import (
+    SessionLimits,
+    VendorAddress,
+    open_session,
+    without_secrets,
+)
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._flush_limit import FlushLimit
@@ -205,4 +210,4 @@ class VendorVoice:
         return [line for line in self._lines if line.address.url == url and line.has_room()]
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} at {self._address.url.partition('?')[0]}>"
+        return f"<{type(self).__name__} at {without_secrets(self._address.url)}>"

@@ -33,7 +33,8 @@ class FakeOpenAIVoice(FakeChat):
         if "\r\nauthorization: bearer " not in head.lower():
             message = "Missing bearer authentication in header"
             return 401, {"error": {"message": message, "type": "invalid_request_error"}}
-        if not head.partition("\r\n")[0].split()[1].endswith("/audio/speech"):
+        path = head.partition("\r\n")[0].split()[1].partition("?")[0]
+        if not path.endswith("/audio/speech"):
             return 404, {"error": {"message": "Invalid URL", "type": "invalid_request_error"}}
         return None
 
