@@ -63,7 +63,10 @@ VARIABLES = {
 """Every environment variable that bargein reads, and what reads it."""
 
 NOT_READ_BY_NAME = {"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"} | {
-    f"{vendor}_API_KEY" for vendor in ("ASSEMBLYAI", "CARTESIA", "DEEPGRAM", "ELEVENLABS", "SONIOX")
+    f"{vendor}_API_KEY"
+    for vendor in (
+        *("ANTHROPIC", "ASSEMBLYAI", "CARTESIA", "DEEPGRAM", "ELEVENLABS", "OPENAI", "SONIOX"),
+    )
 }
 """Variables that the standard library reads for us, and those that vendors' keys are given by."""
 

@@ -157,7 +157,10 @@ MEANINGS = {
     "turn_strategy_failed": "a strategy of turn taking raised; the default one decided",
     "turns_changed": "`ChangeTurns` changed these settings",
     "unheard_agent": "an agent without the floor answered; nobody hears it",
-    "vendor_asked_again": "a voice failed before its first sound, and is asked again",
+    "vendor_alignment_unreadable": "a vendor sent times of characters that cannot be read; the "
+    "audio is heard, without times of its words",
+    "vendor_asked_again": "a voice or another service failed before it gave anything, and is asked "
+    "again",
     "vendor_error": "a vendor reported an error; `code` names it",
     "vendor_line_lost": "a connection to a vendor is lost, and opened again in `again_in_s`",
     "vendor_line_reopened": "the connection to a vendor is open again",

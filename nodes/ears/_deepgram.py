@@ -232,6 +232,7 @@ class NovaCodec:
         self._segment = 0
         self._parts: list[Mapping[str, Any]] = []
         self._over_s = -math.inf  # the end of what was reported, in the line's audio
+        self._began_s = -math.inf  # where the open turn begins, if the vendor has said so
 
     def audio(self, pcm: bytes) -> Data:
         """Return the audio as it is."""
@@ -244,7 +245,7 @@ class NovaCodec:
     def restart(self) -> None:
         """Forget the segments of the turn, and count time from 0 again."""
         self._forget()
-        self._over_s = -math.inf
+        self._over_s = self._began_s = -math.inf
 
     def _forget(self) -> None:
         self._segment = 0
@@ -254,14 +255,18 @@ class NovaCodec:
         """Yield the facts in a message; see `EarCodec.facts`."""
         match message["type"]:
             case "SpeechStarted":
-                if float(message["timestamp"]) >= self._over_s:
+                began_s = float(message["timestamp"])
+                if began_s >= self._over_s:
+                    if math.isinf(self._began_s):
+                        self._began_s = began_s
                     yield VoiceBegan()
             case "Results":
-                end_s = float(message["start"]) + float(message["duration"])
-                if end_s > self._over_s:  # else the message is late
-                    yield from self._results(message, end_s)
+                yield from self._results(message)
             case "UtteranceEnd":
-                yield self._over()
+                end_s = float(message.get("last_word_end", math.inf))
+                if not self._is_late(end_s):
+                    self._over_s = self._over_s if math.isinf(end_s) else end_s
+                    yield self._over()
             case "Error":
                 DEEPGRAM_ERRORS.check(
                     "ended the stream",
@@ -270,9 +275,21 @@ class NovaCodec:
                     detail=message.get("description"),
                 )
 
-    def _results(self, message: Mapping[str, Any], end_s: float) -> Iterable[EarFact]:
+    def _is_late(self, end_s: float) -> bool:
+        """Return whether what ends then is of a turn that is over."""
+        return end_s <= max(self._over_s, self._began_s)
+
+    def _results(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        end_s = float(message["start"]) + float(message["duration"])
         best = message["channel"]["alternatives"][0]
         text = str(best.get("transcript") or "")
+        spoken = timed_words(
+            [word for word in best.get("words") or () if isinstance(word, dict)],
+            *("punctuated_word", "word"),
+            per_s=1,
+        )
+        if self._is_late(end_s) or (spoken and spoken[0].start_s < self._over_s):
+            return
         is_final = message.get("is_final") is True
         if text:
             sure = probability(best.get("confidence"))
@@ -301,6 +318,7 @@ class NovaCodec:
             words=timed_words(words, "punctuated_word", "word", per_s=1),
         )
         self._forget()
+        self._began_s = -math.inf
         return over
 
 

@@ -168,7 +168,7 @@ class VendorEarStream:
         self._unreadable = 0
         self._restarts = 0  # in this turn
         self._heard_at_s = 0.0
-        self._newest = ""
+        self._newest: Data = ""
 
     async def send(self, pcm: bytes) -> None:
         """Send audio; see `EarStream.send`."""
@@ -211,7 +211,7 @@ class VendorEarStream:
                 self._session.reopen(VendorError(self._vendor, problem))
             elif isinstance(data, SessionReopened):
                 self._restart()
-            elif isinstance(data, str):
+            elif data is not None:
                 self._read(data)
         return self._facts.pop(0)
 
@@ -230,7 +230,7 @@ class VendorEarStream:
             problem = f"lost the connection {self._restarts} times in one turn"
             raise VendorError(self._vendor, problem)
 
-    def _read(self, text: str) -> None:
+    def _read(self, text: Data) -> None:
         is_same = text == self._newest and trio.current_time() < self._heard_at_s + TWICE_S
         self._newest, self._heard_at_s = "", trio.current_time()
         if is_same:

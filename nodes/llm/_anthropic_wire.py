@@ -187,7 +187,7 @@ class MessageReading:
                 raw = json.dumps(given) if given else ""
                 self._calls[number] = {"id": block["id"], "name": block["name"], "raw": raw}
                 return [AnswerProgress("tool_call", block["name"])]
-            case "thinking" | "redacted_thinking":
+            case "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use":
                 return [AnswerProgress("thinking")]
         return []
 
@@ -195,7 +195,7 @@ class MessageReading:
         match delta["type"]:
             case "text_delta":
                 return [TextDelta(delta["text"])] if delta["text"] else []
-            case "input_json_delta":
+            case "input_json_delta" if number in self._calls:  # else of a tool of the server's
                 self._calls_size += len(delta["partial_json"])
                 check_calls(self._model, self._calls_size)
                 self._calls[number]["raw"] += delta["partial_json"]

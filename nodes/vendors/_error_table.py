@@ -178,14 +178,21 @@ class ErrorTable:
             body: What came of the body.
         """
         told, text = error_in_body(body)
-        error = self.failure(
-            problem, *told, status=status, detail=text, retry_after_s=retry_after_s(headers)
-        )
-        is_named = any(self._find_meaning(code) for code in (*told, text, status))
         is_refused = 300 <= status < 500 and status not in _PASSING_STATUSES
-        if error.retryable and is_refused and not is_named:
-            error.meaning, error.retryable = "final", False
-        return error
+        is_named = any(self._find_meaning(code) for code in (*told, text, status))
+        meaning = self.meaning(*told, text, status=status)
+        if meaning == "ignore" or not is_named:
+            is_credit = status == HTTPStatus.PAYMENT_REQUIRED
+            meaning = "credit" if is_credit else "final" if is_refused else "passing"
+        return VendorError(
+            self.vendor,
+            problem,
+            meaning=meaning,
+            status=status,
+            code=next(iter(words(told)), ""),
+            detail=text,
+            retry_after_s=retry_after_s(headers),
+        )
 
 
 def words(codes: Iterable[object]) -> list[str]:

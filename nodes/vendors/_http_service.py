@@ -246,15 +246,12 @@ def _tls_context() -> ssl.SSLContext:
 @cache
 def _hide_queries() -> None:
     """Keep the queries of addresses, which may hold keys, out of the log of httpx2."""
-    logging.getLogger("httpx2").addFilter(_without_queries)
+    logging.getLogger("httpx2").addFilter(_has_no_query)
 
 
-def _without_queries(record: logging.LogRecord) -> bool:
+def _has_no_query(record: logging.LogRecord) -> bool:
+    """Return whether a line of the log may be shown."""
     import httpx2
 
-    if isinstance(record.args, tuple):
-        record.args = tuple(
-            without_secrets(str(value)) if isinstance(value, httpx2.URL) else value
-            for value in record.args
-        )
-    return True
+    values = record.args if isinstance(record.args, tuple) else ()
+    return not any(isinstance(value, httpx2.URL) and value.query for value in values)

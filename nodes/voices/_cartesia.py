@@ -143,24 +143,30 @@ class SonicCodec:
             self._fields["language"] = language
         if given:
             self._fields["generation_config"] = given
+        self._text = ""
+        self._answered: object = None  # the id of the newest answer to a flush
         self._is_open = False
         self._audio_s = self._flush_s = 0.0  # of all audio, and of that before this flush
         self._counts_from_s: float | None = None
 
     def text(self, text: str) -> Sequence[str]:
-        """Return a request with ``continue``."""
-        return self._request(text)
+        """Return nothing: text waits for its flush, as without a delay the vendor says each piece
+        by itself.
+        """
+        self._text += text
+        return ()
 
     def flush(self) -> Sequence[str]:
-        """Return an empty request that flushes."""
-        return self._request("", flush=True)
+        """Return a request with all text since the last one, which is said at once."""
+        return self._request(flush=True)
 
     def end(self) -> Sequence[str]:
-        """Return an empty request without ``continue``."""
-        return self._request("", more=False)
+        """Return a request without ``continue``, with the text that is left."""
+        return self._request(more=False)
 
-    def _request(self, text: str, *, more: bool = True, flush: bool = False) -> Sequence[str]:
+    def _request(self, *, more: bool = True, flush: bool = False) -> Sequence[str]:
         self._is_open = True
+        text, self._text = self._text, ""
         request = {**self._fields, "transcript": text, "continue": more}
         return (json.dumps({**request, "flush": True} if flush else request),)
 
@@ -179,7 +185,7 @@ class SonicCodec:
                 yield SpeechPiece(pcm)
             case "timestamps":
                 yield SpeechPiece(b"", self._words(message["word_timestamps"]))
-            case "flush_done":
+            case "flush_done" if self._is_new_answer(message.get("flush_id")):
                 self._flush_s, self._counts_from_s = self._audio_s, None
                 yield TextSaid()
             case "done":
@@ -193,6 +199,12 @@ class SonicCodec:
                     status=message.get("status_code"),
                     detail=message.get("message") or message.get("error"),
                 )
+
+    def _is_new_answer(self, number: object) -> bool:
+        """Return whether a flush's answer is not the newest one again."""
+        is_same = number is not None and number == self._answered
+        self._answered = number
+        return not is_same
 
     def _words(self, times: Mapping[str, Any]) -> tuple[WordTiming, ...]:
         words = [*zip(times["words"], times["start"], times["end"], strict=True)]

@@ -131,9 +131,11 @@ class AuraCodec:
 
     CANCEL = '{"type": "Clear"}'
     FLUSH_ANSWER = "Flushed"
+    FLUSH_ID = "sequence_id"
 
     def __init__(self) -> None:
         self._is_open = False
+        self._answered: object = None  # the id of the newest answer, which may come twice
 
     def text(self, text: str) -> Sequence[str]:
         """Return the text."""
@@ -158,7 +160,12 @@ class AuraCodec:
         if kind in ("Warning", "Error"):
             _refuse(message, is_fatal=kind == "Error" or self._is_fatal(message))
         elif kind == self.FLUSH_ANSWER:
-            yield TextSaid()
+            number = message.get(self.FLUSH_ID)
+            if number is None or number != self._answered:
+                self._answered = number
+                yield TextSaid()
+        elif kind == "SpeechStarted":
+            self._answered = None
 
     def _is_fatal(self, warning: Mapping[str, Any]) -> bool:
         return "flush" in _detail(warning).lower()  # a flush that is never answered
@@ -169,6 +176,7 @@ class FluxTTSCodec(AuraCodec):
 
     CANCEL = '{"type": "Interrupt"}'
     FLUSH_ANSWER = "SpeechMetadata"
+    FLUSH_ID = "speech_id"
 
     def _is_fatal(self, warning: Mapping[str, Any]) -> bool:
         return False

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+import structlog
 import trio
 
 from bargein.bridge.events import WordTiming
@@ -26,6 +27,8 @@ from ._vendor_voice import VendorVoice
 from ._voice_connection import ContextLimit
 from ._voice_context import Piece
 
+log = structlog.get_logger()
+
 VENDOR = "ElevenLabs"
 URL = "wss://api.elevenlabs.io"
 VARIABLE = "ELEVENLABS_API_KEY"
@@ -34,6 +37,10 @@ SAMPLE_RATE_HZ = 24_000
 
 INACTIVE_S = 180
 """How long the vendor keeps a context without text, in seconds: the longest it allows."""
+
+QUIET_S = 1.5
+"""A flush whose characters the vendor does not all report, as of an emoji, counts as answered after
+this silence behind its audio, in seconds: audio comes many times as fast as it is heard."""
 
 LIMIT = ContextLimit(5, lambda message: message.get("isFinal") is True, INACTIVE_S)
 """A sixth context would make the vendor close the socket, with all utterances on it."""
@@ -112,6 +119,7 @@ class ElevenLabsVoice(VendorVoice):
             times="words",
             limits=limits,
             limit=LIMIT,
+            quiet_s=QUIET_S,
             dial=dial,
         )
 
@@ -167,7 +175,7 @@ class MultiContextCodec:
             )
         if message.get("audio"):
             pcm = base64.b64decode(message["audio"])
-            yield SpeechPiece(pcm, self._words(message.get("alignment") or {}))
+            yield SpeechPiece(pcm, self._words_or_none(message.get("alignment")))
             self._audio_s += len(pcm) / 2 / SAMPLE_RATE_HZ
             reached = sum(count <= self._said for count in self._flushes)
             yield from self._answers(reached)
@@ -180,6 +188,17 @@ class MultiContextCodec:
         del self._flushes[:count]
         for number in range(count):
             yield TextSaid(joined=number > 0)
+
+    def _words_or_none(self, alignment: object) -> tuple[WordTiming, ...]:
+        """Return the words that end in this audio; none if the alignment makes no sense."""
+        if not isinstance(alignment, Mapping):
+            return ()
+        try:
+            return self._words(alignment)
+        except (TypeError, ValueError) as error:
+            kind = type(error).__name__
+            log.warning("vendor_alignment_unreadable", vendor=VENDOR, error=kind)
+            return ()
 
     def _words(self, alignment: Mapping[str, Any]) -> tuple[WordTiming, ...]:
         """Return the words that end in this audio, with times from its first sample."""

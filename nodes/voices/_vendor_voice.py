@@ -59,6 +59,7 @@ class VendorVoice:
         limits: SessionLimits | None = None,
         limit: ContextLimit | None = None,
         most_flushes_a_minute: int | None = None,
+        quiet_s: float = math.inf,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
         """Configure the voice; nothing connects yet.
@@ -76,8 +77,11 @@ class VendorVoice:
             limit: How many contexts the vendor allows on a line; ``None`` for no limit.
             most_flushes_a_minute: How often the vendor allows a line to be flushed, 4 or more;
                 ``None`` for no limit.
+            quiet_s: How long a vendor that answers no flushes is silent when it has said all text,
+                in seconds; infinity for one that answers them.
             dial: Opens the stream of a connection; ``None`` connects to the address.
         """
+        self._quiet_s = quiet_s
         self._address_of = address if callable(address) else lambda style: address
         self._address = self._address_of(VoiceStyle())
         self._codec = codec
@@ -143,7 +147,7 @@ class VendorVoice:
         A deadline set during a sleep is never earlier than the end of that sleep.
         """
         while True:
-            next_s = trio.current_time() + self._limits.answer_s
+            next_s = trio.current_time() + min(self._limits.answer_s, self._quiet_s)
             for line in self._lines:
                 next_s = min(next_s, line.give_up_late())
             await trio.sleep_until(next_s)
@@ -169,6 +173,7 @@ class VendorVoice:
             self._limits.answer_s,
             line.flush_limit,
             is_named=self._context_of is not None,
+            quiet_s=self._quiet_s,
         )
         line.join(name, context)
         try:

@@ -169,7 +169,7 @@ class VoiceLine:
 
     def _route(self, data: Data) -> bool:
         """Give a message to its context; return whether it was part of a speech."""
-        if isinstance(data, bytes):
+        if isinstance(data, bytes) and self._context_of is None and not _is_json(data):
             alone = self._only_context
             if alone is not None:
                 alone.hear(data)
@@ -180,8 +180,12 @@ class VoiceLine:
                 raise TypeError("no object")
             name = None if self._context_of is None else self._context_of(message)
             context = self._contexts.get(name) if name is not None else None
-            if name is None and (self._context_of is None or _is_error(message)):
+            if name is None and self._context_of is None:
                 context = self._only_context
+            elif name is None and _is_error(message):  # it may be of any context
+                for each in (*self._contexts.values(),):
+                    each.read(message)
+                return False
             if context is not None:
                 return context.read(message)
             if name in self._cut:
@@ -200,6 +204,16 @@ class VoiceLine:
     def _end_cut(self, name: str, message: Mapping[str, Any]) -> None:
         if self._limit is not None and self._limit.is_final(message):
             del self._cut[name]
+
+
+def _is_json(data: bytes) -> bool:
+    """Return whether binary data is a message; audio is none, even if it begins like one."""
+    if not data.startswith(b"{"):
+        return False
+    try:
+        return isinstance(json.loads(data), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_error(message: Mapping[str, Any]) -> bool:

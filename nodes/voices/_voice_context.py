@@ -91,6 +91,7 @@ class VendorVoiceContext:
         flush_limit: FlushLimit,
         *,
         is_named: bool,
+        quiet_s: float = math.inf,
     ) -> None:
         """Keep the session, which `open_session` runs.
 
@@ -101,6 +102,8 @@ class VendorVoiceContext:
             sample_rate_hz: Sample rate of the audio.
             answer_s: How long a vendor that owes something may send nothing, in seconds.
             flush_limit: How often the line may be flushed.
+            quiet_s: How long a vendor that answers no flushes is silent when it has said all
+                text, in seconds; infinity for one that answers them.
             is_named: Whether the vendor's messages name the context, and say when all was said.
         """
         self._vendor = vendor
@@ -112,6 +115,8 @@ class VendorVoiceContext:
         self._answer_s = answer_s
         self._flush_limit = flush_limit
         self._is_named = is_named
+        self._quiet_s = quiet_s
+        self._has_audio = False  # since the last answer to a flush
         self._requests: list[_ContextRequest] = []
         self._sent = 0  # how many of them were sent on the line
         self._line = 0  # the number of that line
@@ -301,11 +306,25 @@ class VendorVoiceContext:
     def late_at_s(self) -> float:
         """When the vendor must have sent something; infinity if it owes nothing."""
         owes = self._flushes or (self._is_ended and self._is_named)
-        is_done = self._is_over or self._error is not None
-        return self._heard_at_s + self._answer_s if owes and not is_done else math.inf
+        if not owes or self._is_over or self._error is not None:
+            return math.inf
+        return self._heard_at_s + (self._quiet_s if self._is_quiet_an_answer else self._answer_s)
+
+    @property
+    def _is_quiet_an_answer(self) -> bool:
+        """Whether the vendor's silence says that all flushed text was said."""
+        return bool(self._flushes) and self._has_audio and self._quiet_s < self._answer_s
 
     def give_up(self) -> None:
-        """Fail the context; reopen the line if it has brought nothing to any context since."""
+        """Fail the context; reopen the line if it has brought nothing to any context since.
+
+        If the vendor does not answer flushes, its silence behind audio answers them.
+        """
+        if self._is_quiet_an_answer:
+            while self._flushes:
+                self._answer_flush(TextSaid())
+            self._heard_at_s = trio.current_time()
+            return
         error = VendorError(self._vendor, f"sent nothing for {self._answer_s:g} s")
         self.fail(error)
         if self._session.heard_at_s <= self._heard_at_s and self._line == self._session.lines:
@@ -332,6 +351,9 @@ class VendorVoiceContext:
         """Queue pieces, unless they were not asked for or make no sense."""
         self._heard_at_s = trio.current_time()
         for piece in pieces:
+            if piece is None and not self._is_ended and not self._is_over:
+                self._start_anew()
+                continue
             self._is_final |= piece is None
             if self._error is not None or self._is_over:
                 continue
@@ -345,8 +367,15 @@ class VendorVoiceContext:
                 case SpeechPiece():
                     self._add_audio(piece)
 
+    def _start_anew(self) -> None:
+        """Open the context again with the next text: the vendor has ended it, as for inactivity."""
+        while self._flushes:
+            self._answer_flush(TextSaid())
+        self._codec, self._has_sent = self._new_codec(), False
+
     def _answer_flush(self, answer: TextSaid) -> None:
         self._half = b""
+        self._has_audio = False
         for number in range(self._flushes.pop(0).flushes if self._flushes else 0):
             self._add(TextSaid(joined=answer.joined or number > 0))
         self._end_if_all_said()
@@ -362,6 +391,7 @@ class VendorVoiceContext:
         words = in_time_order(piece.words, self._word_s - self._audio_s)
         if words:
             self._word_s = self._audio_s + words[-1].start_s
+        self._has_audio |= bool(piece.pcm)
         self._audio_s += len(piece.pcm) / 2 / self._sample_rate_hz
         self._waiting_bytes += len(piece.pcm)
         if self._waiting_bytes > self._most_bytes:
