@@ -5,6 +5,7 @@ Rules:
 2. Entries for which the store raised are kept, each in its newest form, and retried: with the next
    entry that the store accepts, by a timer, and once more when the call ends.
 3. A single entry that cannot be written does not block the others.
+4. What could not be kept, or not written in the end, is named by its indexes in one log line.
 """
 
 from __future__ import annotations
@@ -18,14 +19,12 @@ import trio
 from bargein.routes.error_containment import CONTAINED
 
 from ..history._entries import Entry
+from ._entry_backlog import EntryBacklog
 
 if TYPE_CHECKING:
     from ._protocol import Conversation
 
 log = structlog.get_logger()
-
-MAX_KEPT = 10_000
-"""How many unwritten entries are kept: some 5 MB, a day of talk."""
 
 FIRST_RETRY_S = 0.5
 MAX_RETRY_S = 30.0
@@ -33,6 +32,9 @@ MAX_RETRY_S = 30.0
 
 SAVE_ENTRIES = 100
 """How many kept entries are written in one step of the event loop: 10 ms, at 0.1 ms each."""
+
+STEP_S = 0.02
+"""How many seconds apart such steps are while the store accepts entries."""
 
 CLOSE_S = 2.0
 """How many seconds the last attempt may take when a call ends."""
@@ -46,7 +48,7 @@ class SafeWriter:
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._unwritten: dict[int, Entry] = {}
+        self._unwritten = EntryBacklog(conversation.id)
         self._report: Callable[[str], None] | None = None
         self._call_at: CallAt | None = None
         self._trouble = ""
@@ -71,15 +73,12 @@ class SafeWriter:
 
         Args:
             index: Its index in the history.
-            entry: The entry; beyond ``MAX_KEPT`` unwritten entries it is lost, and logged.
+            entry: The entry; once too much is kept, it is lost, and logged.
         """
-        if self._try(index, entry):
-            if self._trouble:
-                self._save(takes=True)
-        elif index in self._unwritten or len(self._unwritten) < MAX_KEPT:
-            self._unwritten[index] = entry
-        else:
-            log.error("conversation_entry_lost", index=index, kept=len(self._unwritten))
+        if not self._try(index, entry):
+            self._unwritten.keep(index, entry)
+        elif self._trouble:
+            self._save(takes=True)
 
     async def close(self) -> None:
         """Try everything once more; entries that still cannot be written are lost, and logged.
@@ -87,45 +86,54 @@ class SafeWriter:
         Other calls continue meanwhile.  Cancelling this loses what was not tried yet.
         """
         try:
-            for index in sorted(self._unwritten):
-                self._try(index, self._unwritten[index])
+            for index, entry in self._unwritten.first(len(self._unwritten)).items():
+                self._try(index, entry)
                 await trio.lowlevel.checkpoint()
         finally:
-            if self._unwritten:
-                lost = len(self._unwritten)
-                log.error(
-                    "conversation_entries_lost",
-                    pii_conversation=self._conversation.id,
-                    entries=lost,
-                )
+            self._unwritten.report_lost(all_kept=True)
 
     def _save(self, takes: bool = False) -> None:
-        """Try some of the kept entries, in order.
+        """Try some of the kept entries, and the next soon if the store accepts them.
 
         Args:
-            takes: Whether the store is known to accept entries, so that one it rejects is skipped.
+            takes: Whether the store is known to accept entries; otherwise it counts as failed once
+                it has raised for two.
         """
-        for index in sorted(self._unwritten)[:SAVE_ENTRIES]:
-            if self._try(index, self._unwritten[index]):
+        before, refused = len(self._unwritten), list[int]()
+        for index, entry in self._unwritten.first(SAVE_ENTRIES).items():
+            if self._try(index, entry):
                 takes = True
-            elif not takes:
+            else:
+                refused.append(index)
+            if not takes and len(refused) > 1:
                 return
-        if not self._unwritten:
+        if takes:
+            self._unwritten.move_to_end(refused)
+        if takes and not self._unwritten:
             self._trouble = ""
             self._wait_s = FIRST_RETRY_S
             log.info("conversation_saved_again", pii_conversation=self._conversation.id)
+            self._unwritten.report_lost()
+        elif len(self._unwritten) < before:
+            self._wait_s = FIRST_RETRY_S
+            self._try_in(STEP_S)
 
     def _save_by_timer(self) -> None:
         before = len(self._unwritten)
         self._save()
-        self._wait_s = FIRST_RETRY_S if len(self._unwritten) < before else self._wait_s
-        if self._unwritten:
+        if len(self._unwritten) == before:
             self._try_later()
 
     def _try_later(self) -> None:
-        if self._call_at is not None:
-            self._call_at(self, trio.current_time() + self._wait_s, self._save_by_timer)
+        if self._try_in(self._wait_s):
             self._wait_s = min(2 * self._wait_s, MAX_RETRY_S)
+
+    def _try_in(self, wait_s: float) -> bool:
+        """Set the timer; False before the call has started."""
+        if self._call_at is None:
+            return False
+        self._call_at(self, trio.current_time() + wait_s, self._save_by_timer)
+        return True
 
     def _try(self, index: int, entry: Entry) -> bool:
         try:
@@ -134,7 +142,7 @@ class SafeWriter:
         except Exception as error:  # noqa: BLE001 - foreign code: reported, and the call continues
             self._start_trouble(error)
             return False
-        self._unwritten.pop(index, None)
+        self._unwritten.set_written(index)
         return True
 
     def _start_trouble(self, error: Exception) -> None:

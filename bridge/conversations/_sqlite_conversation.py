@@ -13,6 +13,7 @@ from bargein.routes.error_containment import CONTAINED
 
 from ..history._entries import Entry
 from ..history._repair import repair
+from ._entry_backlog import EntryBacklog
 from ._entry_records import to_record
 from ._errors import ConversationError
 from ._lock import ConversationLock
@@ -26,8 +27,6 @@ MAX_RETRY_S = 5.0
 """The first and the longest delay between two attempts, in seconds; it doubles each time."""
 BUSY_S = 1.0
 """How many seconds others may block writes before that is reported; writes take milliseconds."""
-MAX_KEPT = 10_000
-"""How many unwritten entries are kept: some 5 MB, a day of talk."""
 SAVE_ROWS = 200
 """How many entries are written in one step of the event loop: some 2 ms."""
 
@@ -73,7 +72,7 @@ class SqliteConversation:
         self._is_listed = False
         self._numbers: list[int] = []
         self._next = 0
-        self._unwritten: dict[int, Entry] = {}
+        self._unwritten = EntryBacklog(id)
         self._answers = GrowingAnswers()
         self._woken = trio.Event()
         self._trouble = ""
@@ -105,7 +104,7 @@ class SqliteConversation:
             log.error("conversation_entry_lost", pii_conversation=self.id, index=index, closed=True)
             return
         if self._unwritten or not self._is_attached or not self._try(index, entry):
-            self._keep_for_later(index, entry)
+            self._unwritten.keep(index, entry)
         if self._unwritten or self._database.is_due:
             self._woken.set()
 
@@ -150,7 +149,7 @@ class SqliteConversation:
         self.entries = repair([row.entry for row in rows])
         for index, entry in enumerate(self.entries):
             if index >= len(rows) or entry != rows[index].entry:
-                self._unwritten[index] = entry
+                self._unwritten.keep(index, entry)
 
     async def tend(self) -> None:
         """Save kept entries, and make checkpoints, until cancelled."""
@@ -161,22 +160,23 @@ class SqliteConversation:
             if self._database.is_due:
                 await self._checkpoint()
 
-    def close(self) -> None:
-        """Save what is left; entries that cannot be saved now are lost, and logged."""
+    async def close(self) -> None:
+        """Save what is left; entries that cannot be saved now are lost, and logged.
+
+        Other calls continue meanwhile.  Cancelling this loses what was not saved yet.
+        """
         self._is_closed = True
         try:
             if self._is_attached:
-                self._save()
+                await self._save()
                 if self._is_listed:
                     self._write(self._answers.in_pieces, touch=True)
         except sqlite3.Error as error:
             log.error("conversation_not_saved", pii_conversation=self.id, error=str(error))
-        if self._unwritten:
-            log.error(
-                "conversation_entries_lost", pii_conversation=self.id, entries=len(self._unwritten)
-            )
-        if self.lock is not None:
-            self.lock.release()
+        finally:
+            self._unwritten.report_lost(all_kept=True)
+            if self.lock is not None:
+                self.lock.release()
 
     # --- implementation -------------------------------------------------------------------------
 
@@ -193,12 +193,13 @@ class SqliteConversation:
         if self._trouble:
             self._trouble = ""
             log.info("conversation_saved_again", pii_conversation=self.id)
+        self._unwritten.report_lost()
 
     async def _retry(self) -> Exception | None:
         try:
             if not self._is_attached:
                 await self._attach(self)
-            self._save()
+            await self._save()
         except (sqlite3.Error, OSError, ConversationError) as error:
             return error
         return None
@@ -209,12 +210,13 @@ class SqliteConversation:
         except sqlite3.Error as error:
             log.warning("conversation_checkpoint_failed", error=str(error))
 
-    def _save(self) -> None:
-        while self._unwritten:
-            some = dict(list(self._unwritten.items())[:SAVE_ROWS])
+    async def _save(self) -> None:
+        while some := self._unwritten.first(SAVE_ROWS):
             self._write(some, touch=not self._is_listed)
             for index in some:
-                self._unwritten.pop(index, None)
+                self._unwritten.set_written(index)
+            if self._unwritten:
+                await trio.lowlevel.checkpoint()
 
     def _try(self, index: int, entry: Entry) -> bool:
         try:
@@ -247,7 +249,7 @@ class SqliteConversation:
                     records[index] = to_record(entry, self.trio_began_s)
             except Exception as error:  # noqa: BLE001  # tool arguments can be anything; the call continues
                 log.error("conversation_entry_unwritable", index=index, error=type(error).__name__)
-                self._unwritten.pop(index, None)
+                self._unwritten.forget(index)
         return records
 
     def _number(self, index: int) -> int:
@@ -256,17 +258,6 @@ class SqliteConversation:
             self._numbers.append(self._next)
             self._next += 1
         return self._numbers[index]
-
-    def _keep_for_later(self, index: int, entry: Entry) -> None:
-        if index in self._unwritten or len(self._unwritten) < MAX_KEPT:
-            self._unwritten[index] = entry
-        else:
-            log.error(
-                "conversation_entry_lost",
-                pii_conversation=self.id,
-                index=index,
-                kept=len(self._unwritten),
-            )
 
     def _report_trouble(self, error: Exception) -> None:
         if self._trouble:

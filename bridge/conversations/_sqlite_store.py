@@ -23,6 +23,9 @@ from ._sqlite_file import Database
 CLOSE_S = 5.0
 """How many seconds closing a conversation may take: one more attempt to save, and a last sync."""
 
+LAST_SAVE_S = 3.0
+"""How many of them the attempt to save may take."""
+
 MAX_ID_CHARS = 256
 
 
@@ -150,7 +153,8 @@ class SqliteConversations:
         conversation.restore(read, last=max((number for number, _ in rows), default=-1))
 
     async def _close(self, conversation: SqliteConversation) -> None:
-        conversation.close()
+        with trio.move_on_after(LAST_SAVE_S):
+            await conversation.close()
         async with self._gate:
             self._users -= 1
             if not self._users:

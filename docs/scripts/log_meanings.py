@@ -40,9 +40,10 @@ MEANINGS = {
     "conversation_addition_unreadable": "the last addition to a stored answer is damaged; the "
     "answer is read without it",
     "conversation_checkpoint_failed": "SQLite could not shorten its journal; it tries again later",
-    "conversation_entries_lost": "entries could not be written until the end of the call, and are "
-    "lost: look at the disk",
-    "conversation_entry_lost": "an entry was dropped, because too many wait for the store",
+    "conversation_entries_lost": "entries could not be kept until the store worked again, or be "
+    "written until the end of the call; `indexes` names all of them: look at the disk",
+    "conversation_entry_lost": "the first entry that is dropped, because too much waits for the "
+    "store, or an entry of a closed conversation",
     "conversation_entry_unwritable": "an entry cannot be written as JSON: look at what your app "
     "puts into it",
     "conversation_not_saved": "the last entries could not be saved: look at the disk",

@@ -140,14 +140,83 @@ async def test_the_last_try_has_a_deadline(mock_clock: trio.testing.MockClock) -
     assert 1.8 <= trio.current_time() - began_s <= 3
 
 
-async def test_no_more_is_kept_than_the_limit(autojump_clock: None) -> None:
-    """The memory for a store that never works again is bounded; what is lost is in the log."""
-    texts = [str(number) for number in range(10_001)]
+async def test_a_store_that_works_again_gets_all_that_was_kept(autojump_clock: None) -> None:
+    """Twelve thousand entries are all there 3 s after it accepts the first; none is lost."""
+    texts = [str(number) for number in range(12_000)]
     store = Store(OSError("full"), failures=math.inf)
     with capture_logs() as logs:
         async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
             for text in texts:
                 caller.publish(UserTranscriptionReceived(content=text))
+            await caller.at(caller.now_s + 5)
             store.failures = 0
-    assert store.said == texts[:-1]
-    assert [e["index"] for e in logs if e["event"] == "conversation_entry_lost"] == [10_000]
+            caller.publish(UserTranscriptionReceived(content="after"))
+            await caller.at(caller.now_s + 3)
+            assert store.said == [*texts, "after"]
+            assert len(caller.events(AgentError)) == 1
+    assert _told_lost(logs) == []
+
+
+def _told_lost(logs: list[Any]) -> list[Any]:
+    lines = [e for e in logs if e["event"].endswith("_lost")]
+    assert all(e["log_level"] == "error" for e in lines)
+    return [e["index"] if "index" in e else (e["entries"], e["indexes"]) for e in lines]
+
+
+@pytest.mark.parametrize("recovers", [True, False], ids=["recovers", "stays full"])
+async def test_what_is_kept_is_bounded_by_its_bytes(autojump_clock: None, recovers: bool) -> None:
+    """What fits into 32 MiB is kept; one line names the others by number, without words."""
+    large = "x" * (5 * 2**20)
+    store = Store(OSError("full"), failures=math.inf)
+    with capture_logs() as logs:
+        async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
+            for text in ("one", *[large] * 8, "two", large, "three"):
+                caller.publish(UserTranscriptionReceived(content=text))
+            if recovers:
+                store.failures = 0
+                await caller.at(5)
+                assert store.said == ["one", *[large] * 6, "two", "three"]
+                assert _told_lost(logs) == [7, (3, "7-8, 10")]
+    assert _told_lost(logs) == [7, (3, "7-8, 10") if recovers else (12, "0-11")]
+
+
+async def test_what_is_lost_and_then_written_is_not_lost(autojump_clock: None) -> None:
+    """What the store takes in a later form, or what then fits, is not named."""
+    large = "x" * (33 * 2**20)
+    store = Store(OSError("full"), failures=math.inf)
+    with capture_logs() as logs:
+        async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
+            history = caller.call.history
+            for answer in range(3):
+                history.set_agent(answer, "a", large, "", "clock")
+            history.set_agent(0, "a", "fits", "", "clock")
+            store.failures = 0
+            history.set_agent(1, "a", large, large, "clock")
+    assert sorted(store.saved) == [0, 1]
+    assert _told_lost(logs) == [0, (1, "2")]
+
+
+async def test_many_lost_ranges_are_named_in_short_lines(autojump_clock: None) -> None:
+    """A line names at most a hundred ranges; all lines together name every entry."""
+    store = Store(OSError("full"), failures=math.inf, refused="poison")
+    with capture_logs() as logs:
+        async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
+            for text in ["poison", "one"] * 300:
+                caller.publish(UserTranscriptionReceived(content=text))
+            store.failures = 0
+    assert store.said == ["one"] * 300
+    lines = _told_lost(logs)
+    assert [count for count, _ in lines] == [100, 100, 100]
+    assert ", ".join(named for _, named in lines) == ", ".join(str(2 * n) for n in range(300))
+
+
+async def test_many_refused_entries_delay_no_other(autojump_clock: None) -> None:
+    """Also where there are more of them than are written in one step."""
+    store = Store(OSError("full"), failures=math.inf, refused="poison")
+    async with open_call(App(_answer, conversations=store), expect_errors=True) as caller:
+        for text in (*["poison"] * 250, "one", "two"):
+            caller.publish(UserTranscriptionReceived(content=text))
+        store.failures = 0
+        for _ in range(3):
+            caller.publish(UserTranscriptionReceived(content="next"))
+        assert store.said == ["one", "two", "next", "next", "next"]
