@@ -109,3 +109,14 @@ def add(
 def say(playout: Playout, utterance: Utterance, text: str, ms: int, *, last: bool = True) -> None:
     audio = AgentAudio(bytes(2 * ms), RATE, text, last=last)
     playout.add_audio(utterance, audio, trio.current_time())
+
+
+async def play_on(playout: Playout, utterance: Utterance, seconds: float) -> None:
+    """Report where the clock puts the player, four times a second, as long as it plays."""
+    for _ in range(round(seconds / 0.25)):
+        await trio.sleep(0.25)
+        if not utterance.finished and utterance.sent_ms:
+            number = utterance.play_number
+            at_ms = utterance.position_ms(trio.current_time())
+            kind = "done" if utterance.is_all_sent and at_ms >= utterance.sent_ms else "position"
+            playout.report(number, kind, at_ms - utterance.place_of(number, 0))

@@ -10,7 +10,7 @@ from bargein.bridge.playout._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S
 from bargein.bridge.playout._resend import LONGEST_WORD_S
 from bargein.bridge.playout._utterance_timing import VOICE_S
 
-from .conftest import RATE, FakeRun, HoldingDeck, add, playout_of, say
+from .conftest import RATE, FakeRun, HoldingDeck, add, play_on, playout_of, say
 
 
 async def test_a_player_that_holds_goes_on_with_the_sample(autojump_clock, nursery):
@@ -98,7 +98,8 @@ async def test_what_a_flush_tells_of_a_hold_counts(autojump_clock, deck, playout
     assert not second.is_reported
     await trio.sleep(0.1)
     assert deck.told("started") == [(0, "started", 1, None)]
-    await trio.sleep(5)
+    await play_on(playout, utterance, 0.5)
+    await play_on(playout, second, 3)
     assert "".join(text for _, _, n, text in deck.told("heard") if n == 1) == "one two three"
     assert [n for _, _, n, _ in deck.told("finished")] == [1, 2]
 
@@ -154,20 +155,20 @@ async def test_the_last_report_is_all_that_a_lost_player_has_played(autojump_clo
     deck = HoldingDeck()
     playout = playout_of(deck, nursery)
     utterance = add(playout, 1, "one two three four five", 2300)
-    await trio.sleep(0.75)
-    playout.report(1, "position", 720)
+    await trio.sleep(0.85)
+    playout.report(1, "position", 820)
     await trio.sleep(0.75)  # the connection is gone, and nobody knows
     playout.hold()
     assert utterance.heard == "one two three"
     await trio.sleep(5)
     playout.resend()
-    assert deck.told("clear") == [(6500, "clear", 1, "sent again")]
+    assert deck.told("clear") == [(6600, "clear", 1, "sent again")]
     assert utterance.play_number == 1
     playout.release()
     assert utterance.play_number == 2
     assert utterance.position_ms(trio.current_time()) == pytest.approx(400)  # "two" begins
     assert utterance.heard == "one two three"
-    await trio.sleep(5)
+    await play_on(playout, utterance, 3)
     assert "".join(t for _, _, _, t in deck.told("heard")) == "one two three four five"
     assert utterance.settled
 
@@ -176,8 +177,8 @@ async def test_a_late_report_lets_go_of_what_was_heard(autojump_clock, nursery):
     """Words that the clock has told keep their audio until the player says that it played them."""
     playout = playout_of(HoldingDeck(), nursery)
     utterance = add(playout, 1, "one two three four five", 2300)
-    await trio.sleep(0.1)
-    playout.report(1, "position", 100)
+    await trio.sleep(0.3)
+    playout.report(1, "position", 300)
     await trio.sleep(1)
     assert utterance.heard == "one two"
     assert utterance.resend_buffer.starts_at == 0
@@ -187,10 +188,10 @@ async def test_a_late_report_lets_go_of_what_was_heard(autojump_clock, nursery):
 
 
 async def test_what_is_kept_bounds_what_is_sent_again(autojump_clock, deck, playout):
-    """Where nothing was reported for long, it begins with the oldest audio that is kept."""
+    """A player that reports only starts may have lost much; it gets what is kept."""
     utterance = add(playout, 1, "one two three four five", 11_500)
+    playout.report(1, "start", 0)
     await trio.sleep(0.1)
-    playout.report(1, "position", 80)
     await trio.sleep(6)
     playout.resend()
     begins_ms = utterance.position_ms(trio.current_time())
