@@ -9,11 +9,8 @@ from dataclasses import dataclass
 
 from ..events import WordTiming
 from ._resume_point import last_word_start_s
-from ._word_timing import heard_length, quiet_until_s, word_ends
-
-CHARS_PER_S = 15.0
-"""The speaking rate assumed while the length of a piece is unknown: 150 words a minute at 6
-characters a word, the usual rate of English narration."""
+from ._word_ends import word_ends
+from ._word_timing import CHARS_PER_S, WordTimes, heard_length, quiet_until_s
 
 CLOSE_S = 0.001
 """The tolerance for rounding errors in positions, in seconds."""
@@ -32,6 +29,9 @@ class Segment:
     complete: bool = False
     ends: list[int] | None = None
     """Where its words end, computed on demand."""
+    _times: WordTimes | None = None
+    _times_of: tuple[str, int, float] = ("", 0, 0.0)
+    """What is known when its words are said, and for which text, words and length."""
 
     @classmethod
     def joined(cls, segments: Sequence[Segment]) -> Segment:
@@ -50,7 +50,18 @@ class Segment:
         """
         if self.ends is None and not self.words:
             self.ends = word_ends(self.text)
-        return heard_length(self.text, self.words, inside_s, span_s, self.ends)
+        return heard_length(self.text, self._timed() or (), inside_s, span_s, self.ends)
+
+    def _timed(self) -> WordTimes | None:
+        """Return when its words are said, if its voice gave times."""
+        if not self.words:
+            return None
+        known = (self.text, len(self.words), self.duration_ms if self.complete else math.inf)
+        if self._times is None or known != self._times_of:
+            duration_s = self.duration_ms / 1000
+            self._times = WordTimes(self.text, self.words, duration_s, complete=self.complete)
+            self._times_of = known
+        return self._times
 
     def span_s(self, inside_s: float) -> float:
         """Return how long its audio is or, if it still grows, will be.
@@ -72,8 +83,10 @@ class Segment:
             At most the end of the next word; 0 if unknown, infinite if it ends with audio that
             still grows.
         """
-        if self.words:
-            return quiet_until_s(self.words, inside_s, self.duration_ms / 1000) - CLOSE_S
+        times = self._timed()
+        if times is not None:
+            duration_s = self.duration_ms / 1000 if self.complete else math.inf
+            return quiet_until_s(times, inside_s, duration_s) - CLOSE_S
         following = bisect_right(self.ends or (), heard)
         if not self.ends or following == len(self.ends):
             return 0.0
@@ -89,7 +102,8 @@ class Segment:
             end: The offset in its text.
             inside_s: Seconds of its audio that were played.
         """
-        return last_word_start_s(self.text, self.words, end, self.span_s(inside_s), self.ends)
+        times = self._timed() or ()
+        return last_word_start_s(self.text, times, end, self.span_s(inside_s), self.ends)
 
 
 def _expected_s(segment: Segment, inside_s: float) -> float:

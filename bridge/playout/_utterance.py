@@ -429,6 +429,7 @@ class Utterance(PlayedPosition):
         if whole is None or whole.text != self.generated:
             whole = self._whole = Segment(self.generated, 0.0)
         whole.duration_ms, whole.complete = self.audio_ms, self.audio_complete
+        whole.words = self.segments[0].words if self.segments else ()
         return [whole]
 
     def _best_basis(self) -> HeardBasis:

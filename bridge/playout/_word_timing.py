@@ -6,52 +6,63 @@ each user-perceived character is a word.
 
 from __future__ import annotations
 
+import math
 import re
-import unicodedata
-from bisect import bisect_right
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from ..events import WordTiming
-
-# Patterns are strings, which `re` compiles on first use: that takes 8 ms, too long for an import.
-# Han, kana, Thai, Lao, Khmer and Myanmar write without spaces between words.
-_NO_SPACES = (
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\U00020000-\U0003347f]"
-)
-
-_EXTENDS = "[\u0e33\u0eb3\U0001f3fb-\U0001f3ff]"
-"""Characters that belong to the previous one, besides marks: Thai and Lao vowels AM, and skin tones
-(both extend a grapheme according to Unicode's annex 29)."""
-
-_FLAG_HALF = "[\U0001f1e6-\U0001f1ff]"
+from ._word_ends import NO_SPACES, word_ends
+from .word_alignment import Match, Unit, align, units_of
 
 _SLACK_S = 0.02
 """One audio frame, in seconds: players round their positions to it."""
 
+CHARS_PER_S = 15.0
+"""The speaking rate assumed while the length of a piece is unknown: 150 words a minute at 6
+characters a word, the usual rate of English narration."""
 
-def word_ends(text: str) -> list[int]:
-    """Return the offsets in ``text`` at which words end, in rising order."""
-    ends: list[int] = []
-    for match in re.finditer(r"\S+", text):
-        if re.search(_NO_SPACES, match.group()):
-            ends.extend(_character_ends(text, match.start(), match.end()))
-        else:
-            ends.append(match.end())
-    return ends
+_SPELLED_OUT = 5
+"""How many characters a digit or a symbol is spoken as: "seven", "dollar"."""
+
+StartEnd = tuple[float, float]
+"""When something is said in the audio: start and end, in seconds."""
 
 
 def said_end(said: str, text: str, begin: int) -> int | None:
     """Return the offset in ``text`` at which a piece of it ends that starts at ``begin``.
 
     Args:
-        said: The piece in the words of a voice; its spaces may differ from those of ``text``.
+        said: The piece in the words of a voice.
         text: The whole text.
         begin: Where the piece starts; spaces there are part of it.
 
     Returns:
-        ``None`` if ``text`` does not continue with the piece there.
+        ``None`` if ``text`` does not continue with the piece there, however it is spelled.
     """
+    exact = _same_end(said, text, begin)
+    if exact is not None:
+        return exact
+    spoken, written = units_of(said), units_of(text[begin:])
+    pieces = [unit[0] for unit in spoken]
+    matches = align(pieces, [unit[0] for unit in written], complete=False)
+    if not matches or matches[0][2] > matches[0][0]:
+        return None  # it begins elsewhere
+    if 2 * len(matches) < min(len(spoken), matches[-1][3]):
+        return None  # another text
+    last = matches[-1][3]
+    if matches[-1][1] < len(spoken) and last < len(written) and not written[last][0].isalpha():
+        last += 1  # a number that ends the piece, spelled out
+    ends = word_ends(text[begin:])
+    at = begin + ends[bisect_left(ends, written[last - 1][2])]
+    while said[-1:].isspace() and text[at : at + 1].isspace():
+        at += 1
+    return at
+
+
+def _same_end(said: str, text: str, begin: int) -> int | None:
+    """Return where a piece ends that differs from the text at most in its spaces."""
     at = begin
     for character in "".join(said.split()):
         while text[at : at + 1].isspace():
@@ -64,27 +75,158 @@ def said_end(said: str, text: str, begin: int) -> int | None:
     return at
 
 
-def _character_ends(text: str, start: int, end: int) -> list[int]:
-    offsets = range(start + 1, end)
-    return [offset for offset in offsets if not _is_joined(text, start, offset)] + [end]
+class WordTimes:
+    """When each word of a text is said, by the timing of a voice's words."""
+
+    __slots__ = ("_ends_s", "_starts_s", "_text_ends")
+
+    def __init__(
+        self, text: str, words: Sequence[WordTiming], duration_s: float, *, complete: bool
+    ) -> None:
+        """Align a text with a voice's words.
+
+        Args:
+            text: What the audio says.
+            words: The timing of its words, in order.
+            duration_s: Seconds of the audio.
+            complete: Whether that is all the audio.  If not, words that come later are not known.
+        """
+        spoken = [piece for word in words for piece in _spoken(word)]
+        units = units_of(text)
+        matches = align(
+            [piece for piece, _ in spoken], [unit[0] for unit in units], complete=complete
+        )
+        times = _unit_times(units, [at for _, at in spoken], matches, duration_s, complete)
+        self._text_ends = word_ends(text)
+        self._starts_s, self._ends_s = _word_spans(self._text_ends, units, times)
+
+    def heard_length(self, played_s: float) -> int:
+        """Return how many characters of the text were heard when so much audio was played."""
+        count = bisect_right(self._ends_s, played_s + _SLACK_S)
+        return self._text_ends[count - 1] if count else 0
+
+    def next_end_s(self, played_s: float) -> float:
+        """Return when the next word ends; infinite if that is unknown."""
+        count = bisect_right(self._ends_s, played_s + _SLACK_S)
+        return self._ends_s[count] if count < len(self._ends_s) else math.inf
+
+    def start_s(self, end: int) -> float | None:
+        """Return when the word starts that ends at an offset; ``None`` if that is unknown."""
+        index = bisect_left(self._text_ends, end)
+        start_s = self._starts_s[index] if index < len(self._starts_s) else math.inf
+        return None if math.isinf(start_s) else start_s
 
 
-def _is_joined(text: str, start: int, offset: int) -> bool:
-    """Whether the character at an offset belongs to the one before it."""
-    before, here = text[offset - 1], text[offset]
-    if unicodedata.category(here) in ("Mn", "Mc", "Me", "Cf", "Po", "Pe") or before == "\u200d":
-        return True
-    if re.match(_FLAG_HALF, here):
-        halves = re.search(f"{_FLAG_HALF}*$", text[start:offset])
-        return halves is not None and len(halves.group()) % 2 == 1
-    if before.isalnum() and here.isalnum() and not re.match(_NO_SPACES, before):
-        return re.match(_NO_SPACES, here) is None  # a word or number of another script in between
-    return re.match(_EXTENDS, here) is not None
+def _spoken(word: WordTiming) -> Iterable[tuple[str, StartEnd]]:
+    """Yield the comparable pieces of a voice's word, each with when it is said."""
+    start_s, end_s = word.start_s, max(word.start_s, word.end_s)
+    by_character = re.search(NO_SPACES, word.text) is not None
+    for piece, begin, end in units_of(word.text):
+        if by_character:  # here an engine's "word" is a whole clause
+            share_s = (end_s - start_s) / len(word.text)
+            yield piece, (start_s + begin * share_s, start_s + end * share_s)
+        else:
+            yield piece, (start_s, end_s)
+
+
+def _unit_times(
+    units: Sequence[Unit],
+    spoken: Sequence[StartEnd],
+    matches: Sequence[Match],
+    duration_s: float,
+    complete: bool,
+) -> list[StartEnd]:
+    """Return when each piece of the text is said."""
+    times = [(math.inf, math.inf)] * len(units)
+    for a, b, c, d in matches:
+        times[c:d] = [(spoken[a][0], spoken[b - 1][1])] * (d - c)
+    borders = [(0, 0, 0, 0), *matches, (len(spoken), len(spoken), len(units), len(units))]
+    for before, after in pairwise(borders):
+        added, left_out = spoken[before[1] : after[0]], range(before[3], after[2])
+        if not left_out:
+            if added and before[3] and _has_unsaid(units, times, before, matches):
+                times[before[3] - 1] = (times[before[3] - 1][0], added[-1][1])
+            continue
+        if added:
+            at = (added[0][0], added[-1][1])
+        elif after[2] < len(units):
+            at = (spoken[after[0]][0],) * 2  # the voice leaves it out
+        else:
+            at = (spoken[before[1] - 1][1] if before[1] else 0.0, duration_s)
+        is_open = after[2] == len(units) and not complete
+        _share(times, units, left_out, at, open_ended=is_open, is_known=bool(added))
+    return times
+
+
+def _has_unsaid(
+    units: Sequence[Unit], times: Sequence[StartEnd], before: Match, matches: Sequence[Match]
+) -> bool:
+    """Whether a piece of the same word as the last match was not found, such as its currency."""
+    first = before[3] - 1
+    found = {n for match in matches for n in range(match[2], match[3])}
+    while first > 0 and units[first - 1][2] == units[first][1]:
+        first -= 1
+        if first not in found:
+            return True
+    return False
+
+
+def _share(
+    times: list[StartEnd],
+    units: Sequence[Unit],
+    left_out: range,
+    at: StartEnd,
+    *,
+    open_ended: bool,
+    is_known: bool,
+) -> None:
+    """Share a time among pieces that were not found, so that none ends too early."""
+    if open_ended and not is_known:
+        return  # nothing is known of them yet
+    lengths = [units[n][2] - units[n][1] for n in left_out]
+    weights = [
+        length * (1 if units[n][0].isalpha() else _SPELLED_OUT)
+        for n, length in zip(left_out, lengths, strict=True)
+    ]
+    chars = weight = 0
+    start_s = at[0]
+    for n, length, heavy in zip(left_out, lengths, weights, strict=True):
+        chars, weight = chars + length, weight + heavy
+        if open_ended:
+            end_s = at[0] + max(chars + n - left_out[0], weight) / CHARS_PER_S
+            end_s = end_s if end_s <= at[1] else math.inf
+        else:
+            end_s = at[0] + (at[1] - at[0]) * max(chars / sum(lengths), weight / sum(weights))
+        times[n] = (start_s, end_s)
+        start_s = end_s
+
+
+def _word_spans(
+    ends: Sequence[int], units: Sequence[Unit], times: Sequence[StartEnd]
+) -> tuple[list[float], list[float]]:
+    """Return when each word starts and ends, in rising order."""
+    starts_s: list[float] = []
+    ends_s: list[float] = []
+    n, latest_s, pending = 0, -math.inf, 0
+    for end in ends:
+        first = n
+        while n < len(units) and units[n][1] < end:
+            n += 1
+        if first == n and not ends_s:
+            pending += 1  # a mark in front of the first word is heard with it
+            continue
+        start_s = times[first][0] if first < n else latest_s
+        latest_s = max([latest_s, *(at[1] for at in times[first:n])])
+        for _ in range(1 + (pending if not ends_s else 0)):
+            starts_s.append(max(start_s, starts_s[-1]) if starts_s else start_s)
+            ends_s.append(latest_s)
+    missing = len(ends) - len(ends_s)
+    return starts_s + [math.inf] * missing, ends_s + [math.inf] * missing
 
 
 def heard_length(
     text: str,
-    words: Sequence[WordTiming],
+    words: Sequence[WordTiming] | WordTimes,
     played_s: float,
     duration_s: float,
     ends: Sequence[int] | None = None,
@@ -93,7 +235,7 @@ def heard_length(
 
     Args:
         text: What the audio says.
-        words: The timing of its words; empty if unknown.
+        words: The timing of its words, aligned or not; empty if unknown.
         played_s: Seconds of the audio that were played.
         duration_s: Seconds of the whole audio, or of the audio so far.
         ends: The result of ``word_ends(text)``; ``None`` computes it.
@@ -105,9 +247,11 @@ def heard_length(
         return 0
     if played_s >= duration_s:
         return len(text)
-    if words:
-        return _by_timings(text, words, played_s)
-    return _by_share(text, played_s / duration_s, ends)
+    if not words:
+        return _by_share(text, played_s / duration_s, ends)
+    if not isinstance(words, WordTimes):
+        words = WordTimes(text, words, duration_s, complete=True)
+    return words.heard_length(played_s)
 
 
 def _by_share(text: str, share: float, ends: Sequence[int] | None = None) -> int:
@@ -116,38 +260,15 @@ def _by_share(text: str, share: float, ends: Sequence[int] | None = None) -> int
     return ends[before - 1] if before else 0
 
 
-def _by_timings(text: str, words: Sequence[WordTiming], played_s: float) -> int:
-    heard = offset = 0
-    for word in words:
-        found = text.find(word.text, offset)
-        if found < 0:
-            continue  # the engine spells this word differently; use the next ones
-        offset = found + len(word.text)
-        if word.end_s <= played_s + _SLACK_S:
-            heard = offset
-        elif word.start_s < played_s and re.search(_NO_SPACES, word.text):
-            # Here an engine's "word" is a whole clause.
-            share = (played_s - word.start_s) / (word.end_s - word.start_s)
-            heard = found + _by_share(word.text, share)
-    return heard
-
-
-def quiet_until_s(words: Sequence[WordTiming], played_s: float, duration_s: float) -> float:
+def quiet_until_s(times: WordTimes, played_s: float, duration_s: float) -> float:
     """Return a position in the audio before which no further word of a text is heard.
 
     Args:
-        words: The timing of its words.
+        times: When its words are said.
         played_s: Seconds of the audio that were played.
         duration_s: Seconds of the audio.
 
     Returns:
-        At most the end of the next word, in seconds; 0 if a word counts before its end, as a
-        clause of a script without spaces does.
+        At most the end of the next word, in seconds.
     """
-    until_s = duration_s
-    for word in words:
-        if word.end_s > played_s + _SLACK_S:
-            if re.search(_NO_SPACES, word.text):
-                return 0.0
-            until_s = min(until_s, word.end_s)
-    return until_s - _SLACK_S
+    return min(duration_s, times.next_end_s(played_s)) - _SLACK_S

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import final
 
+from bargein.bridge.playout.word_alignment import said_length
+
 from ._protocols import SpeechPiece
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceContext, VoiceStyle
 
@@ -43,6 +45,7 @@ class FollowedContext:
         self._text = ""
         self._flushed: deque[int] = deque()  # the length of the text at each unanswered flush
         self._audio_s = 0.0
+        self._said: list[str] = []  # the voice's words, as it spells them
         self._chars = 0
         self._marks: list[tuple[float, int]] = []  # (time, length of the text spoken by then)
 
@@ -65,9 +68,8 @@ class FollowedContext:
         piece = await self._context.receive()
         if isinstance(piece, SpeechPiece):
             for word in piece.words:
-                at = self._text.find(word.text, self._chars)
-                if at >= 0:
-                    self._mark(self._audio_s + word.end_s, at + len(word.text))
+                self._said.append(word.text)
+                self._mark(self._audio_s + word.end_s, said_length(self._text, self._said))
             self._audio_s += len(piece.pcm) / 2 / self._rate_hz
         elif isinstance(piece, TextSaid):
             self._mark(self._audio_s, self._flushed.popleft() if self._flushed else self._chars)

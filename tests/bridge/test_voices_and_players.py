@@ -123,10 +123,17 @@ async def test_a_voice_that_breaks_off(autojump_clock):
 
 @pytest.mark.parametrize(
     "pieces",
-    [["Hello  there"], [" Hello there "], ["Hello ", " there"], ["Hello", "there"]],
+    [
+        ["Hello  there"],
+        [" Hello there "],
+        ["Hello ", " there"],
+        ["Hello", "there"],
+        ["HELLO,", "there"],
+    ],
 )
 async def test_a_voice_may_write_spaces_otherwise(autojump_clock, pieces):
-    """Its words are heard as they stand in the text, whatever spaces it gives with its audio."""
+    """Its words are heard as they stand in the text, whatever spaces and case it gives with its
+    audio."""
 
     async def speak(message: Message) -> AsyncIterator[object]:
         for piece in pieces:
@@ -155,8 +162,8 @@ async def test_a_voice_that_says_other_words_is_told(autojump_clock):
     """Words that stand nowhere in the text count as unheard, and an error says why, once."""
 
     async def speak(message: Message) -> AsyncIterator[object]:
-        yield AgentAudio(bytes(1000), 1000, "HELLO ", utterance=1)
-        yield AgentAudio(bytes(1000), 1000, "THERE", utterance=1)
+        yield AgentAudio(bytes(1000), 1000, "GOODBYE ", utterance=1)
+        yield AgentAudio(bytes(1000), 1000, "NOW", utterance=1)
         yield AgentAudioComplete(utterance=1)
 
     player, call, said = await run_voice(speak, 60)
@@ -164,7 +171,7 @@ async def test_a_voice_that_says_other_words_is_told(autojump_clock):
     assert call.history.entries[0].heard == ""
     (message,) = [e.message for e in player.of(AgentError)]
     assert "text is no part of utterance 1" in message
-    assert "HELLO" not in message
+    assert "GOODBYE" not in message
 
 
 async def test_audio_of_a_wrong_rate_is_refused_and_told_once(autojump_clock):

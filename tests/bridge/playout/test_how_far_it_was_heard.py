@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bargein.bridge.playout._resume_point import last_word_start_s
 from bargein.bridge.playout._segment import CHARS_PER_S
 from bargein.bridge.playout._utterance import REPORT_TRUSTED_S, Utterance
-from bargein.bridge.playout._word_timing import heard_length, word_ends
+from bargein.bridge.playout._word_ends import word_ends
+from bargein.bridge.playout._word_timing import heard_length
 from bargein.events import AgentAudio, WordTiming
 
 RATE = 1000
@@ -376,10 +377,11 @@ def test_timings_decide_where_there_are_any():
     assert heard_length("one two ", words, 0.89, 1.0) == 7
 
 
-def test_words_that_the_engine_wrote_otherwise_are_passed_over():
-    """The digit 4, said as "four", does not hide the words around it."""
+def test_words_that_the_engine_wrote_otherwise_have_the_time_between_the_others():
+    """The digit 4, said as "four", ends before the word that follows it."""
     words = (WordTiming("take", 0, 0.2), WordTiming("four", 0.2, 0.4), WordTiming("now", 0.4, 0.6))
-    assert heard_length("take 4 now", words, 0.5, 1.0) == 4
+    assert heard_length("take 4 now", words, 0.3, 1.0) == 4
+    assert heard_length("take 4 now", words, 0.5, 1.0) == 6
     assert heard_length("take 4 now", words, 0.6, 1.0) == 10
 
 
@@ -426,10 +428,10 @@ def test_without_timings_it_begins_at_its_share_of_the_audio(end, start_s):
     assert last_word_start_s(TEXT, (), end, 1.3) == pytest.approx(start_s)
 
 
-def test_a_word_that_the_engine_wrote_otherwise_is_looked_for_around():
-    """A word that the timings do not name begins where the one before it ends."""
+def test_a_word_that_the_engine_wrote_otherwise_begins_where_it_is_said():
+    """A word that the timings name otherwise has the time of the words in its place."""
     words = (WordTiming("one", 0.1, 0.4), WordTiming("2", 0.5, 0.8), WordTiming("three", 0.9, 1.5))
-    assert last_word_start_s(TEXT, words, 7, 1.6) == pytest.approx(0.4)
+    assert last_word_start_s(TEXT, words, 7, 1.6) == pytest.approx(0.5)
 
 
 def test_in_scripts_without_spaces_a_character_is_a_word():

@@ -1,0 +1,237 @@
+"""Aligns the words that a voice says with the text that it was given.
+
+A voice says "twenty five" for "25", writes in lower case or composes accents otherwise.
+
+Rules:
+1. Words are aligned in order and whole; case, accents' form and punctuation do not matter.
+2. The alignment with the most words in common wins, within ``WINDOW`` words; of two as good, the
+   one that claims less of the text.
+3. Words of the text that were not found share the time between those around them.
+4. While audio may still come, a last word proves nothing if the text has more words before it than
+   the voice said.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from ._word_ends import NO_SPACES, character_ends
+
+WINDOW = 32
+"""How many words of the text the next word of a voice may be found in: two sentences."""
+
+SPOKEN_WINDOW = 48
+"""How many words of a voice are compared at a time: a long amount of money has 20."""
+
+SURE = 4
+"""After how many words in a row the alignment before them is final."""
+
+_FOUND, _LEFT_OUT, _ADDED = 4, 2, 2
+"""What a common word is worth, and what a word costs that only the text or only the voice has: as
+much as half a common word."""
+
+_MOST_JOINED = 4
+"""How many words may be one on the other side, such as "U", "S", "A" for "USA"."""
+
+_MARKS = (
+    "[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u2019'\u02bc\u200b-\u200f.,]"
+)
+"""What two spellings of one word may differ in: accents, points, apostrophes, and the points and
+commas in numbers."""
+
+_SYMBOLS = "%&@#"
+_ASCII_WORDS = r"[A-Za-z]+(?:'[A-Za-z]+)*|\d+(?:[.,]\d+)*|[%&@#$+=<>^`|~]"
+
+Unit = tuple[str, int, int]
+"""A comparable piece of a text: how it is compared, and its offsets in the text."""
+
+Match = tuple[int, int, int, int]
+"""Pieces of the voice and of the text that are alike: first and end of each."""
+
+
+def units_of(text: str) -> list[Unit]:
+    """Return the comparable pieces of a text: words, numbers and symbols.
+
+    In scripts without spaces each user-perceived character is one.
+    """
+    units: list[Unit] = []
+    for token in re.finditer(r"\S+", text):
+        start, word = token.start(), token.group()
+        if word.isascii():
+            found = re.finditer(_ASCII_WORDS, word)
+            spans = [(start + each.start(), start + each.end()) for each in found]
+        elif re.search(NO_SPACES, word):
+            ends = character_ends(text, start, token.end())
+            spans = list(zip([start, *ends], ends, strict=False))
+        else:
+            spans = [(start + begin, start + end) for begin, end in _runs(word)]
+        for begin, end in spans:
+            compared = _compared(text[begin:end])
+            if compared:
+                units.append((compared, begin, end))
+    return units
+
+
+def _runs(word: str) -> Iterator[tuple[int, int]]:
+    """Yield where runs of letters, runs of digits, and single symbols lie in a word."""
+    begin, kind = 0, ""
+    for at, character in enumerate(word):
+        here = _kind(word, at, character, kind)
+        if here != kind or kind == "symbol":
+            if kind:
+                yield begin, at
+            begin, kind = at, here
+    if kind:
+        yield begin, len(word)
+
+
+def _kind(word: str, at: int, character: str, before: str) -> str:
+    category = unicodedata.category(character)
+    if category[0] == "M" or (category == "Cf" and before):
+        return before
+    if category[0] == "L":
+        return "letters"
+    if category[0] == "N":
+        return "digits"
+    inside = before in ("letters", "digits") and word[at + 1 : at + 2].isalnum()
+    if inside and character in ("'\u2019\u02bc" if before == "letters" else ".,"):
+        return before
+    return "symbol" if category[0] == "S" or character in _SYMBOLS else ""
+
+
+def _compared(piece: str) -> str:
+    """Return a piece as it is compared: one spelling for all forms of a word."""
+    if piece.isascii():
+        return piece.lower() if piece.isalpha() else re.sub("[.,']", "", piece).lower()
+    folded = unicodedata.normalize("NFKD", piece).casefold()
+    plain = re.sub(_MARKS, "", folded)
+    kept = (c for c in plain if unicodedata.category(c)[0] in "LMNS" or c in _SYMBOLS)
+    return "".join(kept)
+
+
+def said_length(text: str, said: Sequence[str]) -> int:
+    """Return how many characters of a text a voice has surely said, in whole words.
+
+    Args:
+        text: What it was given to say.
+        said: Its words so far, in its own spelling.
+    """
+    units = units_of(text)
+    spoken = [piece for word in said for piece, _, _ in units_of(word)]
+    matches = align(spoken, [unit[0] for unit in units], complete=False)
+    for _, _, _, end in reversed(matches):
+        whole = end == len(units) or re.search(r"\s", text[units[end - 1][2] : units[end][1]])
+        if whole or re.search(NO_SPACES, text[units[end - 1][1] : units[end - 1][2]]):
+            at = units[end - 1][2]
+            rest = re.match(r"[^\w\s]*", text[at:])
+            return at + len(rest.group()) if rest else at
+    return 0
+
+
+def align(spoken: Sequence[str], written: Sequence[str], *, complete: bool = True) -> list[Match]:
+    """Return what a voice and its text have in common, in order.
+
+    Args:
+        spoken: The pieces of the voice's words, as they are compared.
+        written: The pieces of the text.
+        complete: Whether the voice says nothing more.
+    """
+    matches: list[Match] = []
+    i = j = 0
+    while i < len(spoken) and j < len(written):
+        if spoken[i] == written[j]:
+            matches.append((i, i + 1, j, j + 1))
+            i, j = i + 1, j + 1
+            continue
+        ahead = spoken[i : i + SPOKEN_WINDOW]
+        is_all = i + len(ahead) == len(spoken)
+        found = _best(ahead, written[j : j + WINDOW])
+        found = [(a + i, b + i, c + j, d + j) for a, b, c, d in found]
+        if is_all and not complete:
+            found = _proven(found, i, j)
+        found = _until_sure(found)
+        if not found:
+            if is_all:
+                break
+            i += SPOKEN_WINDOW // 3
+            continue
+        matches += found
+        i, j = found[-1][1], found[-1][3]
+    return matches
+
+
+def _proven(found: list[Match], i: int, j: int) -> list[Match]:
+    """Return the matches without a last one that stands alone, far ahead in the text.
+
+    Args:
+        found: The matches.
+        i: Where they begin among the voice's words.
+        j: Where they begin in the text.
+    """
+    if not found:
+        return found
+    said, text = (found[-2][1], found[-2][3]) if len(found) > 1 else (i, j)
+    return found[:-1] if found[-1][2] - text > found[-1][0] - said else found
+
+
+def _until_sure(found: list[Match]) -> list[Match]:
+    """Return the matches up to the first that follow each other closely."""
+    in_row = 0
+    for n, match in enumerate(found):
+        follows = n > 0 and match[0] == found[n - 1][1] and match[2] == found[n - 1][3]
+        in_row = in_row + 1 if follows else 1
+        if in_row == SURE:
+            return found[: n + 1]
+    return found
+
+
+def _best(spoken: Sequence[str], written: Sequence[str]) -> list[Match]:
+    """Return the best alignment that uses all of `spoken` and any beginning of `written`."""
+    width = len(written) + 1
+    costs = [_LEFT_OUT if word.isalpha() else _LEFT_OUT // 2 for word in written]
+    row = [-sum(costs[:j]) for j in range(width)]
+    rows, steps = [row], [[(0, 1)] * width]
+    for i, word in enumerate(spoken, 1):
+        row, step = [row[0] - _ADDED], [(1, 0)]
+        for j in range(1, width):
+            score, way = rows[i - 1][j] - _ADDED, (1, 0)
+            if row[j - 1] - costs[j - 1] > score:
+                score, way = row[j - 1] - costs[j - 1], (0, 1)
+            for m, n in _common(spoken, written, i, j, word):
+                together = rows[i - m][j - n] + _FOUND
+                if together >= score:
+                    score, way = together, (m, n)
+            row.append(score)
+            step.append(way)
+        rows.append(row)
+        steps.append(step)
+    return _path(steps, len(spoken), max(range(width), key=lambda j: (row[j], -j)))
+
+
+def _common(
+    spoken: Sequence[str], written: Sequence[str], i: int, j: int, word: str
+) -> Iterator[tuple[int, int]]:
+    """Yield how many pieces before `i` and before `j` are the same word."""
+    text = written[j - 1]
+    if word == text:
+        yield 1, 1
+    elif word.endswith(text):
+        for n in range(2, min(_MOST_JOINED, j) + 1):
+            if "".join(written[j - n : j]) == word:
+                yield 1, n
+    elif text.endswith(word):
+        for m in range(2, min(_MOST_JOINED, i) + 1):
+            if "".join(spoken[i - m : i]) == text:
+                yield m, 1
+
+
+def _path(steps: Sequence[Sequence[tuple[int, int]]], i: int, j: int) -> list[Match]:
+    found: list[Match] = []
+    while i > 0 or j > 0:
+        m, n = steps[i][j]
+        if m and n:
+            found.append((i - m, i, j - n, j))
+        i, j = i - m, j - n
+    return found[::-1]
