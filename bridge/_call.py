@@ -27,6 +27,7 @@ from .answers._answer_handle import AnswerHandle
 from .answers._call_answers import CallAnswers
 from .answers._event_recorder import HistoryListener
 from .answers._goodbye import Goodbye
+from .answers._silent_answers import UnansweredCallers
 from .control._call_handle import Handle
 from .control._call_state import StateKeeper
 from .control._event_subscription import Subscription
@@ -158,6 +159,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
         HistoryListener(context, self.answers)
         Handoff(context, self.questions, self.answers.answer_of, self.control.floor_moved)
         Goodbye(context, self.answers, self.end)
+        UnansweredCallers(context, self.answers)
         if context.audio and budgets is not None:
             StageWatchdog(context, self.answers, self.control.target, budgets)
 

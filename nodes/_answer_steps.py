@@ -105,6 +105,10 @@ class AnswerSteps:
             self._steps.append(AgentEntry(trio.current_time(), self._answer, "", text, text))
         return [replace(request, id=self._unique(request.id)) for request in requests]
 
+    def add_note(self, note: str) -> None:
+        """Add a note for the model, which only this answer sees."""
+        self._steps.append(NoteEntry(trio.current_time(), note))
+
     def add_result(self, running: RunningTool, result: ToolResult) -> None:
         last = self._steps[-1] if self._steps else None
         entry = ToolEntry(

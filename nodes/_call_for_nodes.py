@@ -60,6 +60,11 @@ class AnsweredCall(RememberedCall, Protocol):
         """The running tools."""
         ...
 
+    @property
+    def audio(self) -> bool:
+        """Whether the caller hears the agents; otherwise only text travels."""
+        ...
+
     def has_floor(self, source: str) -> bool:
         """Whether the caller hears what a source says."""
         ...

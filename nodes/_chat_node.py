@@ -43,6 +43,8 @@ class ChatNode(ReasoningNode):
     tool continues in the background, the node reports its result later, unasked.
     """
 
+    must_answer = False
+
     def __init__(
         self,
         model: ChatModel,
@@ -56,6 +58,7 @@ class ChatNode(ReasoningNode):
         parallel_tools: bool = True,
         cost_of: Callable[[Usage], float] | None = None,
         speculate: bool = False,
+        may_be_silent: bool = False,
     ) -> None:
         """Make a node.
 
@@ -76,6 +79,9 @@ class ChatNode(ReasoningNode):
             speculate: Whether to ask the model at each pause that is likely to be the end of the
                 user's turn.  If the user goes on, its answer is discarded, unheard and unrecorded.
                 This shortens the wait, at the cost of the discarded answers.
+            may_be_silent: Whether the model may answer a turn without a word, as when it is told to
+                ignore what is said to somebody else.  Otherwise it is asked once more, and then the
+                answer fails with an apology.
 
         Raises:
             ToolDefinitionError: `tools` holds something that is not a tool, such as a schema, or
@@ -96,7 +102,7 @@ class ChatNode(ReasoningNode):
             raise ValueError("a cap on cost needs cost_of=, a function that returns what was spent")
         self._speculative = SpeculativeModel(model) if speculate else None
         self._plan = LoopPlan(
-            self._speculative or model, self.messages, caps, parallel_tools, cost_of
+            self._speculative or model, self.messages, caps, parallel_tools, cost_of, may_be_silent
         )
         self._examples = tuple(dict(example) for example in examples)
         self._last_entries = last_entries

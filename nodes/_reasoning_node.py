@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from bargein.bridge import RouteDefinitionError
+from bargein.bridge import RouteDefinitionError, current_run
 from bargein.bridge.events import AgentResponse
+from bargein.bridge.validation.texts import is_blank
 from bargein.routes.error_containment import closing
 
+from ._answer_end import is_waited_for
 from ._base_node import Node
 from ._conversation_context import ConversationContext
+from .llm import EmptyAnswerError
 
 if TYPE_CHECKING:
     from bargein.bridge import Message
@@ -21,10 +24,17 @@ if TYPE_CHECKING:
 class ReasoningNode(Node, ABC):
     """Answers from the conversation so far; subclass it and write ``process_context``.
 
+    An answer that the caller waits for says something, publishes something, or yields
+    ``AgentStaysSilent``; otherwise it fails.
+
     Attributes:
         context: What the node knows of the conversation.
         current_response: The text of the current or last answer, heard or not.
     """
+
+    must_answer: ClassVar[bool] = True
+    """Whether ``generate()`` makes an answer fail that yields nothing; a class whose
+    ``process_context`` judges that itself sets it to False."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Check that the answer is yielded, by an async function.
@@ -78,7 +88,7 @@ class ReasoningNode(Node, ABC):
         Yields:
             The events that ``process_context`` yields.
         """
-        self.current_response = ""
+        self.current_response, has_acted = "", False
         answered = self.process_context(self.context)
         if not hasattr(answered, "__aiter__"):
             raise self._no_pieces(answered)
@@ -86,7 +96,25 @@ class ReasoningNode(Node, ABC):
             async for event in answer:
                 if isinstance(event, AgentResponse):
                     self.current_response += event.content
+                else:
+                    has_acted = True
                 yield event
+        if self.must_answer and not has_acted:
+            self._check_answered()
+
+    def _check_answered(self) -> None:
+        """Refuse an answer without words that somebody waits for.
+
+        Raises:
+            EmptyAnswerError: There is none.
+        """
+        call = None if self._bridge is None else self._bridge.call
+        answer = None if call is None else call.answer_of(current_run())
+        if answer is None or answer.texts_said or answer.run is None or answer.run.is_cut:
+            return
+        if is_blank(self.current_response) and is_waited_for(answer, call):
+            answer.leave_unanswered()
+            raise EmptyAnswerError(model=type(self).__name__)
 
     def _no_pieces(self, answered: object) -> RouteDefinitionError:
         """Return the error for a ``process_context`` that is not an async generator."""

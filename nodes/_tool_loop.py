@@ -8,6 +8,7 @@ Rules:
 3. The loop keeps what the answer itself said and called, as the model wrote it; the rest of the
    conversation stays as it was heard when the answer began.
 4. When a model fails halfway, the next one continues by the rules of `_answer_fallback`.
+5. An answer without a word, or cut off by a limit, ends by the rules of `_answer_end`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from bargein.bridge.control import (
 from bargein.bridge.events import AgentAudio, AgentHandoff, AgentResponse, ToolCall
 from bargein.routes.error_containment import closing
 
+from ._answer_end import AnswerEnding, SentenceRest
 from ._answer_fallback import Continuation
 from ._answer_steps import AnswerSteps, ChatMessage, Messages
 from ._user_words_last import LastAsked, last_asked_of
@@ -44,6 +46,7 @@ from .llm import (
     AnswerBrokenOffError,
     AnswerProgress,
     ChatModel,
+    EmptyAnswerError,
     SpeechDelta,
     TextDelta,
     ToolCallRequest,
@@ -78,6 +81,8 @@ class LoopPlan:
     """Whether the tools of one step run at the same time; otherwise in the order of their calls."""
     cost_of: Callable[[Usage], float] | None
     """Returns what a request to the model cost; ``None`` counts no cost."""
+    may_be_silent: bool = False
+    """Whether an answer may end without words although the caller waits for some."""
     audio_of: Callable[[SpeechDelta], AgentAudio] | None = None
     """Makes the audio event for a model that speaks; ``None`` drops its audio."""
 
@@ -119,7 +124,8 @@ class ToolLoop:
         self._requests: list[ToolCallRequest] = []
         self._text = ""
         self._said_before = ""  # the newest text of the answer, also before its tools
-        self._continuation = Continuation("")
+        self._has_sounded = self._is_answered = False
+        self._continuation: Continuation | SentenceRest = Continuation("")
         self.running: dict[str, RunningTool] = {}
 
     def _join_answer(self) -> None:
@@ -139,6 +145,7 @@ class ToolLoop:
             self._answer.count_by(self.meter.snapshot)
         if call is not None and self._answer is not None and call.has_floor(self._answer.agent):
             self._last_asked = last_asked_of(call)
+        self._ending = AnswerEnding(self._answer, call, may_be_silent=self._plan.may_be_silent)
         history = History(context.entries) if call is None else call.history
         self._story = AnswerSteps(context, history, self._last_asked)
 
@@ -167,9 +174,10 @@ class ToolLoop:
                 async with aclosing(self._ask()) as pieces:
                     async for piece in pieces:
                         yield piece
-                if not self._requests or not await self._call_tools():
+                if not await self._goes_on():
                     return
         except CapReachedError as capped:
+            self._ending.capped("" if self._requests else self._text)
             self._end_capped(capped)
         except trio.Cancelled:
             if self._outer is not None or self._run is None:
@@ -183,6 +191,19 @@ class ToolLoop:
         finally:
             self._model_ended("stopped")
             self.meter.close()
+
+    async def _goes_on(self) -> bool:
+        """Run the tools that the model called; return whether to ask it again."""
+        if self._requests:
+            self._ending.tools_run()
+            return await self._call_tools()
+        if not self._is_answered:
+            return False
+        note = self._ending.note_after(self._text, has_sounded=self._has_sounded)
+        if note:
+            self._story.add_step(self._text, [])
+            self._story.add_note(note)
+        return bool(note)
 
     async def _let_cut_tools_end(self) -> None:
         """Wait a moment for interrupted tools to end, so that the model gets their results."""
@@ -210,8 +231,10 @@ class ToolLoop:
 
     async def _ask(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
         """Ask the model once; yield its text and speech, and collect its tool calls."""
+        is_finishing = self._ending.is_finishing and self._plan.audio_of is None
+        self._continuation = SentenceRest(self._text) if is_finishing else Continuation("")
         self._requests, self._text = [], ""
-        self._continuation = Continuation("")
+        self._has_sounded = self._is_answered = False
         answer = self._answer
         if answer is not None:
             answer.step_list.ask_model()
@@ -235,6 +258,10 @@ class ToolLoop:
                     model = broken.next_model
                     if not await self._may_go_on():
                         return
+                except EmptyAnswerError as empty:
+                    self._ending.gave_nothing(empty.finish_reason)
+                    model = None
+        self._is_answered = True
         self._model_ended("done")
 
     def _got_floor(self) -> bool:
@@ -257,7 +284,12 @@ class ToolLoop:
                         counted += 1
                         if text := self._for_caller(hidden.feed(piece.text)):
                             yield self._say(text)
+                        if isinstance(self._continuation, SentenceRest) and (
+                            self._continuation.is_over
+                        ):
+                            return
                     case SpeechDelta() if self._plan.audio_of is not None:
+                        self._has_sounded = True
                         yield self._plan.audio_of(piece)
                     case ToolCallRequest():
                         self._requests.append(piece)
@@ -277,7 +309,8 @@ class ToolLoop:
         """Return what the caller hears of pieces of text; show what else the model does."""
         said = ""
         for text, kind in pieces:
-            if not kind:
+            goes_on = self._text or isinstance(self._continuation, SentenceRest)
+            if not kind or (goes_on and text.isspace()):  # in mid-sentence white space counts
                 said += self._continuation.add(text)
             elif kind == "thinking":
                 self._show("thinking")
@@ -286,7 +319,7 @@ class ToolLoop:
         return said
 
     def _say(self, text: str) -> AgentResponse:
-        if not self._text:
+        if not (self._text or isinstance(self._continuation, SentenceRest)):
             text = _blank_between(self._said_before, text) + text
         self._text += text
         self._said_before = text
@@ -325,6 +358,7 @@ class ToolLoop:
 
     def _count(self, usage: Usage, counted: int) -> None:
         """Count the tokens and cost of a request, less the pieces counted as they came."""
+        self._ending.finished(usage.finish_reason)
         written = counted if usage.output_tokens is None else usage.output_tokens
         self.meter.spend("tokens", (usage.input_tokens or 0) + written - counted)
         if self._plan.cost_of is not None:

@@ -17,7 +17,6 @@ from bargein.routes import DeferredWork, Interruption, Message, Outcome, Run, cu
 from .._verbs import AnswerPhase, Verb
 from ..control._steps import StepList
 from ..events import AgentResponse, AnswerEnded, ControlRequested, EmergencyStop, HeardBasis
-from ..history._entries import InterruptionRecord, directive_of
 
 if TYPE_CHECKING:
     from ..playout._utterance import Utterance
@@ -63,6 +62,14 @@ class Answer:
     """What it is doing, in a few words for a person."""
     capped: str = ""
     """The cap that ended it; empty for none."""
+    finish_reason: str = ""
+    """Why the model's last text of it ended, in the provider's word; empty if no model said."""
+    texts_said: int = 0
+    """How many fixed texts its node or its tools had the call say."""
+    is_silent: bool = False
+    """Whether it may end without words: something said so, or hands the caller on."""
+    is_unanswered: bool = False
+    """Whether it ended before it said what the caller waits for."""
     verb: Verb | None = None
     """The verb that cut it; ``None`` if none did."""
     is_asking: bool = False
@@ -108,6 +115,22 @@ class Answer:
     def end_by_cap(self, cap: str) -> None:
         """Record the cap that ends it."""
         self.capped = cap
+
+    def note_finish(self, reason: str) -> None:
+        """Record why the model's text ended."""
+        self.finish_reason = reason
+
+    def note_text(self) -> None:
+        """Record that its node or one of its tools had the call say a fixed text."""
+        self.texts_said += 1
+
+    def stay_silent(self) -> None:
+        """Allow it to end without words."""
+        self.is_silent = True
+
+    def leave_unanswered(self) -> None:
+        """Record that it ends before it said what the caller waits for."""
+        self.is_unanswered = True
 
     def set_trigger(self, message: int) -> None:
         """Record the number of the message that it answers."""
@@ -463,26 +486,6 @@ def verb_of(cause: Message | None) -> Verb:
     return "barge_in"
 
 
-def record_of(answer: Answer, interruption: Interruption, phase: AnswerPhase) -> InterruptionRecord:
-    """Return the record of the cut of an answer."""
-    cause = interruption.cause
-    verb = verb_of(cause)
-    return InterruptionRecord(
-        answer=answer.number,
-        verb=verb,
-        by=cause.source if cause else "",
-        cause=cause.alias if cause else interruption.reason,
-        phase=phase,
-        at_s=interruption.at_s,
-        elapsed_s=interruption.elapsed_s,
-        generated=answer.generated,
-        heard=answer.heard,
-        basis=answer.basis,
-        step=answer.step,
-        directive=directive_of(verb),
-    )
-
-
 def end_of(answer: Answer, outcome: Outcome) -> AnswerEnded:
     """Return the event for the end of an answer."""
     return AnswerEnded(
@@ -492,4 +495,6 @@ def end_of(answer: Answer, outcome: Outcome) -> AnswerEnded:
         generated=answer.generated,
         heard=answer.heard,
         capped=answer.capped,
+        finish_reason=answer.finish_reason,
+        unanswered=answer.is_unanswered and outcome in ("failed", "capped"),
     )

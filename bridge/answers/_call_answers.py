@@ -266,6 +266,7 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         answer = self._answers.of(current_run())
         if answer is not None and answer.outcome is None and not is_notice:
             self._text.complete(answer)  # an answer's say() comes after its text so far
+            answer.note_text()
         kind = KeyMenu if stop_on_key else FixedText
         return self._fixed_texts.say(kind(response, handle, is_notice))
 

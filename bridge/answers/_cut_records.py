@@ -9,9 +9,9 @@ import trio
 from bargein.routes import Interruption, Message, Phase
 
 from .._verbs import AnswerPhase, Verb
-from ..history._entries import AgentEntry, directive_of
+from ..history._entries import AgentEntry, InterruptionRecord, directive_of
 from ..history._history import History
-from ._answer import Answer, record_of
+from ._answer import Answer, verb_of
 
 CUT_RUNS_KEPT = 32
 """For how many cut runs their answer is remembered."""
@@ -65,3 +65,23 @@ def interruption_of(
     run = answer.run.id if answer.run is not None else 0
     elapsed_s = at_s - answer.started_at_s
     return Interruption(run, "", answer.agent, cause, reason, phase, at_s, elapsed_s)
+
+
+def record_of(answer: Answer, interruption: Interruption, phase: AnswerPhase) -> InterruptionRecord:
+    """Return the record of the cut of an answer."""
+    cause = interruption.cause
+    verb = verb_of(cause)
+    return InterruptionRecord(
+        answer=answer.number,
+        verb=verb,
+        by=cause.source if cause else "",
+        cause=cause.alias if cause else interruption.reason,
+        phase=phase,
+        at_s=interruption.at_s,
+        elapsed_s=interruption.elapsed_s,
+        generated=answer.generated,
+        heard=answer.heard,
+        basis=answer.basis,
+        step=answer.step,
+        directive=directive_of(verb),
+    )

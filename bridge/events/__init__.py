@@ -18,6 +18,7 @@ from ._agent import AgentResponse as AgentResponse
 from ._agent import AgentSpeechCut as AgentSpeechCut
 from ._agent import AgentSpeechSent as AgentSpeechSent
 from ._agent import AgentStartedSpeaking as AgentStartedSpeaking
+from ._agent import AgentStaysSilent as AgentStaysSilent
 from ._agent import AgentStoppedSpeaking as AgentStoppedSpeaking
 from ._agent import AgentTextComplete as AgentTextComplete
 from ._agent import AgentUtteranceQueued as AgentUtteranceQueued
@@ -94,6 +95,7 @@ __all__ = [
     "AgentSpeechReleased",
     "AgentSpeechSent",
     "AgentStartedSpeaking",
+    "AgentStaysSilent",
     "AgentStoppedSpeaking",
     "AgentTextComplete",
     "AgentUtteranceQueued",

@@ -129,6 +129,17 @@ class AgentGenerationComplete(Event):
     """The number of the answer within its call, from 1."""
 
 
+class AgentStaysSilent(Event):
+    """The answer that publishes it deliberately ends without words; otherwise it would fail.
+
+    Publish it in the answer: yield it in a node, or publish it in a tool.
+    """
+
+    type: Literal["agent.stays_silent"] = "agent.stays_silent"
+    reason: str = ""
+    """Why, for people who read the events."""
+
+
 class AgentHandoff(Event):
     """The floor goes to another agent of the call."""
 

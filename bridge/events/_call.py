@@ -116,6 +116,11 @@ class AnswerEnded(Event):
     heard: ForeignText = ""
     capped: ForeignText = ""
     """The cap that ended it, for the outcome ``capped``; otherwise empty."""
+    finish_reason: str = ""
+    """Why the model's last text of it ended, in the provider's word: "length" was cut off by the
+    limit on tokens, "content_filter" by a filter; empty if no model said."""
+    unanswered: bool = False
+    """Whether the caller still waits for words: its model or a cap ended it without any."""
 
 
 class StateChanged(Event):

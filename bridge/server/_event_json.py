@@ -49,7 +49,7 @@ _WORDLESS: dict[type, frozenset[str]] = {
     e.TranscriptionFailed: frozenset({"error"}),
     e.TurnDecided: frozenset({"decision", "rule", "values"}),
     e.VoiceWords: frozenset({"error"}),
-    e.AnswerEnded: frozenset({"agent", "capped"}),
+    e.AnswerEnded: frozenset({"agent", "capped", "finish_reason"}),
 }
 """Text fields that say what an event is about, and never what anybody said.  Of all other fields,
 and of users' events, only numbers and fixed words are shown."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import final, get_args
 
-from ..events import AnswerStage
+from ..events import AnswerEnded, AnswerStage, Outcome
 from ..monitoring._provider_circuits import circuits
 from ._connections_per_address import Budget
 
@@ -39,6 +39,21 @@ KNOWN_REASONS = frozenset(
     }
 )
 """Reasons with their own row in the metrics; an agent may end calls with any word."""
+
+
+KNOWN_FINISH_REASONS = frozenset(
+    {
+        "stop",
+        "end_turn",
+        "tool_calls",
+        "tool_use",
+        "length",
+        "max_tokens",
+        "content_filter",
+        "refusal",
+    }
+)
+"""Reasons why models end a text that have their own row; a server may send any word."""
 
 
 BUDGETS = get_args(Budget)
@@ -98,6 +113,9 @@ class Metrics:
         frames_out: Audio messages queued for callers.
         frames_dropped: Audio messages of the agent that were never sent.
         stages_stalled: Stages of answers that were silent beyond their budgets, by stage.
+        answers: Answers that ended, by outcome.
+        answers_without_words: Answers that left the caller without a word, by the model's reason.
+        finish_reasons: Why the models' texts of answers ended, by the model's reason.
         loop_delay: How late the event loop runs what is due, in seconds.
     """
 
@@ -115,8 +133,21 @@ class Metrics:
         self.frames_out = 0
         self.frames_dropped = 0
         self.stages_stalled: Counter[str] = Counter(dict.fromkeys(get_args(AnswerStage), 0))
+        self.answers: Counter[str] = Counter(dict.fromkeys(get_args(Outcome), 0))
+        self.answers_without_words: Counter[str] = Counter()
+        self.finish_reasons: Counter[str] = Counter()
         self.loop_delay = Histogram(DELAY_BUCKETS_S)
         self._durations = Histogram(DURATION_BUCKETS_S)
+
+    def answer_ended(self, ended: AnswerEnded) -> None:
+        """Count an answer that is over."""
+        self.answers[ended.outcome] += 1
+        reason = ended.finish_reason or "none"
+        if reason not in KNOWN_FINISH_REASONS | {"none"}:
+            reason = "other"
+        self.finish_reasons[reason] += 1
+        if ended.unanswered:
+            self.answers_without_words[reason] += 1
 
     def call_ended(self, reason: str, duration_s: float) -> None:
         """Count a call that is over.
@@ -177,6 +208,19 @@ class Metrics:
             "Stages of answers that kept callers in silence beyond their budgets.",
             "stage",
             self.stages_stalled,
+        )
+        yield from _labelled("answers_total", "Answers that ended.", "outcome", self.answers)
+        yield from _labelled(
+            "answers_without_words_total",
+            "Answers that left the caller without a word, by the model's reason.",
+            "reason",
+            self.answers_without_words,
+        )
+        yield from _labelled(
+            "finish_reasons_total",
+            "Why the models' texts of answers ended, by the model's reason.",
+            "reason",
+            self.finish_reasons,
         )
         yield from _circuit_lines()
         yield from _labelled("errors_total", "Errors sent to clients.", "code", self.errors)

@@ -20,6 +20,7 @@ from ..events import (
     AgentSpeechSent,
     AgentTextComplete,
     AgentUtteranceQueued,
+    AnswerEnded,
     CallEnded,
     CustomReceived,
     DTMFInput,
@@ -184,6 +185,8 @@ class NativeTransport:
             case StageStalled(stage=stage):
                 self._metrics.stages_stalled[stage] += 1
             case event:
+                if isinstance(event, AnswerEnded):
+                    self._metrics.answer_ended(event)
                 wire = _wire_message(event)
                 if wire is not None:
                     self.send_message(wire)

@@ -61,6 +61,7 @@ YOURS = {
     "AgentHandoff": "publishes",
     "AgentIdle": "reads",
     "AgentResponse": "publishes",
+    "AgentStaysSilent": "publishes",
     "AnswerEnded": "reads",
     "CallActionFailed": "reads",
     "CustomReceived": "reads",

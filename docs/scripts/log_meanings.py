@@ -20,6 +20,10 @@ MEANINGS = {
     "audio_of_other_text": "a voice sent audio for a text of another chain",
     "audio_of_wrong_rate": "a voice sends audio at `got_hz`, and the line needs `needed_hz`: set "
     "its rate",
+    "answer_cut_off": "the limit on tokens cut an answer off in mid-text: raise `max_tokens`, or "
+    "ask for shorter answers",
+    "answer_withheld": "a provider's content filter broke an answer off",
+    "asked_again_for_words": "a model ended an answer without a word, and is asked once more",
     "barge_in": "something cut an answer: who, by which rule, and how much was heard",
     "call_action_failed": "a transfer or a key press failed, and the agent was told",
     "call_action_hangs": "the transport has not answered a transfer or key presses in time",
@@ -28,6 +32,8 @@ MEANINGS = {
     "call_refused": "a caller was refused; `code` says why",
     "cancellation_ignored": "code was cancelled and works on: `place` names file and line",
     "cap_nearly_reached": "an answer has used most of a cap",
+    "caller_not_answered": "an answer ended without a word: `finish_reason` has the model's "
+    "reason, `capped` the cap; the caller heard an apology",
     "capped": "an answer ended at a cap: raise the cap if such answers are wanted",
     "chain_cannot_be_interrupted": "no event cuts this chain: see `hint`",
     "chain_streams_to_nobody": "what this chain streams goes nowhere: see `hint`",

@@ -21,19 +21,21 @@ import structlog
 import trio
 
 from bargein.bridge import record_fault
+from bargein.bridge.validation.texts import is_blank
 from bargein.nodes.llm import (
     AnswerBrokenOffError,
     AnswerPiece,
     AnswerProgress,
     ChatModel,
-    ChatModelError,
     ChatModelTimeoutError,
+    EmptyAnswerError,
     SpeechDelta,
     TextDelta,
     ToolCallRequest,
     Usage,
 )
 from bargein.nodes.llm._errors import Phase
+from bargein.nodes.llm._finish_reasons import may_differ
 from bargein.nodes.llm._protocol import no_piece
 from bargein.routes import until_resumed
 from bargein.routes.error_containment import closing
@@ -107,8 +109,8 @@ class FallbackModel(ProviderGroup[ChatModel]):
     async def _answer_of(
         self, provider: Provider[ChatModel], messages: Chat, tools: Chat
     ) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield the answer of one model, in whole words; an empty answer is an error."""
-        has_begun, kept = False, ""
+        """Yield the answer of one model, in whole words; an answer without words is an error."""
+        has_begun, kept, reason = False, "", ""
         with trio.CancelScope() as patience:  # one scope, opened before the model opens any
             answer: Any = provider.engine.stream(messages, tools=tools)
             async with closing(answer) as pieces:
@@ -117,9 +119,13 @@ class FallbackModel(ProviderGroup[ChatModel]):
                     patience.deadline = math.inf
                     if not isinstance(piece, AnswerPiece):
                         raise TypeError(no_piece(provider.engine, piece))
-                    has_begun = has_begun or isinstance(piece, TextDelta | ToolCallRequest)
+                    has_begun = has_begun or _is_beginning(piece)
                     if not has_begun and isinstance(piece, Usage):
-                        break  # the answer ended without a piece
+                        reason = piece.finish_reason
+                        break  # the answer ended without a word
+                    if not has_begun and isinstance(piece, TextDelta):
+                        kept += piece.text  # white space, behind which words may come
+                        continue
                     if isinstance(piece, TextDelta):
                         whole, kept = _whole_words(kept + piece.text)
                     else:
@@ -136,12 +142,13 @@ class FallbackModel(ProviderGroup[ChatModel]):
             phase: Phase = "between_tokens" if has_begun else "first_token"
             raise ChatModelTimeoutError(phase, self._stalls_after_s, model=name)
         if not has_begun:
-            raise ChatModelError("it gave an empty answer", model=name)
+            raise EmptyAnswerError(reason, model=name)
         if kept:
             yield TextDelta(kept)
 
     def _note(self, provider: Provider[ChatModel], error: Exception) -> None:
-        if getattr(error, "status", None) in _QUESTIONS_FAULT:
+        is_withheld = isinstance(error, EmptyAnswerError) and not may_differ(error.finish_reason)
+        if is_withheld or getattr(error, "status", None) in _QUESTIONS_FAULT:
             log.warning("model_refused_question", provider=provider.circuit.name)
             record_fault(f"model {provider.circuit.name!r} refused the question")
             return
@@ -169,6 +176,13 @@ def _whole_words(text: str) -> tuple[str, str]:
     half = _HALF_WORD.search(text)
     at = len(text) if half is None else half.start()
     return text[:at], text[at:]
+
+
+def _is_beginning(piece: AnswerPiece) -> bool:
+    """Whether an answer has begun with a piece: white space may be all of it."""
+    if isinstance(piece, TextDelta):
+        return not is_blank(piece.text)
+    return isinstance(piece, ToolCallRequest | SpeechDelta)
 
 
 def _writes_call(piece: AnswerPiece) -> bool:

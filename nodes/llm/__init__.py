@@ -16,6 +16,7 @@ from ._errors import AnswerBrokenOffError as AnswerBrokenOffError
 from ._errors import ChatModelError as ChatModelError
 from ._errors import ChatModelExtraError as ChatModelExtraError
 from ._errors import ChatModelTimeoutError as ChatModelTimeoutError
+from ._errors import EmptyAnswerError as EmptyAnswerError
 from ._protocol import AnswerPiece as AnswerPiece
 from ._protocol import AnswerProgress as AnswerProgress
 from ._protocol import ChatModel as ChatModel
@@ -50,6 +51,7 @@ __all__ = [
     "ChatModelError",
     "ChatModelExtraError",
     "ChatModelTimeoutError",
+    "EmptyAnswerError",
     "HttpLimits",
     "LocalChat",
     "OpenAIChat",

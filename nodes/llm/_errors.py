@@ -3,11 +3,13 @@
 ChatModelError                  `retryable` says whether a retry may help
 ├── ChatModelTimeoutError       the model was silent for too long; `phase` says when
 ├── AnswerBrokenOffError        the model failed in mid-answer; `next_model` may continue
+├── EmptyAnswerError            the model ended its answer without a word
 └── ChatModelExtraError         (also an ImportError) the package of an extra is missing
 """
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
@@ -18,6 +20,15 @@ if TYPE_CHECKING:
     from ._protocol import ChatModel
 
 _DETAIL_CHARACTERS = 300
+
+_WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""An endpoint's word; anything longer or with spaces may be a sentence that quotes people."""
+
+
+def safe_word(word: object) -> str:
+    """Return a word of a server if it cannot quote anybody; otherwise nothing."""
+    return word if isinstance(word, str) and _WORD.fullmatch(word) else ""
+
 
 Phase = Literal["connect", "first_token", "between_tokens"]
 """What the client waited for when a limit ran out."""
@@ -149,6 +160,22 @@ class AnswerBrokenOffError(ChatModelError):
         """
         super().__init__("the answer broke off", model=model, retryable=True)
         self.next_model = next_model
+
+
+class EmptyAnswerError(ChatModelError):
+    """A language model ended its answer without a word, although somebody waits for one."""
+
+    def __init__(self, finish_reason: str = "", *, model: str = "") -> None:
+        """Record why the answer ended.
+
+        Args:
+            finish_reason: The provider's word, such as "length"; empty if it sent none.
+            model: The model's name; empty if unknown.
+        """
+        super().__init__(
+            "the answer ended without a word", model=model, code=safe_word(finish_reason)
+        )
+        self.finish_reason = finish_reason
 
 
 class ChatModelExtraError(ChatModelError, ImportError):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, cast
 import structlog
 import trio
 
+from bargein.bridge.answers.apology import APOLOGY
 from bargein.bridge.events import (
     AnswerEnded,
     ListeningFailed,
@@ -64,11 +65,11 @@ class Fillers:
     )
     """Said one after the other, each time a stage of the answer stalls.  With the default budgets
     the second one ends about eight seconds after the caller's turn."""
-    apology: str = "Sorry, something is not working here. Could you say that again, please?"
-    """Said when an answer has failed, which includes a stall after the last filler, and when the
-    ear is lost.  With the default budgets that is about ten seconds after the caller's
-    turn, the limit for keeping people's attention (Nielsen, "Response Times: The 3
-    Important Limits", 1993)."""
+    apology: str = APOLOGY
+    """Said when an answer has failed, which includes a stall after the last filler, when it reached
+    a cap before it said anything, and when the ear is lost.  With the default budgets that is about
+    ten seconds after the caller's turn, the limit for keeping people's attention (Nielsen,
+    "Response Times: The 3 Important Limits", 1993)."""
     in_background: str = "This takes a little longer. I will tell you as soon as it is done."
     """Said instead if a tool takes that long; the answer continues in the background."""
 
@@ -183,7 +184,7 @@ class SilenceFiller:
         match message.event:
             case StageStalled() as stalled:
                 self._fill(stalled)
-            case AnswerEnded(outcome="failed") as ended:
+            case AnswerEnded() as ended if ended.outcome == "failed" or ended.unanswered:
                 is_own = any(said.number == ended.answer for said in self._own)
                 if self._bridge.call.has_floor(ended.agent) and not is_own:
                     self._say(self._spoken.fillers.apology)

@@ -15,7 +15,7 @@ class Teller:
     """A model that asks for the scripted tools first, and then tells the last line it was given."""
 
     def __init__(self, *calls, thinks_s=0.1):
-        self.calls = [list(calls)]
+        self.calls = [list(calls)] if calls else []
         self.thinks_s = thinks_s
         self.asked = []
 

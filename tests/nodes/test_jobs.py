@@ -20,6 +20,7 @@ from bargein.events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from bargein.llm import TextDelta
 from bargein.testing import ScriptedModel, calls, open_call
 from bargein.tools import commit, shield, tool
 
@@ -93,7 +94,7 @@ async def test_a_tool_can_be_moved_while_the_answer_goes_on(autojump_clock):
 async def test_an_answer_in_the_background_is_not_about_the_talk(autojump_clock):
     """An answer in the background completes its request, and its text is reported once."""
     model = Teller(asks("search"))
-    model.calls.append([])  # what is said meanwhile gets an empty answer
+    model.calls.append([TextDelta("Well.")])  # what is said meanwhile gets another answer
 
     @tool
     async def search() -> str:
@@ -114,7 +115,7 @@ async def test_an_answer_in_the_background_is_not_about_the_talk(autojump_clock)
         await trio.sleep(30)
         assert len(caller.events(JobFinished)) == 1
         assert len(caller.events(ToolResult)) == 1
-        assert caller.heard == "I hear: I hear: nothing yet.."
+        assert caller.heard == "Well.\nI hear: I hear: nothing yet.."
     first, meanwhile, second, _ = model.asked
     assert "by the way" in json.dumps(meanwhile)
     assert second[: len(first)] == first

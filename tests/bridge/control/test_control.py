@@ -39,7 +39,9 @@ async def crawl() -> str:
 
 
 def agent(*names: str) -> ChatNode:
-    return ChatNode(ScriptedModel([*map(calls, names)], then=[]), tools=[search, write, pay, crawl])
+    return ChatNode(
+        ScriptedModel([*map(calls, names)], then="Done."), tools=[search, write, pay, crawl]
+    )
 
 
 async def test_a_receipt_names_what_was_stopped_and_what_runs(autojump_clock):
@@ -116,7 +118,7 @@ async def test_a_stronger_verb_upgrades_in_one_record(autojump_clock):
 
 async def test_pause_lets_a_tool_finish_and_holds_what_follows(autojump_clock):
     """Pausing until the tool has its result, then paused; the model is asked once it goes on."""
-    model = ScriptedModel([calls("pay")], then=[])
+    model = ScriptedModel([calls("pay")], then="Done.")
     async with open_agent(ChatNode(model, tools=[pay])) as handle:
         handle.send_input("go")
         await trio.sleep(1)

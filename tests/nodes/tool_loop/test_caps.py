@@ -36,9 +36,9 @@ async def test_an_answer_ends_exactly_at_its_cap(autojump_clock, caps, which, mo
     async with open_call(answer_with(node), audio=False) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
-        (ended,) = caller.events(AnswerEnded)
+        ended = caller.events(AnswerEnded)[0]
         assert (ended.outcome, ended.capped) == ("capped", which)
-        assert caller.heard == "".join(f"{n} " for n in range(models))
+        assert ended.heard == "".join(f"{n} " for n in range(models))
         assert [warning.which for warning in caller.events(CapWarning)] == [which]
         caller.publish(UserStoppedSpeaking())  # the next answer has caps of its own
         await caller.receives(ToolCall)
