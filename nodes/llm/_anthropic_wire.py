@@ -11,11 +11,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bargein.bridge.validation.foreign_data import read_json
+from bargein.nodes.vendors import WholeCharacters, parse_json
 
-from ._completion_chunks import arguments_of, check_calls, reported_error
+from ._completion_chunks import check_calls
 from ._errors import ChatModelError
+from ._json_fields import count_of, object_of, objects_of, text_of
 from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
+from ._server_errors import error_in, reported_error
+from ._tool_call_pieces import arguments_of
 
 _SYSTEM = ("system", "developer")
 _EPHEMERAL = {"type": "ephemeral"}
@@ -99,6 +102,7 @@ class MessageReading:
         self._usage: dict[str, Any] = {}
         self._stop_reason = ""
         self._started = self._ended = False
+        self._characters = WholeCharacters()
 
     @property
     def begun(self) -> bool:
@@ -117,39 +121,55 @@ class MessageReading:
 
     def read(self, event: bytes) -> list[AnswerPiece]:
         """Return the pieces in an event; see `Reading.read`."""
-        try:
-            return self._read(read_json(event))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = f"an event is not what the messages API sends ({error!r})"
-            raise ChatModelError(problem, model=self._model) from error
+        return self._read(self._parse(event, "an event"))
 
     def read_whole(self, body: bytes) -> list[AnswerPiece]:
         """Return the pieces of an answer that came in one response; see `Reading.read_whole`."""
-        try:
-            message = read_json(body)
-            if message.get("type") == "error":
-                raise self.error(message["error"])
-            pieces: list[AnswerPiece] = []
-            for number, block in enumerate(message["content"]):
-                pieces += self._start(number, block)
-            self._usage = dict(message.get("usage") or {})
-            self._stop_reason = message.get("stop_reason") or ""
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = f"the answer is not what the messages API sends ({error!r})"
-            raise ChatModelError(problem, model=self._model) from error
+        message = self._parse(body, "the answer")
+        if "content" not in message:
+            raise self._unknown("the answer", "it has no content")
+        pieces: list[AnswerPiece] = []
+        for number, block in enumerate(objects_of(message["content"])):
+            pieces += self._start(number, block)
+        self._note_usage(message.get("usage"))
+        self._stop_reason = text_of(message.get("stop_reason"))
         return [*pieces, *self.finish()]
+
+    def _parse(self, data: bytes, what: str) -> Mapping[str, Any]:
+        """Return a message of the server.
+
+        Raises:
+            ChatModelError: It is none, or reports an error.
+        """
+        try:
+            message = parse_json(data)
+        except ValueError as error:
+            raise self._unknown(what, "no JSON") from error
+        if isinstance(message, list) and message:
+            message = message[0]
+        if not isinstance(message, dict):
+            raise self._unknown(what, "no object")
+        error_told = error_in(message)
+        if error_told is not None:
+            raise self.error(error_told)
+        return message
+
+    def _unknown(self, what: str, why: str) -> ChatModelError:
+        problem = f"{what} is not what the messages API sends ({why})"
+        return ChatModelError(problem, model=self._model)
 
     def finish(self) -> list[AnswerPiece]:
         """Return the pieces that are known only at the end: tool calls, then the usage."""
         usage = self._usage
-        cached = usage.get("cache_read_input_tokens")
-        parts = [usage.get("input_tokens"), cached, usage.get("cache_creation_input_tokens")]
-        known = [part for part in parts if isinstance(part, int)]
+        cached = count_of(usage.get("cache_read_input_tokens"))
+        written = count_of(usage.get("cache_creation_input_tokens"))
+        parts = [count_of(usage.get("input_tokens")), cached, written]
+        known = [part for part in parts if part is not None]
         return [
             *(_call_of(call) for call in self._calls.values()),
             Usage(
                 sum(known) if known else None,
-                usage.get("output_tokens"),
+                count_of(usage.get("output_tokens")),
                 cached,
                 self._stop_reason,
             ),
@@ -159,50 +179,59 @@ class MessageReading:
         """Return the exception for an error that the server reports."""
         return reported_error(self._model, error, status)
 
+    def _note_usage(self, told: object) -> None:
+        self._usage |= {name: n for name, n in object_of(told).items() if n is not None}
+
     def _read(self, event: Mapping[str, Any]) -> list[AnswerPiece]:
-        match event["type"]:
+        number = count_of(event.get("index"))
+        block = -1 if number is None else number
+        match event.get("type"):
             case "message_start":
-                self._usage = dict(event["message"].get("usage") or {})
+                self._note_usage(object_of(event.get("message")).get("usage"))
             case "content_block_start":
-                return self._start(event["index"], event["content_block"])
+                return self._start(block, object_of(event.get("content_block")))
             case "content_block_delta":
-                return self._add(event["index"], event["delta"])
+                return self._add(block, object_of(event.get("delta")))
             case "message_delta":
-                told = event.get("usage") or {}
-                self._usage |= {name: value for name, value in told.items() if value is not None}
-                self._stop_reason = event["delta"].get("stop_reason") or self._stop_reason
+                self._note_usage(event.get("usage"))
+                reason = text_of(object_of(event.get("delta")).get("stop_reason"))
+                self._stop_reason = reason or self._stop_reason
             case "message_stop":
                 self._ended = True
-            case "error":
-                raise self.error(event["error"])
         return []
 
     def _start(self, number: int, block: Mapping[str, Any]) -> list[AnswerPiece]:
         self._started = True
-        match block["type"]:
+        match block.get("type"):
             case "text":
-                return [TextDelta(block["text"])] if block.get("text") else []
+                return self._text(block.get("text"))
             case "tool_use":
                 given = block.get("input")
                 raw = json.dumps(given) if given else ""
-                self._calls[number] = {"id": block["id"], "name": block["name"], "raw": raw}
-                return [AnswerProgress("tool_call", block["name"])]
+                name = text_of(block.get("name"))
+                self._calls[number] = {"id": text_of(block.get("id")), "name": name, "raw": raw}
+                return [AnswerProgress("tool_call", name)]
             case "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use":
                 return [AnswerProgress("thinking")]
         return []
 
+    def _text(self, text: object) -> list[AnswerPiece]:
+        whole = self._characters.add(text_of(text))
+        return [TextDelta(whole)] if whole else []
+
     def _add(self, number: int, delta: Mapping[str, Any]) -> list[AnswerPiece]:
-        match delta["type"]:
+        self._started = True
+        match delta.get("type"):
             case "text_delta":
-                return [TextDelta(delta["text"])] if delta["text"] else []
-            case "input_json_delta" if number in self._calls:  # else of a tool of the server's
-                self._calls_size += len(delta["partial_json"])
+                return self._text(delta.get("text"))
+            case "input_json_delta" if number in self._calls:  # else that of a server's own tool
+                part = text_of(delta.get("partial_json"))
+                self._calls_size += len(part)
                 check_calls(self._model, self._calls_size)
-                self._calls[number]["raw"] += delta["partial_json"]
+                self._calls[number]["raw"] += part
         return []
 
 
 def _call_of(call: Mapping[str, Any]) -> ToolCallRequest:
-    return ToolCallRequest(
-        id=call["id"], name=call["name"], arguments=arguments_of(call["raw"]), raw=call["raw"]
-    )
+    raw = call["raw"]
+    return ToolCallRequest(id=call["id"], name=call["name"], arguments=arguments_of(raw), raw=raw)

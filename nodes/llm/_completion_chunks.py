@@ -3,57 +3,32 @@
 OpenAI, "Create chat completion", object ``chat.completion.chunk``. Many servers send it, each a
 little differently, and this module handles all differences:
 
-- the pieces of a tool call carry an index, or only an id, or neither (then a piece is a whole
-  call);
-- ``content`` is a string or a list of parts;
-- reasoning comes as ``reasoning_content`` (DeepSeek, llama.cpp) or as ``reasoning``
-  (OpenRouter, Ollama, and vLLM, whose page "Reasoning Outputs" mentions the new name);
-- usage comes with the last chunk, in a chunk of its own, or never;
-- an error is an object in the stream, whose code is an HTTP status or a word.
+- the pieces of tool calls are put together by `ToolCallPieces`; a legacy ``function_call`` is one;
+- ``content`` is a string or a list of parts, whole or with half a character at its end;
+- a chunk has its piece as ``delta`` or as ``message``;
+- reasoning comes as ``reasoning_content`` (DeepSeek, llama.cpp), as ``reasoning`` (OpenRouter,
+  Ollama, and vLLM, whose page "Reasoning Outputs" mentions the new name) or as a part (Mistral);
+- usage comes with the last chunk, in a chunk of its own, in ``x_groq``, or never, and its counts
+  may be anything: what no answer needs fails none;
+- an error is an object in the stream, by `_server_errors`.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from bargein.bridge.validation.foreign_data import read_json
+from bargein.nodes.vendors import WholeCharacters, parse_json
 
 from ._errors import ChatModelError
-from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
-
-_RETRYABLE_WORDS = (
-    "rate_limit",
-    "overloaded",
-    "server_error",
-    "api_error",
-    "unavailable",
-    "timeout",
-)
-_RETRYABLE_STATUS = frozenset({408, 409, 429})
-
+from ._json_fields import count_of, object_of, objects_of, text_of
+from ._protocol import AnswerPiece, AnswerProgress, TextDelta, Usage
+from ._server_errors import error_in, reported_error
+from ._tool_call_pieces import CallPiece, ToolCallPieces, as_raw
 
 MAX_CALL_CHARACTERS = 1 << 20
 """How long the arguments of all calls of one answer may be: far more than a model's longest answer;
 what goes on for longer never ends."""
-
-
-_WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""An endpoint's error code; anything longer or with spaces may be a sentence that quotes people."""
-
-
-def _word(code: object) -> str:
-    return code if isinstance(code, str) and _WORD.fullmatch(code) else ""
-
-
-def retryable_status(status: int) -> bool:
-    """Return whether a request refused with this HTTP status may succeed when sent again."""
-    return status in _RETRYABLE_STATUS or status >= 500
 
 
 def check_calls(model: str, characters: int) -> None:
@@ -67,74 +42,8 @@ def check_calls(model: str, characters: int) -> None:
         raise ChatModelError(problem, model=model)
 
 
-class _ServerObject(BaseModel):
-    """An object from a server; unknown fields are ignored."""
-
-    model_config = ConfigDict(extra="ignore", defer_build=True)
-
-
-class _FunctionDelta(_ServerObject):
-    name: str | None = None
-    arguments: str | dict[str, Any] | None = None
-
-
-class _ToolCallDelta(_ServerObject):
-    index: int | None = None
-    id: str | None = None
-    function: _FunctionDelta | None = None
-
-
-class _Part(_ServerObject):
-    type: str | None = None
-    text: str | None = None
-
-
-class _Delta(_ServerObject):
-    content: str | list[_Part] | None = None
-    refusal: str | None = None
-    reasoning: Any = None
-    reasoning_content: Any = None
-    tool_calls: list[_ToolCallDelta] | None = None
-
-    def text(self) -> str:
-        """Return the text to say; a refusal is said like any other answer."""
-        content = self.content
-        if isinstance(content, list):
-            content = "".join(part.text or "" for part in content if part.type == "text")
-        return content or self.refusal or ""
-
-    def is_reasoning(self) -> bool:
-        """Return whether the model wrote reasoning."""
-        return bool(self.reasoning or self.reasoning_content)
-
-    def is_token(self) -> bool:
-        """Return whether the model wrote anything, reasoning included."""
-        return bool(self.content or self.refusal or self.tool_calls) or self.is_reasoning()
-
-
-class _Choice(_ServerObject):
-    index: int | None = 0
-    delta: _Delta | None = None
-    message: _Delta | None = None
-    finish_reason: str | None = None
-
-
-class _PromptDetails(_ServerObject):
-    cached_tokens: int | None = None
-
-
-class _UsageReport(_ServerObject):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-
-
-class Chunk(_ServerObject):
-    """One chunk of a stream, or a whole answer."""
-
-    choices: list[_Choice] | None = None
-    usage: _UsageReport | None = None
-    error: Any = None
+Chunk = Mapping[str, Any]
+"""One chunk of a stream, or a whole answer."""
 
 
 def parse_chunk(data: bytes, model: str) -> Chunk:
@@ -144,73 +53,19 @@ def parse_chunk(data: bytes, model: str) -> Chunk:
         ChatModelError: It is not a chunk.
     """
     try:
-        try:
-            return Chunk.model_validate_json(data)
-        except ValidationError:
-            if b"\\u" not in data:
-                raise
-            return Chunk.model_validate(read_json(data))  # a lone surrogate costs no answer
+        chunk = parse_json(data)
     except ValueError as error:
-        if not isinstance(error, ValidationError):
-            raise ChatModelError("a chunk of the answer is no JSON", model=model) from error
-        where = ", ".join(".".join(map(str, item["loc"])) or "the whole" for item in error.errors())
-        problem = f"a chunk of the answer is not what chat completions send (in {where})"
-        raise ChatModelError(problem, model=model) from error
+        raise _no_chunk(model, "the whole is no JSON") from error
+    if isinstance(chunk, list) and chunk and isinstance(chunk[0], dict):
+        chunk = chunk[0]  # Google's errors come in a list
+    if not isinstance(chunk, dict):
+        raise _no_chunk(model, "the whole is no object")
+    return chunk
 
 
-def reported_error(model: str, error: object, status: int | None = None) -> ChatModelError:
-    """Return the exception for an error that a server reports in its own words.
-
-    Args:
-        model: The model's name.
-        error: The value of ``error``: an object or a text.
-        status: HTTP status; ``None`` if the error came inside an answer.
-    """
-    fields: Mapping[str, Any] = error if isinstance(error, dict) else {"message": error}
-    code, kind = fields.get("code"), fields.get("type")
-    if status is None and isinstance(code, int):
-        status = code
-    words = f"{code} {kind}".lower()
-    retryable = retryable_status(status) if status is not None else False
-    return ChatModelError(
-        "the server reported an error",
-        model=model,
-        retryable=retryable or any(word in words for word in _RETRYABLE_WORDS),
-        status=status,
-        code=_word(code) or _word(kind),
-        detail=str(fields.get("message") or error),
-    )
-
-
-@dataclass(slots=True)
-class _OpenCall:
-    """A tool call that may not be complete yet."""
-
-    id: str
-    name: str = ""
-    raw: str = ""
-
-    def add(self, function: _FunctionDelta | None) -> None:
-        if function is None:
-            return
-        self.name = self.name or function.name or ""
-        arguments = function.arguments
-        if isinstance(arguments, dict):  # Ollama sends a whole object
-            self.raw = json.dumps(arguments, ensure_ascii=False)
-        else:
-            self.raw += arguments or ""
-
-    @property
-    def size(self) -> int:
-        return len(self.id) + len(self.name) + len(self.raw)
-
-    def request(self, number: int) -> ToolCallRequest:
-        return ToolCallRequest(
-            id=self.id or f"call_{number}",
-            name=self.name,
-            arguments=arguments_of(self.raw),
-            raw=self.raw,
-        )
+def _no_chunk(model: str, where: str) -> ChatModelError:
+    problem = f"a chunk of the answer is not what chat completions send ({where})"
+    return ChatModelError(problem, model=model)
 
 
 class Assembler:
@@ -218,14 +73,14 @@ class Assembler:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._calls: list[_OpenCall] = []
+        self._calls = ToolCallPieces()
         self._calls_size = 0  # in characters
-        self._by_index: dict[int, _OpenCall] = {}
-        self._usage: _UsageReport | None = None
-        self._finish_reason: str | None = None
+        self._usage: Mapping[str, Any] = {}
+        self._finish_reason = ""
         self._started = False
         self._ended = False
         self._reasons = False
+        self._characters = WholeCharacters()
 
     @property
     def begun(self) -> bool:
@@ -235,7 +90,7 @@ class Assembler:
     @property
     def finished(self) -> bool:
         """Whether the server has sent a finish reason."""
-        return self._finish_reason is not None
+        return bool(self._finish_reason)
 
     @property
     def ended(self) -> bool:
@@ -257,34 +112,39 @@ class Assembler:
         """Return the pieces that a chunk completes, and the model's progress.
 
         Raises:
-            ChatModelError: The chunk reports an error.
+            ChatModelError: The chunk reports an error, or has no chunk's shape.
         """
-        if chunk.error:
-            raise self.error(chunk.error)
-        self._usage = chunk.usage or self._usage
+        error = error_in(chunk)
+        if error is not None:
+            raise self.error(error)
+        usage = chunk.get("usage") or object_of(chunk.get("x_groq")).get("usage")
+        self._usage = object_of(usage) or self._usage
         pieces: list[AnswerPiece] = []
-        for choice in chunk.choices or ():
-            if choice.index:
+        choices = chunk.get("choices")
+        if choices is not None and not isinstance(choices, list | dict):
+            raise _no_chunk(self._model, "in choices")
+        for choice in objects_of(choices):
+            if choice.get("index") not in (None, 0, "0"):
                 continue  # a second choice, from options={"n": 2}; only the first one is said
-            delta = choice.delta or choice.message
-            if delta is not None:
-                self._started = self._started or delta.is_token()
-                pieces += self._assemble(delta)
-            self._finish_reason = choice.finish_reason or self._finish_reason
+            delta = choice.get("delta") or choice.get("message") or {}
+            if not isinstance(delta, dict):
+                raise _no_chunk(self._model, "in choices.delta")
+            pieces += self._assemble(delta)
+            self._finish_reason = text_of(choice.get("finish_reason")) or self._finish_reason
         return pieces
 
     def finish(self) -> list[AnswerPiece]:
         """Return the pieces that are known only at the end: tool calls, then the usage."""
-        calls = [call.request(number) for number, call in enumerate(self._calls, 1) if call.name]
-        usage = self._usage or _UsageReport()
-        details = usage.prompt_tokens_details or _PromptDetails()
+        named = [call for call in self._calls.calls if call.name]
+        calls = [call.request(number) for number, call in enumerate(named, 1)]
+        usage = self._usage
         return [
             *calls,
             Usage(
-                usage.prompt_tokens,
-                usage.completion_tokens,
-                details.cached_tokens,
-                self._finish_reason or "",
+                count_of(usage.get("prompt_tokens")),
+                count_of(usage.get("completion_tokens")),
+                count_of(object_of(usage.get("prompt_tokens_details")).get("cached_tokens")),
+                self._finish_reason,
             ),
         ]
 
@@ -297,44 +157,62 @@ class Assembler:
         """
         return reported_error(self._model, error, status)
 
-    def _assemble(self, delta: _Delta) -> Iterator[AnswerPiece]:
+    def _assemble(self, delta: Mapping[str, Any]) -> Iterator[AnswerPiece]:
         """Yield the pieces of a delta, in the order in which models write them."""
-        if delta.is_reasoning() and not self._reasons:
+        text, reasons = _content(delta)
+        calls = [*_call_pieces(delta)]
+        self._started = bool(self._started or text or reasons or calls)
+        if reasons and not self._reasons:
             self._reasons = True
             yield AnswerProgress("thinking")
-        if text := delta.text():
+        if text := self._characters.add(text):
             self._reasons = False
             yield TextDelta(text)
-        for piece in delta.tool_calls or ():
+        for piece in calls:
             self._reasons = False
-            call = self._call(piece)
-            was_named, size = bool(call.name), call.size
-            call.add(piece.function)
-            self._calls_size += 1 + call.size - size
-            check_calls(self._model, self._calls_size)
-            if call.name and not was_named:
-                yield AnswerProgress("tool_call", call.name)
+            yield from self._add_call(piece)
 
-    def _call(self, piece: _ToolCallDelta) -> _OpenCall:
-        """Return the call that a piece belongs to; start one for its first piece."""
-        if piece.index is None and piece.id:
-            call = next((call for call in self._calls if call.id == piece.id), None)
-            index = len(self._calls)
-        else:
-            index = piece.index or 0
-            call = self._by_index.get(index)
-        if call is None or (piece.id and call.id and piece.id != call.id):
-            call = self._by_index[index] = _OpenCall(piece.id or "")
-            self._calls.append(call)
-        return call
+    def _add_call(self, piece: CallPiece) -> Iterator[AnswerPiece]:
+        """Yield the progress of a piece of a call."""
+        named = sum(bool(call.name) for call in self._calls.calls)
+        self._calls_size += 1 + len(piece.id) + len(piece.name) + len(piece.arguments)
+        check_calls(self._model, self._calls_size)
+        call = self._calls.add(piece)
+        if call is not None and sum(bool(one.name) for one in self._calls.calls) > named:
+            yield AnswerProgress("tool_call", call.name)
 
 
-def arguments_of(raw: str) -> Mapping[str, Any] | None:
-    """Parse a call's arguments; empty text means none, ``None`` that they are not a JSON object."""
-    if not raw.strip():
-        return {}
-    try:
-        value = read_json(raw)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+def _content(delta: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the text to say, a refusal included, and whether the model wrote reasoning."""
+    content = delta.get("content")
+    reasons = bool(delta.get("reasoning") or delta.get("reasoning_content"))
+    if isinstance(content, list):
+        parts = objects_of(content)
+        reasons = reasons or any(part.get("type") in ("thinking", "reasoning") for part in parts)
+        texts = (part for part in parts if part.get("type") in ("text", "output_text"))
+        content = "".join(text_of(part.get("text")) for part in texts)
+    text = content if isinstance(content, str) else ""
+    return text or text_of(delta.get("refusal")), reasons
+
+
+def _call_pieces(delta: Mapping[str, Any]) -> Iterator[CallPiece]:
+    """Yield the pieces of calls in a delta."""
+    for piece in objects_of(delta.get("tool_calls")):
+        yield _call_piece(piece, object_of(piece.get("function")) or piece)
+    legacy = object_of(delta.get("function_call"))
+    if legacy:
+        yield _call_piece({}, legacy)
+
+
+def _call_piece(piece: Mapping[str, Any], function: Mapping[str, Any]) -> CallPiece:
+    arguments = function.get("arguments")
+    is_text = arguments is None or isinstance(arguments, str)
+    own = {name: piece[name] for name in ("extra_content",) if piece.get(name)}
+    return CallPiece(
+        index=count_of(piece.get("index")),
+        id=text_of(piece.get("id")),
+        name=text_of(function.get("name")),
+        arguments=(arguments or "") if is_text else as_raw(arguments),
+        is_whole=not is_text,
+        extra=own,
+    )

@@ -20,6 +20,7 @@ from bargein.nodes.vendors import (
 
 from ._errors import ChatModelError, ChatModelTimeoutError
 from ._protocol import AnswerPiece
+from ._server_errors import error_of_body
 from ._sse import EventStreamDecoder, EventTooLargeError
 
 _REFUSAL_S = 2.0
@@ -204,7 +205,7 @@ class HttpReply:
         body = await exchange.read_some(_MAX_ERROR_BYTES, _REFUSAL_S)
         with suppress(ValueError):
             told = from_json(body)
-        reported = told.get("error", told) if isinstance(told, dict) else ""
+        reported = error_of_body(told)
         error = self._assembler.error(reported or exchange.reason, exchange.status)
         meant = service.errors.refusal("", exchange.status, exchange.headers, body)
         error.allow_retry(retryable=meant.retryable, after_s=meant.retry_after_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from bargein.bridge.validation.foreign_data import clean_json, clean_text
@@ -32,6 +32,8 @@ class ToolCallRequest:
     """The arguments; ``None`` if `raw` is not a JSON object, or one that is nested too deep."""
     raw: str
     """The arguments as the model wrote them."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """The provider's own fields of the call, which go back to it with the result."""
 
     def __post_init__(self) -> None:
         for name in ("id", "name", "raw"):

@@ -1,10 +1,15 @@
 """A decoder of server-sent events: bytes in, the data of complete events out.
 
-WHATWG HTML, section 9.2.6 "Interpreting an event stream". Only ``data`` is read: language models
-need no event names, ids or reconnection times.
+WHATWG HTML, section 9.2.6 "Interpreting an event stream". Language models need no ids or
+reconnection times, and event names only for errors: some servers report one as a plain object or
+text in an event named ``error``, and llama.cpp's in a field of its own.
 """
 
 from __future__ import annotations
+
+import json
+
+from pydantic_core import from_json
 
 from bargein.routes import BargeinError
 
@@ -24,6 +29,7 @@ class EventStreamDecoder:
         self._rest = bytearray()
         self._data: list[bytes] = []
         self._size = 0
+        self._is_error = False
         self._after_cr = False
         self._at_start = True
 
@@ -64,7 +70,13 @@ class EventStreamDecoder:
     def close(self) -> list[bytes]:
         """Return the last event of a server that does not send the final blank line."""
         data, self._data = self._data, []
-        return [b"\n".join(data)] if data else []
+        return [self._event(data)] if data else []
+
+    def _event(self, data: list[bytes]) -> bytes:
+        """Return the data of an event; that of an error as one."""
+        is_error, self._is_error = self._is_error, False
+        whole = b"\n".join(data)
+        return _as_error(whole) if is_error else whole
 
     def _line(self, line: bytes) -> bytes | None:
         """Handle a line; return an event's data if the line ends one."""
@@ -74,10 +86,29 @@ class EventStreamDecoder:
             line = line.removeprefix(b"\xef\xbb\xbf")
         if not line:
             data, self._data, self._size = self._data, [], 0
-            return b"\n".join(data) if data else None
+            event = self._event(data) if data else None
+            self._is_error = False
+            return event
         name, _, value = line.partition(b":")
         if name == b"data":
             value = value.removeprefix(b" ")
             self._data.append(value)
             self._size += len(value)
+        elif name == b"error":
+            self._data.append(value.strip())
+            self._size += len(value)
+            self._is_error = True
+        elif name == b"event" and value.strip() == b"error":
+            self._is_error = True
         return None
+
+
+def _as_error(data: bytes) -> bytes:
+    """Return the data of an error as the object in which most servers report it."""
+    try:
+        told = from_json(data)
+    except ValueError:
+        told = data.decode("utf-8", "replace")
+    if isinstance(told, dict) and (told.get("error") or told.get("type") == "error"):
+        return data
+    return json.dumps({"type": "error", "error": told}).encode()

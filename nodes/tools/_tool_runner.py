@@ -17,6 +17,7 @@ from bargein.routes.error_containment import CONTAINED
 
 from ._duplicate_calls import without_duplicate
 from ._errors import BadArgumentsError, ToolDefinitionError
+from ._json_arguments import unwrapped
 from ._tool import Tool
 from ._tool_call import OnSettled, RunningTool
 from ._tool_context import ToolContext
@@ -126,7 +127,8 @@ class ToolRunner:
             return {}, FinalOutcome("denied", NEVER)
         try:
             with CONTAINED:
-                return tool.parse(None if raw else request.arguments, raw), None
+                given = None if raw else unwrapped(request.arguments, tool.parameters)
+                return tool.parse(given, raw), None
         except BadArgumentsError as error:
             return {}, FinalOutcome("not_started", str(error), error=True)
         except Exception as error:

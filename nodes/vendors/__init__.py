@@ -12,6 +12,8 @@ from ._error_tables import ELEVENLABS_ERRORS as ELEVENLABS_ERRORS
 from ._error_tables import OPENAI_ERRORS as OPENAI_ERRORS
 from ._errors import Meaning as Meaning
 from ._errors import VendorError as VendorError
+from ._foreign_text import WholeCharacters as WholeCharacters
+from ._foreign_text import parse_json as parse_json
 from ._http_response import HttpResponse as HttpResponse
 from ._http_response import http_errors as http_errors
 from ._http_service import HttpService as HttpService
@@ -56,6 +58,7 @@ __all__ = [
     "VendorAddress",
     "VendorError",
     "VendorSession",
+    "WholeCharacters",
     "checked_base_url",
     "checked_headers",
     "checked_options",
@@ -65,6 +68,7 @@ __all__ = [
     "in_time_order",
     "lowest_probability",
     "open_session",
+    "parse_json",
     "probability",
     "query_string",
     "retry_after_s",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Protocol
@@ -59,12 +60,18 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     RFC 9110, section 10.2.3: ``Retry-After`` is a number of seconds or a date.  A date is compared
     with the server's ``Date`` header, because our own clock may be wrong.
 
+    ``Retry-After-Ms`` (Azure, OpenAI) says the same in milliseconds, and goes first.
+
     Args:
         headers: The headers of the response, with names in lower case.
 
     Returns:
         0 or more; ``None`` if the server does not ask, or the header cannot be parsed.
     """
+    exact = headers.get("retry-after-ms", "").strip()
+    if exact[:1].isdigit():
+        with suppress(ValueError):
+            return float(exact) / 1000
     asked = headers.get("retry-after", "").strip()
     try:
         return max(0.0, float(asked)) if asked[:1].isdigit() else _until(asked, headers["date"])

@@ -179,7 +179,7 @@ OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": 
     [
         (answers(start(), OVERLOADED), 3, "overloaded_error"),
         (answers(start(), *text("He"), OVERLOADED), 1, "overloaded_error"),
-        (answers({"type": "message_start"}), 1, ""),
+        (answers({"type": "message_start"}), 3, ""),
         (answers(start(), *text("He")), 1, ""),
         (answers(start(), [1]), 1, ""),
     ],
