@@ -125,6 +125,7 @@ MEANINGS = {
     "question_asked": "a tool asks the caller",
     "question_closed": "a question of a tool is answered or withdrawn",
     "realtime_early_response_thrown_away": "a response that began early is not used",
+    "realtime_asked_again": "the vendor refused a response for now; it is requested again",
     "realtime_early_response_used": "a response that began early is used",
     "realtime_line_is_behind": "a realtime vendor takes messages too slowly, and one was dropped",
     "run_did_not_unwind": "a cut run did not end in time, and is left alone: `doing` says where",

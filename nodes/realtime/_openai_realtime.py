@@ -64,6 +64,9 @@ TEXT = (
     "response.text.delta",
 )
 
+BUSY = "conversation_already_has_active_response"
+"""The code for a request that came before the response in front of it was over."""
+
 WORN = {"max_output_tokens": "length"}
 """Maps the reason of an incomplete response to a finish reason of `Usage`."""
 
@@ -291,7 +294,8 @@ class OpenAIRealtimeCodec:
     def _error(self, error: Mapping[str, Any]) -> Iterable[RealtimeFact]:
         ask = str(error.get("event_id") or "")
         if ask and ask != CONFIGURE:
-            yield AskRefused(ask, _failure(error, "refused to respond"))
+            refusal = _failure(error, "refused to respond")
+            yield AskRefused(ask, refusal, passes=refusal.retryable or error.get("code") == BUSY)
         else:
             raise_if_fatal(error)
 

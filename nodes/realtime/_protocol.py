@@ -91,6 +91,8 @@ class AskRefused:
 
     ask: str
     error: VendorError
+    passes: bool = False
+    """Whether the same request may be accepted later."""
 
 
 RealtimeFact = (

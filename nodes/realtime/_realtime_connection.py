@@ -47,6 +47,10 @@ FIRST_PIECE_S = 20.0
 NEXT_PIECE_S = 15.0
 """How long the model may take between pieces, in seconds."""
 
+REFUSED_WAITS_S = (0.25, 0.5, 1.0, 2.0)
+"""How long to wait before a refused response is requested again, in seconds: the vendor may still
+be ending another one."""
+
 ENDING_S = 2.0
 """How long the vendor may take to end a cancelled response, in seconds, before the next one is
 requested anyway."""
@@ -261,6 +265,7 @@ class RealtimeLine:
     async def _pieces(self, question: _ResponseRequest) -> AsyncGenerator[AnswerPiece, None]:
         response = await self._response_to(question)
         has_given = False
+        waits_s = [*REFUSED_WAITS_S]
         try:
             while True:
                 try:
@@ -271,6 +276,13 @@ class RealtimeLine:
                     messages = [*self._everything(), *question.steps]
                     question = _ResponseRequest(messages, question.tools, *self._about)
                     response = await self._response_to(question)
+                    continue
+                except VendorError as refused:
+                    if not response.may_be_asked_again or not waits_s:
+                        raise
+                    log.info("realtime_asked_again", code=refused.code)
+                    await trio.sleep(waits_s.pop(0))
+                    response = self._request_response(early=False)
                     continue
                 if given is None:
                     return
@@ -368,6 +380,10 @@ class RealtimeLine:
         if not question.has_steps:  # not in an answer whose tools are about to start
             for item in self.memory.drop_calls():
                 self._delete(item)
+        return self._request_response(early=early)
+
+    def _request_response(self, *, early: bool) -> Response:
+        """Request a response to all that the vendor knows."""
         assert self._asked_for is not None  # it is open
         ask = f"ask-{next(self._numbers)}"
         response = Response(ask, self._codec.output_rate_hz, speaks=self._asked_for.speaks)

@@ -54,6 +54,7 @@ class Response:
         is_cancelled: Whether the vendor was asked to end it.
         is_over: Whether nothing more of it will come.
         is_read: Whether its reader got all of it.
+        may_be_asked_again: Whether the vendor refused it for now.
     """
 
     def __init__(self, ask: str, output_rate_hz: int, *, speaks: bool) -> None:
@@ -70,6 +71,7 @@ class Response:
         self.used: set[str] = set()
         self.is_wanted = True
         self.is_cancelled = self.is_over = self.is_read = False
+        self.may_be_asked_again = False
         self._rate_hz = output_rate_hz
         self._speaks = speaks
         self._has_text = False
@@ -136,6 +138,7 @@ class Response:
                     self._pieces.append(("", fact.usage))
                 self.is_over = True
             case AskRefused():
+                self.may_be_asked_again = fact.passes
                 self.fail(fact.error)
         self._changed.set()
 

@@ -92,6 +92,12 @@ OPENAI_ERRORS = ErrorTable(
     "OpenAI",
     {
         "invalid_request_error": "ignore",  # of one message in a session, which goes on
+        # These codes may come with that type:
+        "session_expired": "passing",
+        "server_error": "passing",
+        "rate_limit_exceeded": "passing",
+        "invalid_api_key": "final",
+        "insufficient_quota": "credit",
         "response_cancel_not_active": "ignore",  # the cancel crossed the response's end
         "billing_not_active": "credit",
         "billing_hard_limit_reached": "credit",

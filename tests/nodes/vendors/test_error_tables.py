@@ -159,6 +159,15 @@ def test_a_refusal_is_read_in_any_shape(
         assert error.code == code
 
 
+def test_a_code_says_more_than_its_type() -> None:
+    """OpenAI's session goes on after an invalid request, unless its code says otherwise."""
+    kind = "invalid_request_error"
+    assert OPENAI_ERRORS.read("failed", "session_expired", kind) is not None
+    assert OPENAI_ERRORS.meaning("rate_limit_exceeded", kind) == "passing"
+    assert OPENAI_ERRORS.read("failed", None, kind) is None
+    assert OPENAI_ERRORS.failure("failed", "unknown_parameter", kind).meaning == "final"
+
+
 def test_an_account_without_credit_is_told_where_to_look() -> None:
     """The error of an account without credit says so, and quotes the vendor only in full."""
     error = OPENAI_ERRORS.read("refused", "insufficient_quota", detail="Jane's card failed")
