@@ -53,7 +53,7 @@ def rows(tmp_path_factory):
         ("leftovers", 4),
         ("calls", 2),
         ("memory", 2),
-        ("imports", 3),
+        ("imports", 5),
         ("records", 2),
         ("control", 9),
         ("tokens", 2),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from functools import partial
 from operator import attrgetter
@@ -146,6 +145,8 @@ class _Unknown(Tool):
         self._tool_names = sorted(tools)
 
     def parse(self, arguments: Mapping[str, Any] | None, raw: str = "") -> dict[str, Any]:
+        import difflib  # as large as three modules of ours, for a mistake of a model
+
         near = difflib.get_close_matches(self._asked[:64], self._tool_names, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         known = ", ".join(map(repr, self._tool_names)) or "none"
