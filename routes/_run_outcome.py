@@ -1,7 +1,5 @@
 """How a run ends, and the facts about one that was cut."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 

@@ -125,17 +125,6 @@ def test_importing_bargein_loads_nothing():
     assert ran.stdout.strip() == "set()"
 
 
-@pytest.mark.parametrize("collecting", [True, False])
-def test_loading_a_name_leaves_the_garbage_collector_as_it_was(collecting):
-    """The collector rests while modules load, and then does what the program had decided."""
-    code = (
-        f"import gc; gc.{'enable' if collecting else 'disable'}()\n"
-        "from bargein import App, ChatNode\n"
-        f"assert gc.isenabled() is {collecting}"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_submodules_load_on_first_use():
     """``import bargein`` is enough for ``bargein.events`` and for the modules of the docstring."""
     code = "import bargein; bargein.events.AgentResponse, bargein.tools.tool, bargein.llm.Usage"

@@ -4,8 +4,6 @@ Audio is a slotted, frozen dataclass: it is routed like an event, but never vali
 logged.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """The events of the call: its start and its end, its answers, its state, and the caller's line."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bargein.routes import Event, Outcome

@@ -1,7 +1,5 @@
 """The events of the caller: what they say, type and press."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 

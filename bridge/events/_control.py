@@ -1,7 +1,5 @@
 """The events of control: verbs, caps and returned input."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from bargein.routes import Event

@@ -1,7 +1,5 @@
 """The events of tools: calls and results, permissions, questions, and background jobs."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field

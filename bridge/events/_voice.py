@@ -6,8 +6,6 @@ are not ``user.*``, because a rule on ``"user.*"`` means what the caller does, n
 picks up.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """When words are said, by the agent or by the caller."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """The entries of a history, all immutable, and the record of an answer that was cut."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -7,8 +7,6 @@ forge one.  The system prompt is the only system message: templates of open mode
 on) reject a chat with another one further down.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
