@@ -172,7 +172,12 @@ class SqliteConversation:
                 if self._is_listed:
                     self._write(self._answers.in_pieces, touch=True)
         except sqlite3.Error as error:
-            log.error("conversation_not_saved", pii_conversation=self.id, error=str(error))
+            log.error(
+                "conversation_not_saved",
+                pii_conversation=self.id,
+                file=str(self._database.path),
+                error=str(error),
+            )
         finally:
             self._unwritten.report_lost(all_kept=True)
             if self.lock is not None:
@@ -267,7 +272,12 @@ class SqliteConversation:
             f"the conversation {self.id!r} cannot be {doing} ({error}); it continues, and saving "
             "is retried"
         )
-        log.error("conversation_trouble", pii_conversation=self.id, error=str(error))
+        log.error(
+            "conversation_trouble",
+            pii_conversation=self.id,
+            file=str(self._database.path),
+            error=str(error),
+        )
         if self._on_trouble is not None:
             self._on_trouble(self._trouble)
 

@@ -10,6 +10,8 @@ Rules:
 3. A write waits at most ``LOCK_WAIT_S`` for another process that is writing.
 4. An entry is its record in ``entries`` followed by its additions.  Rewriting its record removes
    the additions in the same transaction, so a reader never sees old additions after a new record.
+5. Nothing is written while the path names another file than the one that was opened: the system
+   would take every write to a deleted file, and it would be gone with the process.
 """
 
 from __future__ import annotations
@@ -83,11 +85,17 @@ class Database:
     """The connection of one process; its methods block.
 
     Only methods documented to run beside writes may run in a thread while the event loop writes.
+    All raise ``sqlite3.OperationalError`` if the file is a link, or no longer the one that was
+    opened.
+
+    Attributes:
+        path: Its file.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
         self._rows = 0
 
     @property
@@ -107,13 +115,14 @@ class Database:
             sqlite3.Error: It cannot be opened or written to.
             ConversationError: A newer version created it.
         """
-        _keep_private(self._path)
+        self._refuse_links()
+        _keep_private(self.path)
         connection = self._connect()
         try:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version > SCHEMA:
                 raise ConversationError(
-                    f"{str(self._path)!r} was made by a newer version of bargein (format "
+                    f"{str(self.path)!r} was made by a newer version of bargein (format "
                     f"{version}, known up to {SCHEMA}); use that version"
                 )
             connection.execute("PRAGMA journal_mode = WAL")
@@ -127,10 +136,12 @@ class Database:
             connection.close()
             raise
         self._connection = connection
+        self._identity = _identity_of(self.path)
 
     def close(self) -> None:
         """Close the file; this moves the log into the database."""
         connection, self._connection = self._connection, None
+        self._identity = None
         if connection is not None:
             connection.close()
 
@@ -200,7 +211,8 @@ class Database:
         Raises:
             sqlite3.Error: They cannot be read.
         """
-        if not self._path.exists():
+        self._refuse_links()
+        if not self.path.exists():
             return []
         with closing(self._connect()) as connection:
             return [ConversationInfo(*row) for row in connection.execute(_LIST)]
@@ -221,13 +233,47 @@ class Database:
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
             raise sqlite3.OperationalError("the database is not open")
+        self._check_place()
         return self._connection
 
+    def _check_place(self) -> None:
+        """Raise an error if the path names another file than the one that was opened, or a link."""
+        self._refuse_links()
+        found = _identity_of(self.path)
+        if self._identity is not None and found != self._identity:
+            what = "is gone" if found is None else "was replaced by another file"
+            raise sqlite3.OperationalError(
+                f"{str(self.path)!r} {what} while it was open, and nothing more is written to it; "
+                "put the file back, or restart the server to begin with what is there now"
+            )
+
+    def _refuse_links(self) -> None:
+        for path in _files_of(self.path):
+            if path.is_symlink():
+                raise sqlite3.OperationalError(
+                    f"{str(path)!r} is a link, and what people said is written to no file that "
+                    "somebody else may choose; remove the link, or name the file that it leads to"
+                )
+
     def _connect(self) -> sqlite3.Connection:
+        self._check_place()
         # Opened in a thread and used on the event loop, but never by both at a time.
         return sqlite3.connect(
-            self._path, timeout=OPEN_WAIT_S, isolation_level=None, check_same_thread=False
+            self.path, timeout=OPEN_WAIT_S, isolation_level=None, check_same_thread=False
         )
+
+
+def _files_of(path: Path) -> tuple[Path, ...]:
+    """Return the database, its log, and the index of the log."""
+    return path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:  # it, or its folder, is not there
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _keep_private(path: Path) -> None:
@@ -237,7 +283,7 @@ def _keep_private(path: Path) -> None:
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, MODE))
-        for one in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        for one in _files_of(path):
             if one.exists() and one.stat().st_mode & ~MODE & 0o777:
                 one.chmod(MODE)
     except OSError:
