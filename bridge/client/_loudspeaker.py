@@ -14,6 +14,7 @@ from typing import Literal, final
 
 from ..playout._fades import Fade, fades_of
 from ..playout._fence import Fence
+from ._jitter_buffer import JitterBuffer
 
 POSITION_EVERY_S = 0.25
 """Seconds between two reports of the position; the server trusts a report for as long.  The player
@@ -67,14 +68,14 @@ class Loudspeaker:
         Args:
             sample_rate_hz: The rate of all audio.
             buffer_s: Seconds between the first piece of an utterance and its first sound, and
-                again after an underrun.
+                again after an underrun; it grows to 0.3 s on a line whose audio comes late.
             keep_s: How many seconds of audio to keep; what was heard before is forgotten, but
                 an utterance that is being played stays whole.
         """
         self.underruns = 0
         self.dropped_bytes = 0
         self._rate = sample_rate_hz
-        self._buffer_s = buffer_s
+        self._buffer = JitterBuffer(buffer_s)
         self._keep_bytes = keep_s * sample_rate_hz * 2
         self.kept_bytes = 0
         self._heard: list[HeardAudio] = []
@@ -106,7 +107,9 @@ class Loudspeaker:
         last = self._heard[-1] if self._heard else None
         start_s = self._free_at_s
         if start_s <= now_s:
-            start_s = now_s + self._buffer_s
+            if last is not None and last.utterance == utterance:
+                self._buffer.continues(start_s, now_s)
+            start_s = now_s + self._buffer.length_s(now_s)
             last = None
         if last is None or last.utterance != utterance:
             last = HeardAudio(start_s, utterance, bytearray())

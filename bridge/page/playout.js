@@ -14,10 +14,10 @@
  */
 
 import { Fence } from "./fence.js";
+import { JitterBuffer } from "./jitter-buffer.js";
 import { Utterance } from "./utterance-audio.js";
 
 const SOURCE_HZ = 24000;
-const PREBUFFER_MS = 80; // covers the jitter of a usual line; shorter than a person notices
 const RAMP_MS = 4;
 const POSITION_MS = 100;
 const MAX_QUEUED_MS = 300_000; // limits what a flooding server can fill to 14 MB
@@ -26,6 +26,7 @@ const KEPT_RECORDS = 64; // utterances whose played time can still be asked for
 export class Playout {
   #rate;
   #send;
+  #buffer;
   #queue = []; // utterances, lowest number first; the first one is played
   #fence = new Fence();
   #highest = -1; // the highest number that was ever queued
@@ -43,6 +44,7 @@ export class Playout {
   /** `report` gets plain objects {kind, utterance, played_ms, queued_ms, underruns, ...}. */
   constructor(deviceHz, report) {
     this.#rate = deviceHz;
+    this.#buffer = new JitterBuffer(deviceHz);
     this.#send = report;
   }
 
@@ -57,6 +59,8 @@ export class Playout {
     if (this.#queuedMs() > MAX_QUEUED_MS) return this.#report("overflow", number, {});
     const utterance = this.#open(number);
     utterance.append(pcm);
+    if (utterance.dryAt !== null) this.#buffer.goesOn(utterance.dryAt, this.#frame);
+    utterance.dryAt = null;
     utterance.waitingSince ??= this.#frame;
   }
 
@@ -131,7 +135,8 @@ export class Playout {
     if (!head) return false;
     if (head.running) return true;
     const waited = head.waitingSince === null ? 0 : frame - head.waitingSince;
-    const enough = head.queuedMs >= PREBUFFER_MS || waited >= (PREBUFFER_MS / 1000) * this.#rate;
+    const neededMs = this.#buffer.ms(frame);
+    const enough = head.queuedMs >= neededMs || waited >= (neededMs / 1000) * this.#rate;
     if (!head.ended && (head.waitingSince === null || !enough)) return false;
     this.#start(head, frame);
     return true;
@@ -156,6 +161,7 @@ export class Playout {
       this.#reportWhenHeard("done", head.number, frame, { played_ms });
     } else {
       this.#underruns += 1;
+      head.dryAt = frame;
       this.#reportWhenHeard("underrun", head.number, frame, { played_ms });
     }
   }

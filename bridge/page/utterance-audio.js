@@ -8,6 +8,7 @@ export class Utterance {
   started = false; // its first sample was rendered
   running = false; // it is being rendered now: not waiting for more
   waitingSince = null; // frame at which unplayed audio began to wait; null if there is none
+  dryAt = null; // frame at which its audio ran out before its end; null while it has some
   #sourceHz;
   #pieces = [];
   #received = 0;

@@ -48,13 +48,19 @@ Play = Callable[[str], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def play(server: int, launch: Callable[[str], Any]) -> Iterator[Play]:
-    """Runs a script of audio, run and playout calls; returns reports and samples."""
+def page_of_player(server: int, launch: Callable[[str], Any]) -> Iterator[Any]:
+    """A page whose scripts can be imported."""
     context = launch("none").new_context(bypass_csp=True)  # the script itself needs eval
     page = context.new_page()
     page.goto(f"http://127.0.0.1:{server}/echo/")
-    yield lambda body: page.evaluate(HELPERS, body)
+    yield page
     context.close()
+
+
+@pytest.fixture(scope="module")
+def play(page_of_player: Any) -> Play:
+    """Runs a script of audio, run and playout calls; returns reports and samples."""
+    return lambda body: page_of_player.evaluate(HELPERS, body)
 
 
 def kinds(result: dict[str, Any], *wanted: str) -> list[tuple[str, int, float]]:
@@ -250,3 +256,31 @@ def test_hold_and_release_at_once_change_nothing(play: Play) -> None:
         "chirp(1, 200); playout.end(1); run(100); playout.hold(true); playout.hold(false); run(200)"
     )["heard"]
     assert brief[: len(whole)] == pytest.approx(whole[: len(brief)], abs=1e-6)
+
+
+def test_a_late_line_gets_a_longer_buffer(play: Play) -> None:
+    """The second time that audio is late, 300 ms are gathered before it sounds."""
+    result = play("for (let n = 0; n < 3; n++) { audio(1, 100); run(400); } run(200);")
+    loud = [sample > 0.1 for sample in result["heard"]]
+    pairs = zip([False, *loud], loud, strict=False)
+    starts = [n / 48 for n, (before, now) in enumerate(pairs) if now and not before]
+    assert starts == pytest.approx([0, 400, 1100], abs=6)
+
+
+def test_the_buffer_shrinks_again(page_of_player: Any) -> None:
+    """Half a minute without an underrun halves it; a voice that thinks lets nothing grow."""
+    lengths = page_of_player.evaluate("""
+async () => {
+  const { JitterBuffer } = await import(new URL("page/jitter-buffer.js", document.baseURI));
+  const buffer = new JitterBuffer(1000);
+  const lengths = [];
+  const late = (dry, frame) => (buffer.goesOn(dry, frame), lengths.push(buffer.ms(frame)));
+  late(0, 200);
+  late(3000, 5000);
+  late(11000, 11100);
+  late(12000, 12100);
+  for (const frame of [42000, 42200, 72200, 102200]) lengths.push(buffer.ms(frame));
+  return lengths;
+}
+""")
+    assert lengths == [80, 80, 80, 300, 300, 150, 80, 80]
