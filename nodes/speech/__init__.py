@@ -7,6 +7,7 @@ from ._ear import Ear as Ear
 from ._echo_detector import EchoDetector as EchoDetector
 from ._end_of_turn_model import SilenceOnly as SilenceOnly
 from ._end_of_turn_model import SmartTurn as SmartTurn
+from ._english_numbers import EnglishNumbers as EnglishNumbers
 from ._errors import SpeechEngineError as SpeechEngineError
 from ._errors import SpeechError as SpeechError
 from ._errors import SpeechExtraError as SpeechExtraError
@@ -74,6 +75,7 @@ __all__ = [
     "EchoDetector",
     "EchoProbability",
     "EndOfTurn",
+    "EnglishNumbers",
     "EspeakVoice",
     "Fillers",
     "FollowedContext",

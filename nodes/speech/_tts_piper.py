@@ -9,7 +9,9 @@ from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_count, check_range
 from bargein.nodes.weights import path_of
 
+from ._english_numbers import EnglishNumbers
 from ._errors import SpeechEngineError, SpeechExtraError
+from ._spoken_form import PlainWords
 from ._worker_voice import WorkerSettings, WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_piper.py")
@@ -60,6 +62,12 @@ class PiperVoice(WorkerVoice):
         self._length_scale = length_scale
         self._seed = seed
         super().__init__()
+
+    @property
+    def spoken_form(self) -> type[PlainWords]:
+        """`EnglishNumbers` for an English voice, known by its file's name, else `PlainWords`."""
+        is_english = self._model is None or self._model.name.lower().startswith("en")
+        return EnglishNumbers if is_english else PlainWords
 
     def _worker_settings(self) -> WorkerSettings:
         model = self._model or path_of("piper-joe")
