@@ -21,10 +21,12 @@ from bargein.ears import (
     ElevenLabsEar,
     OpenAIEar,
     SonioxEar,
+    TranscriptionService,
 )
 from bargein.fakes import (
     FakeAnthropic,
     FakeAssemblyAIEar,
+    FakeAzureChat,
     FakeCartesiaEar,
     FakeCartesiaVoice,
     FakeChat,
@@ -39,10 +41,11 @@ from bargein.fakes import (
     FakeOpenAIRealtime,
     FakeOpenAIVoice,
     FakeSonioxEar,
+    FakeTranscription,
     FakeVendor,
     Fault,
 )
-from bargein.llm import AnthropicChat, OpenAIChat
+from bargein.llm import AnthropicChat, AzureChat, OpenAIChat
 from bargein.realtime import OpenAIRealtime
 from bargein.testing import (
     CheckReport,
@@ -83,12 +86,34 @@ async def open_model(model: Any, fake: type[FakeChat], fault: Fault | None) -> A
 
 
 @asynccontextmanager
+async def open_azure(fault: Fault | None) -> AsyncIterator[AzureChat]:
+    """Open a deployment at Azure in front of its fake."""
+    async with FakeAzureChat(fault=fault).open() as endpoint:
+        chat = AzureChat(
+            "mine", endpoint="http://fake", api_key=KEY, transport=endpoint.transport()
+        )
+        async with chat.open():
+            yield chat
+
+
+@asynccontextmanager
 async def open_http_voice(fault: Fault | None) -> AsyncIterator[Any]:
     """Open the voice that is asked over HTTP in front of its fake."""
     async with FakeOpenAIVoice(fault=fault).open() as endpoint:
         voice = OpenAIVoice(api_key=KEY, url="http://fake/v1", transport=endpoint.transport())
         async with voice.open():
             yield voice
+
+
+@asynccontextmanager
+async def open_transcription(fault: Fault | None) -> AsyncIterator[Any]:
+    """Open a recogniser of whole utterances in front of a server that wants no key."""
+    async with FakeTranscription(needs_key=False, fault=fault).open() as endpoint:
+        service = TranscriptionService(
+            "any", base_url="http://fake/v1", api_key="", transport=endpoint.transport()
+        )
+        async with service.open():
+            yield service
 
 
 @asynccontextmanager
@@ -124,6 +149,7 @@ NOT_OF_MODELS = ("late", "backwards", "deaf")
 
 SKIPPED = {
     "AnthropicChat": NOT_OF_MODELS,
+    "AzureChat": NOT_OF_MODELS,
     "OpenAIChat": NOT_OF_MODELS,
     "CartesiaEar": ("backwards",),  # it gives no times
     "DeepgramAura": ("backwards",),  # it gives no times
@@ -131,6 +157,7 @@ SKIPPED = {
     "OpenAIEar": ("backwards",),  # it gives no times
     "OpenAIEarInWords": ("backwards",),
     "OpenAIVoice": ("late", "error", "garbage", "backwards", "deaf"),  # its answer is sound alone
+    "TranscriptionService": ("late", "error", "duplicate", "reorder", "backwards", "deaf"),
     "DeepgramNova": ("error",),  # its errors end nothing
     "ElevenLabsEar": ("late", "backwards"),  # its messages bear no number, and no times
 }
@@ -142,11 +169,15 @@ def checks() -> dict[str, Callable[..., CheckReport]]:
     found: dict[str, Callable[..., CheckReport]] = {}
     for name, (ear, fake) in EARS.items():
         found[name] = partial(check_ear, partial(open_ear, ear, fake), can=fake.faults)
+    found["TranscriptionService"] = partial(
+        check_ear, open_transcription, can=FakeTranscription.faults
+    )
     for name, (voice, fake) in VOICES.items():
         found[name] = partial(check_voice, partial(open_voice, voice, fake), can=fake.faults)
     found["OpenAIVoice"] = partial(check_voice, open_http_voice, can=FakeOpenAIVoice.faults)
     for name, (model, chat) in MODELS.items():
         found[name] = partial(check_llm, partial(open_model, model, chat), can=chat.faults)
+    found["AzureChat"] = partial(check_llm, open_azure, can=FakeAzureChat.faults)
     conversing = partial(check_speech_to_speech, open_realtime, can=FakeOpenAIRealtime.faults)
     found["OpenAIRealtime"] = conversing
     found["OpenAIRealtimeToldTurns"] = partial(conversing, hears=False)

@@ -27,7 +27,7 @@ PLAIN = """
     session setting shared shell signal signature signed similarity simulated slash socket source
     spanish sqlite start status stdio store table target task terminal testing time traceback
     transfer type typed usage validation value view warning wire writer
-    soniox
+    azure soniox transcription
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

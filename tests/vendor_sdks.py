@@ -21,6 +21,7 @@ import trio
 from bargein.fakes import (
     FakeAnthropic,
     FakeAssemblyAIEar,
+    FakeAzureChat,
     FakeCartesiaEar,
     FakeCartesiaVoice,
     FakeDeepgramAura,
@@ -34,6 +35,7 @@ from bargein.fakes import (
     FakeOpenAIRealtime,
     FakeOpenAIVoice,
     FakeSonioxEar,
+    FakeTranscription,
 )
 
 LIMIT_S = 60.0
@@ -249,6 +251,21 @@ with connect(where, additional_headers={"xi-api-key": "any"}) as line:
     send(CloseSocket(close_socket=True))
 """
 
+DEPLOYED = """
+import sys
+from openai import AzureOpenAI, OpenAI
+here = "http://127.0.0.1:" + sys.argv[1]
+dated = AzureOpenAI(azure_endpoint=here, api_key="any", api_version="2024-10-21")
+one = OpenAI(base_url=here + "/openai/v1/", api_key="any")
+ask = [{"role": "user", "content": "Hi"}]
+for client in (dated, one):
+    text = ""
+    for chunk in client.chat.completions.create(model="mine", messages=ask, stream=True):
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+    print(text)
+"""
+
 MESSAGES = """
 import sys
 from anthropic import Anthropic
@@ -324,6 +341,17 @@ with client.audio.speech.with_streaming_response.create(
     model="gpt-4o-mini-tts", voice="marin", input="Two lattes.", response_format="pcm"
 ) as response:
     print(response.headers["content-type"], sum(len(piece) for piece in response.iter_bytes()))
+"""
+
+UTTERANCE = """
+import sys
+from openai import OpenAI
+client = OpenAI(api_key="any", base_url="http://127.0.0.1:" + sys.argv[1] + "/v1")
+wav = b"RIFF" + bytes(4) + b"WAVEfmt " + bytes(28) + b"\\x10\\x00" * 800
+file = ("utterance.wav", wav, "audio/wav")
+for form in ("json", "verbose_json"):
+    heard = client.audio.transcriptions.create(model="any", file=file, response_format=form)
+print(heard.text, heard.language, heard.segments[0].avg_logprob)
 """
 
 COMPLETIONS = """
@@ -428,7 +456,13 @@ PROOFS = {
     "SonioxEar": Proof(
         "soniox==2.10.0", SOUND + TOKENS, FakeSonioxEar(TURN).serve, f"{TURN}<fin> True"
     ),
+    "TranscriptionService": Proof(
+        "openai[realtime]==3.54.0", UTTERANCE, FakeTranscription(TURN).serve, f"{TURN} english -0.2"
+    ),
     "OpenAIChat": Proof("openai[realtime]==3.54.0", COMPLETIONS, FakeOpenAIChat().serve, ANSWER),
+    "AzureChat": Proof(
+        "openai[realtime]==3.54.0", DEPLOYED, FakeAzureChat().serve, f"{ANSWER}\n{ANSWER}"
+    ),
     "Anthropic": Proof("anthropic==2.12.0", MESSAGES, FakeAnthropic().serve, ANSWER),
 }
 

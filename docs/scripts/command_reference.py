@@ -30,6 +30,10 @@ VARIABLES = {
     "`--metrics-token`",
     "BARGEIN_MODELS": "the folder that keeps model weights, in place of `bargein/models` in your "
     "cache folder",
+    "AZURE_OPENAI_ENDPOINT": "`AzureChat`, `AzureTranscription` and `AzureVoice`: the address of "
+    "the resource, unless your code gives one",
+    "AZURE_OPENAI_API_KEY": "`AzureChat`, `AzureTranscription` and `AzureVoice`: the key, unless "
+    "your code gives one",
     "OPENAI_MODEL": "`OpenAIChat`: the model's name, unless your code names one",
     "OPENAI_BASE_URL": "`OpenAIChat`: the address of the endpoint, unless your code names one",
     "ASSEMBLYAI_API_KEY": "`AssemblyAIEar`: the key, unless your code gives one",
@@ -42,8 +46,8 @@ VARIABLES = {
     "ANTHROPIC_API_KEY": "`AnthropicChat`: the key, unless your code gives one",
     "ANTHROPIC_BASE_URL": "`AnthropicChat`: where the endpoint is, unless your code says so",
     "ANTHROPIC_MODEL": "`AnthropicChat`: the model, unless your code names one",
-    "OPENAI_API_KEY": "`OpenAIChat`, `OpenAIEar`, `OpenAIVoice` and `OpenAIRealtime`: the key, "
-    "unless your code gives one",
+    "OPENAI_API_KEY": "`OpenAIChat`, `OpenAIEar`, `OpenAIVoice`, `OpenAIRealtime` and "
+    "`TranscriptionService`: the key, unless your code gives one",
     "HTTPS_PROXY": "`open_websocket`, unless `proxy=` names one: the proxy for `wss://` addresses",
     "HTTP_PROXY": "`open_websocket`: the proxy for `ws://` addresses",
     "ALL_PROXY": "`open_websocket`: the proxy for all other addresses",
@@ -65,7 +69,8 @@ VARIABLES = {
 NOT_READ_BY_NAME = {"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"} | {
     f"{vendor}_API_KEY"
     for vendor in (
-        *("ANTHROPIC", "ASSEMBLYAI", "CARTESIA", "DEEPGRAM", "ELEVENLABS", "OPENAI", "SONIOX"),
+        *("ANTHROPIC", "ASSEMBLYAI", "AZURE_OPENAI", "CARTESIA", "DEEPGRAM", "ELEVENLABS"),
+        *("OPENAI", "SONIOX"),
     )
 }
 """Variables that the standard library reads for us, and those that vendors' keys are given by."""

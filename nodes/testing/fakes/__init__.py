@@ -5,6 +5,7 @@ async with FakeDeepgramFlux("a large latte").open() as vendor:
 """
 
 from ._assemblyai import FakeAssemblyAIEar as FakeAssemblyAIEar
+from ._azure import FakeAzureChat as FakeAzureChat
 from ._cartesia import FakeCartesiaEar as FakeCartesiaEar
 from ._cartesia import FakeCartesiaVoice as FakeCartesiaVoice
 from ._deepgram import FakeDeepgramFlux as FakeDeepgramFlux
@@ -34,10 +35,12 @@ from ._openai_realtime import RealtimeConversation as RealtimeConversation
 from ._openai_realtime import RealtimeItem as RealtimeItem
 from ._openai_voice import FakeOpenAIVoice as FakeOpenAIVoice
 from ._soniox import FakeSonioxEar as FakeSonioxEar
+from ._transcription import FakeTranscription as FakeTranscription
 
 __all__ = [
     "FakeAnthropic",
     "FakeAssemblyAIEar",
+    "FakeAzureChat",
     "FakeCartesiaEar",
     "FakeCartesiaVoice",
     "FakeChat",
@@ -54,6 +57,7 @@ __all__ = [
     "FakeOpenAIRealtime",
     "FakeOpenAIVoice",
     "FakeSonioxEar",
+    "FakeTranscription",
     "FakeTurn",
     "FakeVendor",
     "FakeVoice",

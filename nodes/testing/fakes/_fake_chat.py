@@ -74,6 +74,10 @@ class FakeChat(FakeService):
         """Return the status and the body of a refusal of a request's body; ``None`` accepts it."""
         return None
 
+    def parsed(self, head: str, body: bytes) -> dict[str, Any]:
+        """Return the fields of a request."""
+        return dict(json.loads(body)) if body else {}
+
     def words_of(self, body: Mapping[str, Any]) -> Sequence[str]:
         """Return the words of the answer to a request."""
         return self._words
@@ -132,7 +136,7 @@ class FakeChat(FakeService):
         if refused is not None:
             await _refuse(stream, *refused)
             return True
-        asked: dict[str, Any] = json.loads(body) if body else {}
+        asked = self.parsed(head, body)
         self.requests.append(asked)
         refused = self.refusal_of(asked)
         if refused is not None:

@@ -30,7 +30,7 @@ class FakeOpenAIVoice(FakeChat):
 
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
         """Refuse a request without a key, or with another path."""
-        if "\r\nauthorization: bearer " not in head.lower():
+        if not any(f"\r\n{key}" in head.lower() for key in ("authorization: bearer ", "api-key: ")):
             message = "Missing bearer authentication in header"
             return 401, {"error": {"message": message, "type": "invalid_request_error"}}
         path = head.partition("\r\n")[0].split()[1].partition("?")[0]
