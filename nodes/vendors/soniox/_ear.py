@@ -22,11 +22,14 @@ from bargein.bridge.websocket import Data
 from bargein.nodes.ears import VendorEar
 from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 from bargein.nodes.vendors import (
-    Credential,
+    ErrorTable,
+    Query,
     SessionLimits,
     VendorAddress,
-    VendorError,
+    checked_query,
+    endpoint,
     lowest_probability,
+    with_key,
 )
 
 VENDOR = "Soniox"
@@ -37,8 +40,10 @@ SAMPLE_RATE_HZ = 16_000
 
 ENDS = {"<end>", "<fin>"}
 
-FOR_GOOD = {400, 401, 402, 403, 404}
-"""Codes of errors that no reconnect fixes: a bad request, key, credit, permission or model."""
+SONIOX_ERRORS = ErrorTable(
+    VENDOR, {400: "final", 401: "final", 402: "credit", 403: "final", 404: "final", 408: "passing"}
+)
+"""By the vendor's page "Error handling": 503 asks for another session, and is passing."""
 
 Token = Mapping[str, Any]
 
@@ -60,6 +65,8 @@ class SonioxEar(VendorEar):
         longest_delay_s: float | None = None,
         sensitivity: float | None = None,
         url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
         limits: SessionLimits | None = None,
         dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
     ) -> None:
@@ -76,12 +83,16 @@ class SonioxEar(VendorEar):
             sensitivity: How readily the model ends a turn, -1 to 1; ``None`` for the vendor's
                 default.
             url: The vendor's address.
+            headers: Further headers of the handshake, which override ours.
+            query: Further parameters of the address; ``None`` as a value removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
         Raises:
-            TypeError: `languages` or `keyterms` is not a list of strings, or a number is none.
-            ValueError: There is no key, `url` is not a WebSocket URL, or a number is out of bounds.
+            TypeError: `languages` or `keyterms` is not a list of strings, a number is none, or
+                `headers` or `query` is no mapping.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, a header
+                cannot be sent, or a number is out of bounds.
         """
         check_strings("SonioxEar(languages=)", languages)
         check_strings("SonioxEar(keyterms=)", keyterms)
@@ -101,11 +112,19 @@ class SonioxEar(VendorEar):
             "endpoint_sensitivity": sensitivity,
         }
         given = {name: value for name, value in config.items() if value is not None}
-        key = Credential(VENDOR, api_key, VARIABLE)
         address = VendorAddress(
             vendor=VENDOR,
-            url=url,
-            headers={"Authorization": f"Bearer {key.reveal()}"},
+            errors=SONIOX_ERRORS,
+            url=endpoint(url, query=checked_query(query)),
+            headers=with_key(
+                VENDOR,
+                api_key,
+                VARIABLE,
+                "Authorization",
+                "Bearer {}",
+                headers=headers,
+                is_required=url == URL,
+            ),
             greeting=(json.dumps(given),),
             keep_alive='{"type": "keepalive"}',
             farewell="",
@@ -138,7 +157,12 @@ class TokenCodec:
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
         """Yield the facts in a message; see `EarCodec.facts`."""
         if message.get("error_code") is not None:
-            raise _error(message)
+            SONIOX_ERRORS.check(
+                "ended the session",
+                message.get("error_type"),
+                status=message["error_code"],
+                detail=message.get("error_message"),
+            )
         passing: list[Token] = []  # what is heard of the turn so far, and may change
         is_new = False
         for token in message["tokens"]:
@@ -213,15 +237,3 @@ def _words(tokens: Iterable[Token]) -> tuple[WordTiming, ...]:
             is_between = False
         is_between = is_between or text[-1:].isspace()
     return tuple(words)
-
-
-def _error(message: Mapping[str, Any]) -> VendorError:
-    status = message["error_code"]
-    return VendorError(
-        VENDOR,
-        "ended the session",
-        retryable=status not in FOR_GOOD,
-        status=status if isinstance(status, int) else None,
-        code=str(message.get("error_type") or ""),
-        detail=str(message.get("error_message") or ""),
-    )

@@ -120,7 +120,7 @@ async def test_an_error_that_passes_gets_another_line(autojump_clock, code, line
     """What is refused for good ends the stream at once; anything else is tried again."""
     scripts = [[{"tokens": [], "error_code": code, "error_message": "no"}] for _ in range(2)]
     async with hearing(scripts, limits=SessionLimits(attempts=2)) as stream:
-        with pytest.raises(VendorError, match=f"Soniox: ended the session .{code}.: 'no'"):
+        with pytest.raises(VendorError, match=f"Soniox: ended the session .{code}.*'no'"):
             await stream.receive()
     assert len(scripts) == 2 - lines
 
