@@ -71,6 +71,7 @@ class VendorSession:
     ) -> None:
         """Keep the address; `open_session` runs the session."""
         self._address = address
+        self._renew = address.renew
         self._limits = limits
         self._errors = address.errors or ErrorTable(address.vendor)
         self._dial = dial
@@ -302,8 +303,9 @@ class VendorSession:
 
     async def _serve_line(self) -> VendorError:
         """Open one line and keep it alive; return why it was lost."""
-        address, limits = self._address, self._limits
+        limits = self._limits
         try:
+            address = self._address = await self._renewed()
             async with open_websocket(
                 address.url,
                 headers=address.headers,
@@ -328,13 +330,32 @@ class VendorSession:
         except HandshakeRefusedError as error:
             headers = {name.lower(): value for name, value in error.headers.raw_items()}
             return self._errors.refusal("refused the connection", error.status, headers, error.body)
+        except VendorError as error:
+            return error  # of a new address
         except (OSError, trio.TooSlowError) as error:
-            return VendorError(address.vendor, str(error) or type(error).__name__)
+            return VendorError(self._address.vendor, str(error) or type(error).__name__)
         finally:
             if self._lost_at_s is None and self._line is not None:
                 self._lost_at_s = trio.current_time()
             self._line, self._may_send = None, False
             self._has_changed()
+
+    async def _renewed(self) -> VendorAddress:
+        """Return the address of the next line.
+
+        Raises:
+            VendorError: It could not be made.
+        """
+        if self._renew is None:
+            return self._address
+        try:
+            with trio.fail_after(self._limits.connect_s):
+                return await self._renew()
+        except (VendorError, OSError, trio.TooSlowError):
+            raise
+        except Exception as error:  # the user's function; the session outlives it
+            problem = f"its address could not be made ({type(error).__name__})"
+            raise VendorError(self._address.vendor, problem) from error
 
     async def _reach(self) -> trio.abc.Stream | None:
         if self._dial is None:

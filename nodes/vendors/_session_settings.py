@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bargein.bridge.validation.numbers import check_numbers
@@ -29,6 +29,10 @@ class VendorAddress:
     """The message to send before closing the session; ``None`` sends none."""
     errors: ErrorTable | None = None
     """What the vendor's refusals and closes mean; ``None`` for HTTP's own meanings."""
+
+    renew: Callable[[], Awaitable[VendorAddress]] | None = field(default=None, repr=False)
+    """Makes the address of each connection, within `SessionLimits.connect_s`: for tokens that live
+    for minutes, or a request that opens a session; ``None`` uses this address for all."""
 
     def __post_init__(self) -> None:
         """Check the address.
