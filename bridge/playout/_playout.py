@@ -289,6 +289,9 @@ class Playout:
             if utterance.went_by(number):
                 self._reported_late(utterance, kind, utterance.place_of(number, played_ms))
                 return
+        if kind == "position" and self._utterances and not self._held:
+            self._utterances[0].confirm(now_s)
+            self.wake()
 
     def _expect_reports(self, kind: str) -> None:
         """Record that the player reports, and that it owes positions once it has sent one."""

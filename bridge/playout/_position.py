@@ -101,6 +101,11 @@ class PlayedPosition:
         """
         self._most_ms = self._reported_ms + carried_ms
 
+    def confirm(self, now_s: float) -> None:
+        """Record that its player is alive, though it reports only what cannot be."""
+        if self._most_ms < math.inf:
+            self._most_ms = max(self._most_ms, self.position_ms(now_s) + UNREPORTED_MS)
+
     @property
     def owes_report(self) -> bool:
         """Whether its end is not reached without another report."""

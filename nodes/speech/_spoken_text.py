@@ -18,6 +18,10 @@ CLOSE_S = 0.002
 """The error of word times, in seconds."""
 
 
+LOOKAHEAD_CHARS = 400
+"""In how much of the text a word is looked for: more than 32 words, which are compared at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpokenText:
     """The text of a context, split at a moment of its audio."""
@@ -45,7 +49,7 @@ class FollowedContext:
         self._text = ""
         self._flushed: deque[int] = deque()  # the length of the text at each unanswered flush
         self._audio_s = 0.0
-        self._said: list[str] = []  # the voice's words, as it spells them
+        self._said: list[str] = []  # its words since, as it spells them
         self._chars = 0
         self._marks: list[tuple[float, int]] = []  # (time, length of the text spoken by then)
 
@@ -69,7 +73,7 @@ class FollowedContext:
         if isinstance(piece, SpeechPiece):
             for word in piece.words:
                 self._said.append(word.text)
-                self._mark(self._audio_s + word.end_s, said_length(self._text, self._said))
+                self._mark(self._audio_s + word.end_s, self._chars + self._newly_said())
             self._audio_s += len(piece.pcm) / 2 / self._rate_hz
         elif isinstance(piece, TextSaid):
             self._mark(self._audio_s, self._flushed.popleft() if self._flushed else self._chars)
@@ -85,6 +89,14 @@ class FollowedContext:
         """
         chars = max((chars for at_s, chars in self._marks if at_s <= played_s + CLOSE_S), default=0)
         return SpokenText(self._text[:chars], self._text[chars:])
+
+    def _newly_said(self) -> int:
+        """Return how many more characters are surely said, and forget the words that say them."""
+        rest = self._text[self._chars : self._chars + LOOKAHEAD_CHARS]
+        said = said_length(rest, self._said)
+        if said:
+            self._said.clear()
+        return said
 
     def _mark(self, at_s: float, chars: int) -> None:
         self._chars = max(self._chars, chars)

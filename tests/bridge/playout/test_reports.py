@@ -187,6 +187,19 @@ async def test_a_player_without_positions_goes_by_the_clock(autojump_clock, deck
     assert deck.told("finished")[0][3] == "whole"
 
 
+async def test_a_player_that_reports_nonsense_goes_by_the_clock(autojump_clock, deck, playout):
+    """Positions of speech that is over show that it is alive, and nothing else."""
+    first = add(playout, 1, "one", 300)
+    playout.report(1, "position", 100)
+    await trio.sleep(1)
+    assert first.finished
+    add(playout, 2, "two three", 3000)
+    for _ in range(12):
+        await trio.sleep(0.3)
+        playout.report(1, "position", 5)
+    assert deck.told("finished")[-1][2:] == (2, "whole")
+
+
 async def test_a_report_of_the_next_utterance_ends_the_one_before(autojump_clock, deck, playout):
     """Players play in order: who has begun the second has finished the first."""
     run = FakeRun()
