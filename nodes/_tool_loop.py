@@ -41,11 +41,13 @@ from bargein.routes.error_containment import closing
 from ._answer_end import AnswerEnding, SentenceRest
 from ._answer_fallback import Continuation
 from ._answer_steps import AnswerSteps, ChatMessage, Messages
+from ._long_chat import shortened
 from ._user_words_last import LastAsked, last_asked_of
 from .llm import (
     AnswerBrokenOffError,
     AnswerProgress,
     ChatModel,
+    ChatModelError,
     EmptyAnswerError,
     SpeechDelta,
     TextDelta,
@@ -261,8 +263,17 @@ class ToolLoop:
                 except EmptyAnswerError as empty:
                     self._ending.gave_nothing(empty.finish_reason)
                     model = None
+                except ChatModelError as error:
+                    if not error.is_too_long or messages is not asked or self._has_given():
+                        raise
+                    log.warning("question_shortened", pii_error=error.detail)
+                    messages = shortened(asked)
         self._is_answered = True
         self._model_ended("done")
+
+    def _has_given(self) -> bool:
+        """Whether the model has given a part of the current step."""
+        return bool(self._text or self._requests or self._has_sounded)
 
     def _got_floor(self) -> bool:
         """Whether this answer begins because its agent got the floor, and not by a turn."""

@@ -22,6 +22,9 @@ MEANINGS = {
     "its rate",
     "answer_cut_off": "the limit on tokens cut an answer off in mid-text: raise `max_tokens`, or "
     "ask for shorter answers",
+    "question_shortened": "a conversation was too long for its model, and was sent again with its "
+    "long results and its beginning left out: use `last_entries=`",
+    "mcp_results_are_strict": "this version of the MCP SDK refuses results without content itself",
     "answer_withheld": "a provider's content filter broke an answer off",
     "asked_again_for_words": "a model ended an answer without a word, and is asked once more",
     "barge_in": "something cut an answer: who, by which rule, and how much was heard",

@@ -30,6 +30,22 @@ def safe_word(word: object) -> str:
     return word if isinstance(word, str) and _WORD.fullmatch(word) else ""
 
 
+_TOO_LONG = frozenset(
+    (
+        *("context_length_exceeded", "context_window_exceeded", "exceed_context_size_error"),
+        *("string_above_max_length", "request_too_large", "tokens_limit_reached"),
+    )
+)
+_SAYS_TOO_LONG = re.compile(
+    r"context.{0,12}(?:length|window|size|limit)"
+    r"|(?:prompt|input|messages?).{0,30}too (?:long|large)"
+    r"|too many (?:input |prompt )?tokens|maximum.{0,30}tokens|reduce the length",
+    re.IGNORECASE,
+)
+"""What providers say of a conversation that is too long for their model: OpenAI, vLLM, Anthropic,
+Groq, Mistral, Google, Ollama and llama.cpp."""
+
+
 Phase = Literal["connect", "first_token", "between_tokens"]
 """What the client waited for when a limit ran out."""
 
@@ -80,6 +96,15 @@ class ChatModelError(BargeinError):
             after_s: Seconds that the server asks to wait; ``None`` if it does not say.
         """
         self.retryable, self.retry_after_s = retryable, after_s
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the conversation is too long for the model, so that a shorter one may pass."""
+        if self.status == 413:
+            return True
+        if self.status not in (None, 400, 422, 500):
+            return False
+        return self.code.lower() in _TOO_LONG or _SAYS_TOO_LONG.search(self.detail) is not None
 
     @property
     def safe_text(self) -> str:

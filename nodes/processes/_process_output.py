@@ -65,6 +65,20 @@ class Excerpt:
         return f"{head}{'' if not head or head.endswith(chr(10)) else chr(10)}{gap}{self._tail}"
 
 
+def bounded(text: str, most: tuple[int, int]) -> str:
+    """Return a text, with its middle replaced by a note if it is long.
+
+    Args:
+        text: The text.
+        most: How many characters of its beginning and of its end are kept.
+    """
+    if len(text) <= sum(most):
+        return text
+    excerpt = Excerpt(*most)
+    excerpt.add(text)
+    return str(excerpt)
+
+
 class LineDecoder:
     """Decodes bytes and passes on whole lines, several at once if they come together."""
 

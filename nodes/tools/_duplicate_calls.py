@@ -42,7 +42,7 @@ class _Joined(Tool):
 
     def __init__(self, other: RunningTool) -> None:
         # Cancelling it is harmless, since it does nothing itself; the other one follows its policy.
-        super().__init__(other.tool.name, read_only=True, on_duplicate="join")
+        super().__init__(other.tool.name, read_only=True, on_duplicate="join", result_chars=None)
         self._other = other
 
     async def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:

@@ -19,13 +19,13 @@ import structlog
 import trio
 
 from bargein.bridge.validation.foreign_data import clean_json, clean_text
+from bargein.nodes.processes._process_output import bounded
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import BadArgumentsError, ToolDefinitionError
 from ._interrupt_policy import PlainPolicy, Policy
 from ._mcp_content import (
     MOST_OF_DESCRIPTION,
-    bounded,
     result_text,
     schema_problem,
 )
@@ -72,6 +72,7 @@ class McpTool(Tool):
             clean_text(bounded(remote.description or remote.title or "", MOST_OF_DESCRIPTION)),
             clean_json(remote.input_schema),
             read_only=hints is not None and hints.read_only_hint is True,
+            result_chars=None,  # result_text() bounds it
             **options,
         )
         self.remote_name = remote.name

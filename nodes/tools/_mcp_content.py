@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge.validation.foreign_data import MOST_NESTING, is_deep
-from bargein.nodes.processes._process_output import Excerpt
+from bargein.nodes.processes._process_output import bounded
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
@@ -30,15 +30,6 @@ def schema_problem(schema: Mapping[str, Any]) -> str:
     if len(json.dumps(schema)) > MOST_OF_SCHEMA:
         return f"its schema is over {MOST_OF_SCHEMA} characters"
     return ""
-
-
-def bounded(text: str, most: tuple[int, int]) -> str:
-    """Return a text, with its middle replaced by a note if it is long."""
-    if len(text) <= sum(most):
-        return text
-    excerpt = Excerpt(*most)
-    excerpt.add(text)
-    return str(excerpt)
 
 
 def result_text(result: CallToolResult) -> str:

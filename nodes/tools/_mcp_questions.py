@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from bargein.nodes.processes._process_output import bounded
 from bargein.routes import BargeinError
-
-from ._mcp_content import bounded
 
 if TYPE_CHECKING:
     from mcp_types import ElicitRequestParams, ElicitResult

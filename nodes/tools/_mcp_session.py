@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
+from bargein.nodes.processes._process_output import bounded
 from bargein.routes.error_containment import first_error
 
-from ._mcp_content import MOST_OF_RESULT, bounded
+from ._mcp_content import MOST_OF_RESULT
 from ._mcp_errors import McpServerError, McpToolError
 from ._mcp_questions import answer_server
+from ._mcp_results import reads_all_results
 from ._tool_context import current_tool
 
 if TYPE_CHECKING:
@@ -277,6 +279,7 @@ class McpSession:
                 async with self._connect(self, link) as link.client:
                     # The SDK would match the server's patterns, and check without bounds.
                     setattr(link.client.session, "validate_tool_result", _unchecked)  # noqa: B010
+                    _read_all_results(link.client.session)
                     starting.deadline = float("inf")
                     link.ready.set()
                     await link.unwanted.wait()
@@ -324,14 +327,30 @@ class McpSession:
             _log.debug("mcp_server_logged", server=self._name, level=params.level, pii_text=text)
 
 
+def _read_all_results(session: Any) -> None:
+    """Let the SDK read results that leave out what the protocol asks for."""
+    dispatcher = getattr(session, "_dispatcher", None)
+    if dispatcher is None:
+        _log.debug("mcp_results_are_strict")
+        return
+    dispatcher.send_raw_request = reads_all_results(dispatcher.send_raw_request)
+
+
 async def _unchecked(name: str, result: CallToolResult) -> None:
     """Leave a server's own check of its results to the server."""
+
+
+UNREADABLE = "its result cannot be read; it was probably carried out: verify before retrying"
+"""What a model reads of a result that is none; nobody interrupted the call."""
 
 
 def _failure(tool: str, error: Exception, link: McpConnection | None) -> McpToolError:
     """Return the error that tells the model what went wrong in a call."""
     from mcp import MCPError
+    from pydantic import ValidationError
 
+    if isinstance(error, ValidationError):
+        return McpToolError(f"The call of {tool!r} was answered, but {UNREADABLE}.")
     told = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
     why = bounded(_why(error, link), MOST_OF_RESULT)
     return McpToolError(f"The call of {tool!r} failed: {why}.", is_effect_unknown=not told)

@@ -24,6 +24,10 @@ UNWIND_S = 2.0
 """How long a cancelled tool may take to unwind, in seconds; twice as long as a run of a chain,
 because a tool may have to close a connection."""
 
+RESULT_CHARS = 16_000
+"""How many characters of a result a model gets by default: as of a command and an MCP server. A
+model refuses a question that is too long, and the history would keep what is too long in it."""
+
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """The names of functions that OpenAI's and Anthropic's APIs accept."""
 
@@ -47,6 +51,7 @@ class Tool(ABC):
         commits: Whether all side effects are in its commit section, so that it can be cancelled
             cleanly before that.
         unwind_s: Seconds that it may take to unwind after a cancel before it is abandoned.
+        result_chars: How many characters of a result the model gets; ``None`` for all.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Tool(ABC):
         read_only: bool = False,
         commits: bool = False,
         unwind_s: float = UNWIND_S,
+        result_chars: int | None = RESULT_CHARS,
     ) -> None:
         """Make a tool.
 
@@ -76,6 +82,8 @@ class Tool(ABC):
             read_only: Whether it has no side effects.
             commits: Whether all its side effects are in its commit section.
             unwind_s: Seconds that it may take to unwind after a cancel, above 0.
+            result_chars: How many characters of a result the model gets, at least 100; the middle
+                of a longer one is left out, and the model reads how much. ``None`` for all.
 
         Raises:
             ToolDefinitionError: An argument is not valid.
@@ -99,6 +107,7 @@ class Tool(ABC):
         self.read_only = read_only
         self.commits = commits
         self.unwind_s = unwind_s
+        self.result_chars = _checked_chars(name, result_chars)
 
     def as_function(self) -> dict[str, Any]:
         """Return the tool as a function in the format of ``ChatModel.stream``."""
@@ -147,6 +156,16 @@ class Tool(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {self.policy.kind}>"
+
+
+def _checked_chars(tool: str, chars: object) -> int | None:
+    is_count = isinstance(chars, int) and not isinstance(chars, bool) and chars >= 100
+    if chars is not None and not is_count:
+        raise ToolDefinitionError(
+            f"result_chars= of the tool {tool!r} is a number of characters from 100, or None for "
+            f"all, not {chars!r}"
+        )
+    return chars if isinstance(chars, int) else None
 
 
 def _check_seconds(tool: str, what: str, seconds: object) -> None:

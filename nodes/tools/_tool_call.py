@@ -26,6 +26,7 @@ from bargein.bridge.control import (
 )
 from bargein.bridge.events import ToolCall, ToolResult
 from bargein.bridge.monitoring.error_text import detail
+from bargein.nodes.processes._process_output import bounded
 from bargein.routes import Run
 from bargein.routes.error_containment import CONTAINED, is_stop, text_of
 
@@ -442,13 +443,18 @@ class RunningTool:
         return ToolResult(
             name=self.name,
             id=self.id,
-            content=settled.content,
+            content=self._bounded(settled.content),
             error=settled.error,
             outcome=settled.outcome,
             ran_s=ran_s,
             detail=self._detail() if settled.error else "",
             for_operator=self.for_operator,
         )
+
+    def _bounded(self, content: str) -> str:
+        """Return the text for the model, its middle left out if it is too long."""
+        most = self.tool.result_chars
+        return content if most is None else bounded(content, (most - most // 2, most // 2))
 
     def _detail(self) -> str:
         error = None if self._body is None else self._body.error

@@ -15,7 +15,7 @@ from ._errors import ToolDefinitionError
 from ._interrupt_policy import PlainPolicy, Policy
 from ._schema import as_text, read_signature
 from ._thread_tool import run_in_thread
-from ._tool import OnDuplicate, Permission, Tool
+from ._tool import RESULT_CHARS, OnDuplicate, Permission, Tool
 from ._tool_clock import real_time
 from ._tool_context import ToolContext
 
@@ -166,6 +166,7 @@ def tool(
     commits: bool = False,
     where: Where = "thread",
     inherit: Sequence[str] = (),
+    result_chars: int | None = RESULT_CHARS,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(
     name: Any = None,
@@ -178,6 +179,7 @@ def tool(
     commits: bool = False,
     where: Where = "thread",
     inherit: Sequence[str] = (),
+    result_chars: int | None = RESULT_CHARS,
 ) -> Any:
     """Make a tool from a function, or from the method of an object: ``tool(shop.sell)``.
 
@@ -204,6 +206,8 @@ def tool(
         where: ``"thread"`` or ``"worker"``, for a function that is not async.
         inherit: For a worker: the names of our environment variables that it gets besides ``PATH``,
             ``HOME``, ``LANG`` and those that Python needs.
+        result_chars: How many characters of a result the model gets, at least 100; the middle of a
+            longer one is left out, and the model reads how much. ``None`` for all.
 
     Raises:
         ToolDefinitionError: The function or an option is not valid.
@@ -215,6 +219,7 @@ def tool(
         "on_duplicate": on_duplicate,
         "read_only": read_only,
         "commits": commits,
+        "result_chars": result_chars,
     }
     if name is not None and not isinstance(name, str):
         return FunctionTool(name, None, where, inherit, **options)

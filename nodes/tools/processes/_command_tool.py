@@ -109,6 +109,7 @@ class CommandTool(Tool):
         # A second more than the ladder's own bound, so that the process is never abandoned before
         # that.
         options.setdefault("unwind_s", ladder.bound_s + SPARE_S)
+        options.setdefault("result_chars", None)  # `limits` bounds it
         super().__init__(
             getattr(build, "__name__", "") if name is None else name,
             self._signature.description if description is None else description,
