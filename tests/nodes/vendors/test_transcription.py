@@ -182,12 +182,19 @@ async def test_a_server_that_says_nothing_is_given_up(autojump_clock):
 
 async def test_a_wrong_key_fails_at_once(autojump_clock):
     """What is refused for good is asked once, and no text has the key."""
-    vendor = Vendor(fault=Fault("refuse", "connect", 1, 401))
-    async with open_service(vendor) as (service, _):
-        with pytest.raises(VendorError) as caught:
+
+    class Locked(Vendor):
+        def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
+            self.heads.append(head)
+            error = {"message": "Incorrect API key", "type": "invalid_request_error"}
+            return 401, {"error": {**error, "code": "invalid_api_key"}}
+
+    async with open_service(Locked()) as (service, vendor):
+        with pytest.raises(VendorError, match="Incorrect API key") as caught:
             await service.transcribe(SOUND)
     assert caught.value.status == 401
     assert not caught.value.retryable
+    assert len(vendor.heads) == 1
     assert "s3cret" not in str(caught.value)
 
 
