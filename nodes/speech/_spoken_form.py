@@ -10,7 +10,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from bargein.nodes.llm.hidden_text import HiddenText
 
@@ -94,4 +94,6 @@ def spoken_form_for(voice: object, chosen: NewSpokenForm | None = None) -> NewSp
         chosen: What the app chose; ``None`` leaves it to the voice.
     """
     own = getattr(voice, "spoken_form", None)
-    return chosen or (own if callable(own) else PlainWords)
+    if chosen is not None:
+        return chosen
+    return cast(NewSpokenForm, own) if callable(own) else PlainWords

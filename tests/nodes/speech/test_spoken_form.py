@@ -214,7 +214,7 @@ async def test_a_cut_is_found_in_the_written_text(autojump_clock) -> None:
         await caller.until(lambda caller: "three" in caller.heard)
         caller.publish(UserStartedSpeaking())
         await caller.quiet()
-        assert caller.heard == "**One** [two](https://x.com/y) **three"
+        assert caller.heard == "**One** [two](https://x.com/y) **three**"
 
 
 async def test_what_the_app_says_itself_is_not_read_with_its_marks(autojump_clock) -> None:
