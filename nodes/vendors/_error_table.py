@@ -40,7 +40,10 @@ _COMMON: Mapping[str, Meaning] = {
 }
 """What codes mean that many vendors use, unless a vendor's table says otherwise."""
 
-_FINAL_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+_KEY_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+"""Statuses that refuse the key, or what it may do: the same request never succeeds."""
+
+_FINAL_STATUSES = {*_KEY_STATUSES, HTTPStatus.NOT_FOUND}
 """Statuses that end a session for good when they come in a message."""
 
 _PASSING_STATUSES = {
@@ -79,11 +82,15 @@ class ErrorTable:
             status: HTTP status or WebSocket close code; ``None`` if there was neither.
 
         Returns:
-            The meaning of the code, in this table or at most vendors, else that of the status.
+            The meaning of the code, in this table or at most vendors, else that of the status.  A
+            status that refuses the key is final whatever the code says, unless it is the credit.
         """
-        for code in codes:
-            if (known := self._find_meaning(code)) is not None:
-                return known
+        named = (self._find_meaning(code) for code in codes)
+        known = next((meaning for meaning in named if meaning is not None), None)
+        if status in _KEY_STATUSES:
+            return "credit" if known == "credit" else "final"
+        if known is not None:
+            return known
         if (known := self._find_meaning(status)) is not None:
             return known
         if status == HTTPStatus.PAYMENT_REQUIRED:

@@ -134,6 +134,8 @@ def test_a_status_in_a_message_has_its_meaning(status: int | None, meaning: Mean
         ({"error": {"type": "rate_limit", "message": "no"}}, 429, "passing", "rate_limit"),
         ({"detail": {"status": "quota_exceeded", "message": "no"}}, 401, "credit", None),
         ({"detail": "no"}, 401, "final", ""),
+        ({"error": {"type": "server_error", "message": "no"}}, 401, "final", "server_error"),
+        ({"error": {"code": "rate_limit_exceeded", "message": "no"}}, 403, "final", None),
         ({"err_code": "ASR_PAYMENT_REQUIRED", "err_msg": "no"}, 402, "credit", None),
         (
             [{"error": {"code": 503, "message": "no", "status": "UNAVAILABLE"}}],
