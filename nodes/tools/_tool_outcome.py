@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bargein.bridge.control import CapReachedError, ToolOutcome
+from bargein.routes import CodeExitError
 from bargein.routes.error_containment import text_of
 
 from ._errors import RaisedInProcessError, ToolError
@@ -81,7 +82,8 @@ def error_for_model(error: Exception) -> str:
 
     The class of a subclass comes before its text.
     """
-    name, text = type(error).__name__, text_of(error)
+    raised = error.error if isinstance(error, CodeExitError) else error
+    name, text = type(raised).__name__, text_of(error)
     if isinstance(error, RaisedInProcessError):
         name, text = error.class_name, error.text if error.is_for_model else ""
     elif not isinstance(error, ToolError | CapReachedError):
