@@ -218,7 +218,7 @@ async def test_a_filler_is_heard_though_its_answer_is_cut(autojump_clock, voice)
     """A hand-over cuts the answer that the filler went ahead of, and not the filler."""
 
     async def answer(call):
-        call.converse(ChatNode(ScriptedModel(["Let me see. ", 30.0, "Here I am."])), name="first")
+        call.converse(ChatNode(ScriptedModel(["Let me think. ", 30.0, "Here I am."])), name="first")
         call.bridge(ChatNode(ScriptedModel("Hello.")), name="second")
 
     app = App(answer, speech=StreamingSpeech(WordEar(), voice))
