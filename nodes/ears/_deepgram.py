@@ -232,7 +232,7 @@ class NovaCodec:
         self._segment = 0
         self._parts: list[Mapping[str, Any]] = []
         self._over_s = -math.inf  # the end of what was reported, in the line's audio
-        self._began_s = -math.inf  # where the open turn begins, if the vendor has said so
+        self._turn_start_s = -math.inf  # where the open turn begins, if the vendor has said so
 
     def audio(self, pcm: bytes) -> Data:
         """Return the audio as it is."""
@@ -245,7 +245,7 @@ class NovaCodec:
     def restart(self) -> None:
         """Forget the segments of the turn, and count time from 0 again."""
         self._forget()
-        self._over_s = self._began_s = -math.inf
+        self._over_s = self._turn_start_s = -math.inf
 
     def _forget(self) -> None:
         self._segment = 0
@@ -257,8 +257,8 @@ class NovaCodec:
             case "SpeechStarted":
                 began_s = float(message["timestamp"])
                 if began_s >= self._over_s:
-                    if math.isinf(self._began_s):
-                        self._began_s = began_s
+                    if math.isinf(self._turn_start_s):
+                        self._turn_start_s = began_s
                     yield VoiceBegan()
             case "Results":
                 yield from self._results(message)
@@ -277,7 +277,7 @@ class NovaCodec:
 
     def _is_late(self, end_s: float) -> bool:
         """Return whether what ends then is of a turn that is over."""
-        return end_s <= max(self._over_s, self._began_s)
+        return end_s <= max(self._over_s, self._turn_start_s)
 
     def _results(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
         end_s = float(message["start"]) + float(message["duration"])
@@ -318,7 +318,7 @@ class NovaCodec:
             words=timed_words(words, "punctuated_word", "word", per_s=1),
         )
         self._forget()
-        self._began_s = -math.inf
+        self._turn_start_s = -math.inf
         return over
 
 
