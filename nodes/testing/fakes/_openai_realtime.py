@@ -219,7 +219,7 @@ class FakeOpenAIRealtime(FakeVendor):
             case "item.truncate":
                 await self._truncate(line, message)
             case "response.create":
-                await self._respond(line, message, nursery)
+                await self.respond(line, message, nursery)
             case "response.cancel":
                 await self._cancel(line, message)
 
@@ -266,9 +266,10 @@ class FakeOpenAIRealtime(FakeVendor):
 
     # --- responses ------------------------------------------------------------------------------
 
-    async def _respond(
+    async def respond(
         self, line: RealtimeConversation, message: dict[str, Any], nursery: trio.Nursery
     ) -> None:
+        """Start the response that a client asks for, or refuse it."""
         if self.is_refusing or line.response is not None:
             code = (
                 "server_error" if self.is_refusing else "conversation_already_has_active_response"

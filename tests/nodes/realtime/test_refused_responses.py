@@ -19,12 +19,12 @@ class Busy(FakeOpenAIRealtime):
     refusals = 3
     code = "conversation_already_has_active_response"
 
-    async def _respond(self, line: Any, message: dict[str, Any], nursery: Any) -> None:
+    async def respond(self, line: Any, message: dict[str, Any], nursery: Any) -> None:
         if self.refusals:
             self.refusals -= 1
             await self.refuse(line, message, self.code)
         else:
-            await super()._respond(line, message, nursery)
+            await super().respond(line, message, nursery)
 
 
 @pytest.mark.parametrize("code", [Busy.code, "server_error", "rate_limit_exceeded"])
