@@ -23,6 +23,7 @@ PURE_CORES = {
     "bridge/playout/": "the playout's arithmetic: what is sent, heard and due, to the microsecond",
     "bridge/server/test_compact.py": "no event of ours, whichever it is, tells what was said",
     "bridge/server/test_order_on_the_wire.py": "what is sent first, dropped and sent again",
+    "bridge/test_late_audio.py": "how long a loudspeaker gathers audio, to the millisecond",
     "bridge/test_loudspeakers.py": "what is heard to the sample, held, cut, late or dry",
     "nodes/speech/test_when_a_sound_is_classified.py": "windows of sound in, hints out",
     "nodes/user_turns/": "turn taking is one pure function of facts; hypothesis feeds it any order",
