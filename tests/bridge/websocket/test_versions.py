@@ -29,10 +29,14 @@ def imported() -> Iterator[str]:
 
 
 def test_the_oldest_that_may_be_installed_is_tested() -> None:
-    """The lower bound of the pin is the version of `make oldest`, which .ci/run runs."""
+    """The lower bound of the pin is what `make oldest` installs by its lock; .ci/run runs it."""
     oldest = re.fullmatch(r"websockets>=([\d.]+),<18", PIN)
     assert oldest is not None, PIN
-    assert f"websockets=={oldest[1]}" in (ROOT / "Makefile").read_text("utf-8")
+    lock = "requirements/oldest-websockets.txt"
+    assert f"--require-hashes -r {lock}" in (ROOT / "Makefile").read_text("utf-8")
+    assert re.findall(r"^\w[^ ]*", (ROOT / lock).read_text("utf-8"), re.MULTILINE) == [
+        f"websockets=={oldest[1]}"
+    ]
     assert "oldest" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
