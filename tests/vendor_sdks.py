@@ -456,7 +456,7 @@ PROOFS = {
     "SonioxEar": Proof(
         "soniox==2.10.0", SOUND + TOKENS, FakeSonioxEar(TURN).serve, f"{TURN}<fin> True"
     ),
-    "TranscriptionService": Proof(
+    "Transcription": Proof(
         "openai[realtime]==3.54.0", UTTERANCE, FakeTranscription(TURN).serve, f"{TURN} english -0.2"
     ),
     "OpenAIChat": Proof("openai[realtime]==3.54.0", COMPLETIONS, FakeOpenAIChat().serve, ANSWER),
