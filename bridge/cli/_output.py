@@ -158,9 +158,10 @@ def settle(code: int) -> int:
         The exit code: 1 in place of 0 if the output cannot be written.
     """
     for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
         try:
-            if stream is not None:
-                stream.flush()
+            stream.flush()
         except (OSError, ValueError) as error:
             if stream is sys.stdout and code == 0:
                 if not isinstance(error, BrokenPipeError):

@@ -150,7 +150,8 @@ def _unit_times(
         if added:
             at = (added[0][0], added[-1][1])
         elif after[2] < len(units):
-            at = (spoken[after[0]][0],) * 2  # the voice leaves it out
+            next_s = spoken[after[0]][0]
+            at = (next_s, next_s)  # the voice leaves it out
         else:
             at = (spoken[before[1] - 1][1] if before[1] else 0.0, duration_s)
         is_open = after[2] == len(units) and not complete

@@ -20,7 +20,6 @@ import trio
 
 from bargein.bridge.validation.texts import has_words
 from bargein.nodes.speech import (
-    PlainWords,
     SpeechEngineError,
     SpeechPiece,
     SpokenForm,
@@ -31,6 +30,7 @@ from bargein.nodes.speech import (
 )
 from bargein.nodes.speech._clause_audio import ClauseAudio
 from bargein.nodes.speech._resample import WholeSamples
+from bargein.nodes.speech._spoken_form import spoken_form_for
 from bargein.routes.error_containment import closing, first_error
 from bargein.routes.service_nursery import open_service_nursery
 
@@ -78,8 +78,7 @@ class FallbackVoice(ProviderGroup[AnyVoice]):
     @property
     def spoken_form(self) -> Callable[[], SpokenForm]:
         """Makes what is said of a text: the spoken form of the first voice, for all of them."""
-        own = getattr(self._providers[0].engine, "spoken_form", None)
-        return own if callable(own) else PlainWords
+        return spoken_form_for(self._providers[0].engine)
 
     @asynccontextmanager
     async def open_context(self, style: VoiceStyle) -> AsyncIterator[FallbackContext]:
