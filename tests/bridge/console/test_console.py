@@ -305,9 +305,10 @@ def test_text_of_others_obeys_nobody(open_chat):
     tty = open_chat()
     tty.type("hostile\r")
     tty.until("31mend")
-    assert "before after31mend" in tty.settled()
+    said = "be\ufffd[2J\ufffd]0;owned\ufffdfore\ufffd31m after\ufffd[31mend\ufffd"
+    assert said in tty.settled()
     tty.type("chatter\r")
-    tty.until("It says: red")
+    tty.until("It says: \ufffd[2J\ufffd[31mred\ufffd]0;title\ufffd")
     tty.settled()
     shown = tty.screen.shown()
     assert "│ printed by a tool" in shown

@@ -49,7 +49,10 @@ def test_commands_and_control_sequences(run_chat):
     """Commands work by a pipe, and nothing of a model's is obeyed."""
     result = run_chat("/nope\nhostile\n//usr\n/usr/bin is a path\n")
     assert "there is no command /nope" in result.stderr
-    assert result.stdout == ("before after31mend\nYou said: /usr\nYou said: /usr/bin is a path\n")
+    assert result.stdout == (
+        "be\ufffd[2J\ufffd]0;owned\ufffdfore\ufffd31m after\ufffd[31mend\ufffd\n"
+        "You said: /usr\nYou said: /usr/bin is a path\n"
+    )
 
 
 def test_the_background_is_waited_for(run_chat):

@@ -10,14 +10,14 @@ from bargein.control import ToolOutcome
 
 EVENTS = [
     ("ToolCall(id='1', name='find\\x1b[2J', arguments={'where': 'a\\nb\\x9b2J', 'n': 3})",
-     '→ find(where="a\\nb", n=3)'),
+     '→ find\ufffd[2J(where="a\\nb", n=3)'),
     ("ToolProgress(id='1', name='find', text='half', fraction=0.5)", None),
     ("ToolResult(id='1', name='find', outcome='completed', ran_s=1.25)",
-     '✓ find(where="a\\nb", n=3) · 1.2 s'),
+     '✓ find\ufffd[2J(where="a\\nb", n=3) · 1.2 s'),
     ("ToolCall(id='2', name='look', arguments={})", "→ look()"),
     ("ToolResult(id='2', name='look', content='no\\nsuch \\x1b[1mplace', error=True)",
-     "✗ look() · failed: no such place · 0.0 s"),
-    ("AgentError(message='it broke\\x07')", "✗ it broke"),
+     "✗ look() · failed: no such \ufffd[1mplace · 0.0 s"),
+    ("AgentError(message='it broke\\x07')", "✗ it broke\ufffd"),
     ("CapWarning(answer=1, which='tool_calls', used=8, limit=10)", "! 8 of 10 tool calls used"),
     ("InputReturned(content='and tea')", "■ not answered: “and tea”"),
     ("JobFinished(id='1', name='bake', content='')", "✓ bake is done, in the background"),
