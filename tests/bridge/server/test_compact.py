@@ -14,7 +14,7 @@ SECRET = "four one one one"
 
 SAYS_NOTHING = {
     "message", "route", "stage", "reason", "target", "call_id", "which", "id", "name", "unit",
-    "decision", "rule", "values", "agent", "capped", "error", "call",
+    "decision", "rule", "values", "agent", "capped", "error", "call", "finish_reason",
 }  # fmt: skip
 """Fields of our events that may be shown though they are texts."""
 
