@@ -12,6 +12,9 @@ class Chore:
 
     name = "tidy_up"
     outcome = None
+    moving_from = None
+    inside = None
+    is_waiting = False
 
     def __init__(self, call: Call, id: str, grace_s: float) -> None:
         self.id, self.run, self.started_at_s = id, current_run(), trio.current_time()
