@@ -117,12 +117,11 @@ class CommitSection:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool:
+    ) -> None:  # swallows nothing: what its deadline cancelled is an overrun
         caught = self._scope.__exit__(kind, error, traceback)
         self._state.close(whole=error is None)
         if caught and self._scope.cancelled_caught:
             raise self._overrun()
-        return bool(caught)
 
     def __enter__(self) -> Self:
         if not self._state.open(self._now_s() + self._deadline_s):
