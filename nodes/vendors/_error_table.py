@@ -86,7 +86,7 @@ class ErrorTable:
             status that refuses the key is final whatever the code says, unless it is the credit.
         """
         named = (self._find_meaning(code) for code in codes)
-        known = next((meaning for meaning in named if meaning is not None), None)
+        known: Meaning | None = next((each for each in named if each is not None), None)
         if status in _KEY_STATUSES:
             return "credit" if known == "credit" else "final"
         if known is not None:
