@@ -85,8 +85,10 @@ class ErrorTable:
             The meaning of the code, in this table or at most vendors, else that of the status.  A
             status that refuses the key is final whatever the code says, unless it is the credit.
         """
-        named = (self._find_meaning(code) for code in codes)
-        known: Meaning | None = next((each for each in named if each is not None), None)
+        known: Meaning | None = None
+        for code in codes:
+            if (known := self._find_meaning(code)) is not None:
+                break
         if status in _KEY_STATUSES:
             return "credit" if known == "credit" else "final"
         if known is not None:
