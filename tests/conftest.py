@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import structlog
@@ -27,6 +28,15 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def browser_driver() -> Iterator[Any]:
+    """What starts browsers; a process can have one."""
+    from playwright.sync_api import sync_playwright  # only started for the tests in a browser
+
+    with sync_playwright() as driver:
+        yield driver
 
 
 @pytest.fixture(autouse=True)

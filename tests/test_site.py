@@ -14,7 +14,6 @@ from posixpath import normpath
 from typing import Any
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from docs.scripts import llms
 from docs.scripts.site import facades
@@ -139,12 +138,11 @@ OVERFLOWING = """() => {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser(browser_driver: Any) -> Iterator[Any]:
     """A browser that opens the site from its folder."""
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=find_browser(), args=ARGS)
-        yield launched
-        launched.close()
+    launched = browser_driver.chromium.launch(executable_path=find_browser(), args=ARGS)
+    yield launched
+    launched.close()
 
 
 @pytest.mark.parametrize(

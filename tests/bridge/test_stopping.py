@@ -318,7 +318,7 @@ def test_what_ignores_its_cancellation_is_named(folder):
     """A node that catches its cancellation and works on is named once, with chain and line."""
     (folder / "agent.py").write_text(SWALLOWS)
     with program(folder, "chat", "agent:app", terminal=True) as chat:
-        chat.until("idle")
+        chat.until("your turn")
         chat.write("hello\r")
         chat.until(lambda: has_begun(folder))
         chat.ask(signal.SIGINT)

@@ -148,12 +148,10 @@ Open = Callable[..., Visit]
 
 @pytest.fixture(scope="session")
 def launch(
-    mic_wav: Path, tmp_path_factory: pytest.TempPathFactory
+    mic_wav: Path, tmp_path_factory: pytest.TempPathFactory, browser_driver: Any
 ) -> Iterator[Callable[[str], Any]]:
     """Starts browsers by their microphone (``speaks``, ``converses``, ``denied``, ``none``)."""
     executable = find_browser()
-    from playwright.sync_api import sync_playwright  # the driver is only started for these tests
-
     fake = "--use-fake-device-for-media-stream"
 
     def hears(wav: str) -> list[str]:
@@ -172,19 +170,18 @@ def launch(
         "denied": [fake, "--use-fake-ui-for-media-stream=deny"],
         "none": ["--use-fake-ui-for-media-stream"],
     }
-    with sync_playwright() as playwright:
-        browsers: dict[str, Any] = {}
+    browsers: dict[str, Any] = {}
 
-        def get(kind: str) -> Any:
-            if kind not in browsers:
-                browsers[kind] = playwright.chromium.launch(
-                    executable_path=executable, headless=True, args=[*ARGS, *arguments(kind)]
-                )
-            return browsers[kind]
+    def get(kind: str) -> Any:
+        if kind not in browsers:
+            browsers[kind] = browser_driver.chromium.launch(
+                executable_path=executable, headless=True, args=[*ARGS, *arguments(kind)]
+            )
+        return browsers[kind]
 
-        yield get
-        for browser in browsers.values():
-            browser.close()
+    yield get
+    for browser in browsers.values():
+        browser.close()
 
 
 @pytest.fixture
