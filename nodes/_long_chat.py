@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bargein.bridge.history import last_messages
-from bargein.nodes.processes._process_output import bounded
+
+from ._excerpt import bounded
 
 ChatMessage = dict[str, Any]
 

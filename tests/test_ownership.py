@@ -20,8 +20,9 @@ OF_TRIO = {
 }
 """What trio lets its users write: of tasks, of scopes, of a limiter, and of a test's clock."""
 
-OF_LIBRARIES = {"headers", "modules", "environ", "path"}
-"""Headers of an HTTP response, and Python's own state: their libraries offer no other way."""
+OF_LIBRARIES = {"headers", "modules", "environ", "path", "send_raw_request"}
+"""Headers of an HTTP response, Python's own state, and how MCP's SDK sends: their libraries offer
+no other way."""
 
 ASKED_BACK = {"prepare", "spare", "wakes_at_s"}
 """Fields for what an object asks its owner, and a timer its sleeper; so are all that begin with

@@ -19,7 +19,7 @@ import structlog
 import trio
 
 from bargein.bridge.validation.foreign_data import clean_json, clean_text
-from bargein.nodes.processes._process_output import bounded
+from bargein.nodes._excerpt import bounded
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import BadArgumentsError, ToolDefinitionError

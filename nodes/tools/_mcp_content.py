@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge.validation.foreign_data import MOST_NESTING, is_deep
-from bargein.nodes.processes._process_output import bounded
+from bargein.nodes._excerpt import bounded
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock

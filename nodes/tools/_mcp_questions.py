@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bargein.nodes.processes._process_output import bounded
+from bargein.nodes._excerpt import bounded
 from bargein.routes import BargeinError
 
 if TYPE_CHECKING:

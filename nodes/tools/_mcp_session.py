@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import trio
 
-from bargein.nodes.processes._process_output import bounded
+from bargein.nodes._excerpt import bounded
 from bargein.routes.error_containment import first_error
 
 from ._mcp_content import MOST_OF_RESULT

@@ -26,7 +26,7 @@ from bargein.bridge.control import (
 )
 from bargein.bridge.events import ToolCall, ToolResult
 from bargein.bridge.monitoring.error_text import detail
-from bargein.nodes.processes._process_output import bounded
+from bargein.nodes._excerpt import bounded
 from bargein.routes import Run
 from bargein.routes.error_containment import CONTAINED, is_stop, text_of
 
