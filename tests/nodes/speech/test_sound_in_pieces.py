@@ -158,12 +158,13 @@ async def test_half_a_sample_belongs_to_the_next_piece(
     assert noise_db(pcm, line_hz) < -60
 
 
-async def test_the_times_of_words_stay_those_of_the_sound(autojump_clock):
+@pytest.mark.parametrize("rate_hz", [22_050, 24_000])
+async def test_the_times_of_words_stay_those_of_the_sound(autojump_clock, rate_hz):
     """A word counts as heard when its last sound has been played, whatever the resampler keeps."""
 
     class Counting(Tone):
         def pieces(self, text: str) -> list[SpeechPiece]:
-            pcm, size = tone(22_050), 882
+            pcm, size = tone(rate_hz), 2 * (rate_hz // 50)
             words = {n * 10: WordTiming(w, 0.0, 0.2) for n, w in enumerate(text.split())}
             cuts = range(0, len(pcm), size)
             return [
@@ -174,8 +175,12 @@ async def test_the_times_of_words_stay_those_of_the_sound(autojump_clock):
     async def answer(call: Call) -> None:
         call.say("one two three four five six seven eight nine ten")
 
-    app = App(answer, speech=StreamingSpeech(None, Counting(22_050, 882), fillers=None))
+    app = App(answer, speech=StreamingSpeech(None, Counting(rate_hz, 882), fillers=None))
     async with open_call(app, own_speech=True) as caller:
+        await caller.receives(AgentSpeechSent)
+        await trio.sleep(0.85)  # the first word was heard 0.2 s behind the first sound
+        heard = "".join(event.content for event in caller.events(AgentSpeechSent))
+        assert heard.split() == ["one", "two", "three", "four", "five"]
         await caller.quiet()
         heard = "".join(event.content for event in caller.events(AgentSpeechSent))
         assert heard == "one two three four five six seven eight nine ten"

@@ -163,7 +163,7 @@ CODE_LINES = [
     'echo "{x}',
     "nice {x}",
     "nice -n 10 {x}",
-    "flock /tmp/l {x}",
+    "flock lock {x}",
     "chroot / {x}",
     "coproc {x}",
     "builtin eval {x}",
