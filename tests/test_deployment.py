@@ -36,11 +36,14 @@ async def answer(call):
 app = App(answer, speech=LocalSpeech(voice=PiperVoice()))
 """
 READ_ONLY = """
-mount --bind "$1" /mnt && mount -o remount,bind,ro / && mount -t tmpfs tmpfs /tmp || exit
+mount --bind "$1" /mnt && mount -o remount,bind,ro / || exit
 cd /mnt && shift
 exec "$@"
 """
-"""What ProtectSystem=strict and PrivateTmp=yes leave: a service may write to its state only."""
+"""What ProtectSystem=strict leaves: a service may write to its state only.
+
+A /tmp of its own (PrivateTmp=yes) is left out, because the project itself may lie under /tmp.
+"""
 
 
 def block(language: str) -> str:

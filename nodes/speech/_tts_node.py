@@ -275,15 +275,17 @@ class TTSNode:
     async def _synthesize(self, clause: Clause) -> AsyncGenerator[AgentAudio, None]:
         # One piece is delayed, so that the last one can be marked.
         text, kept, written = clause.said.written, None, WrittenWords(clause.said)
-        number, sound = clause.utterance, self._new_sound()
+        number, sound = clause.utterance, None
         async with aclosing(self._in_time(clause)) as pieces:
             async for piece in pieces:
-                if kept is not None:
+                if sound is None:  # a voice may know its rate from its first piece on
+                    sound = self._new_sound()
+                elif kept is not None:
                     pcm, words = sound.push(kept.pcm, written.times(kept.words))
                     yield self._audio(pcm, text, words, number, last=False)
                     text = ""
                 kept = piece
-        if kept is not None:
+        if sound is not None and kept is not None:
             pcm, words = sound.push(kept.pcm, written.times(kept.words), last=True)
             yield self._audio(pcm, text, words, number, last=True)
         elif self._is_joined(clause) or not has_words(clause.said.spoken):

@@ -158,6 +158,25 @@ async def test_half_a_sample_belongs_to_the_next_piece(
     assert noise_db(pcm, line_hz) < -60
 
 
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_voice_may_learn_its_rate_from_its_first_piece(autojump_clock, times):
+    """A server tells the rate with the sound; nobody asks before."""
+
+    class Late(Tone):
+        async def synthesize(self, text: str) -> AsyncIterator[SpeechPiece]:
+            self.sample_rate_hz = 22_050
+            for piece in self.pieces(text):
+                yield piece
+
+    class Unknown(Late):
+        def __init__(self) -> None:
+            super().__init__(0, 882 * times)
+
+    pcm = await line_of(Unknown(), 24_000)
+    assert len(pcm) / 2 / 24_000 == pytest.approx(2.0, abs=0.01)
+    assert noise_db(pcm, 24_000) < -60
+
+
 @pytest.mark.parametrize("rate_hz", [22_050, 24_000])
 async def test_the_times_of_words_stay_those_of_the_sound(autojump_clock, rate_hz):
     """A word counts as heard when its last sound has been played, whatever the resampler keeps."""
