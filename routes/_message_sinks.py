@@ -2,14 +2,14 @@
 
 A plain function is called at once.  An async one has a bounded queue and its own task: a run whose
 messages fill the queue waits, and nothing else does.  Messages that become stale in the queue are
-dropped and counted.
+dropped and counted, and those of a paused run wait there, while others pass them.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from typing import Any, NamedTuple
 
 import structlog
 import trio
@@ -30,15 +30,37 @@ SINK_OVERFLOW = 4096
 dropped."""
 
 
+class QueuedMessage(NamedTuple):
+    """A message that waits for an async sink."""
+
+    message: Message
+    runs: tuple[Run, ...]
+    """The run that sent it and its ancestors, which can be cut as long as it waits."""
+    protected: tuple[Run, ...]
+    """Those of them that no rule may cut as long as it waits."""
+
+    def own_runs(self) -> Iterator[Run]:
+        """Yield those of its runs that belong to the bridge that published it."""
+        return (run for run in self.runs if run.source == self.message.source)
+
+    def paused_until(self) -> trio.Event | None:
+        """Return what is set at the end of its pause; ``None`` if it is not paused."""
+        if self.protected:
+            return None  # such as a notice, which is heard to its end
+        pauses = (run.paused_until for run in self.runs if run.paused_until is not None)
+        return next(pauses, None)
+
+
 class QueuedSink:
     """An async sink with its queue."""
 
     __slots__ = (
         "_failures",
         "_more",
-        "_on_error",
+        "_paused",
         "_queue",
         "_room",
+        "_sinks",
         "fn",
         "limit",
         "overflowed",
@@ -46,68 +68,90 @@ class QueuedSink:
     )
 
     def __init__(
-        self,
-        fn: Callable[[Message], Awaitable[Any]],
-        limit: int,
-        on_error: Callable[[Exception], None],
+        self, fn: Callable[[Message], Awaitable[Any]], limit: int, sinks: AsyncSinks
     ) -> None:
         self.fn = fn
-        self._on_error = on_error
+        self._sinks = sinks
         self._failures = Failures(receiver=name_of(fn))
         self.limit = limit
         self.stale = 0
         self.overflowed = 0
-        self._queue: deque[tuple[Message, tuple[Run, ...]]] = deque()
+        self._queue: deque[QueuedMessage] = deque()
+        self._paused: list[QueuedMessage] = []
         self._more = trio.Event()
         self._room = trio.Event()
 
     def __call__(self, message: Message) -> None:
         """Queue a message; the run that sent it waits at its next value if the queue is full."""
-        queue = self._queue
-        if len(queue) >= SINK_OVERFLOW:
+        waiting = self._waiting
+        if waiting >= SINK_OVERFLOW:
             self.overflowed += 1
             if self.overflowed == 1:
-                log.warning("sink_overflow", sink=name_of(self.fn), waiting=len(queue))
+                log.warning("sink_overflow", sink=name_of(self.fn), waiting=waiting)
             return
-        kept = tuple(_lineage(message.run))
-        for run in kept:  # its output has not arrived: it can be cut even after it has ended
-            run.keep()
-        queue.append((message, kept))
-        if len(queue) == 1:
+        runs = tuple(_lineage(message.run))
+        protected = tuple(run for run in runs if run.is_protected)
+        queued = QueuedMessage(message, runs, protected)
+        self._queue.append(queued)
+        self._sinks.keep(queued)
+        if len(self._queue) == 1:
             self._more.set()
-        if len(queue) >= self.limit and message.run is not None:
+        if waiting + 1 >= self.limit and message.run is not None:
             message.run.block_on(self.room)
+
+    @property
+    def _waiting(self) -> int:
+        return len(self._queue) + len(self._paused)
 
     async def room(self) -> None:
         """Wait until the queue is shorter than its limit.  Cancelling this is safe."""
-        while len(self._queue) >= self.limit:
+        while self._waiting >= self.limit:
             await self._room.wait()
 
     async def run(self) -> None:
         """Deliver the queued messages, until cancelled."""
-        queue = self._queue
         while True:
-            while queue:
-                message, kept = queue.popleft()
-                if len(queue) == self.limit - 1:
-                    self._room.set()
-                    self._room = trio.Event()
-                is_stale = message.is_stale
-                for run in kept:
-                    run.release()
-                if is_stale:
+            while self._queue:
+                queued = self._queue.popleft()
+                if queued.message.is_stale:
                     self.stale += 1
+                    self._let_go(queued)
+                elif queued.paused_until() is not None:
+                    self._paused.append(queued)
                 else:
-                    await self._hand_on(message)
+                    self._let_go(queued)
+                    await self._hand_on(queued.message)
             self._more = trio.Event()
-            await self._more.wait()
+            await self._more_or_resumed()
+
+    def _let_go(self, queued: QueuedMessage) -> None:
+        """Make room for another message, and release the runs of one that waits no more."""
+        if self._waiting == self.limit - 1:
+            self._room.set()
+            self._room = trio.Event()
+        self._sinks.release(queued)
+
+    async def _more_or_resumed(self) -> None:
+        """Wait for more messages, or until a pause of some is over; these go first then."""
+        pauses = {event for queued in self._paused if (event := queued.paused_until()) is not None}
+        if pauses or not self._paused:
+            async with trio.open_nursery() as nursery:
+
+                async def wait(event: trio.Event) -> None:
+                    await event.wait()
+                    nursery.cancel_scope.cancel()
+
+                for event in (self._more, *pauses):
+                    nursery.start_soon(wait, event)
+        paused, self._paused = self._paused, []
+        self._queue.extendleft(reversed(paused))
 
     async def _hand_on(self, message: Message) -> None:
         try:
             await self.fn(message)
         except BaseException as caught:  # noqa: ASYNC103 - see as_error()
             error = as_error(caught)
-            self._on_error(error)
+            self._sinks.on_error(error)
             sink, alias = name_of(self.fn), message.alias
             if self._failures.is_new("sink_failed", error):
                 log.exception("sink_failed", sink=sink, event_alias=alias, exc_info=error)
@@ -116,25 +160,78 @@ class QueuedSink:
                 self._failures.works("sink_failed")
 
 
+class AsyncSinks:
+    """The async sinks of a router, and the runs whose messages wait for them.
+
+    Attributes:
+        on_error: Gets each exception of a sink.
+    """
+
+    __slots__ = ("_nursery", "_observer", "_runs", "on_error")
+
+    def __init__(self, nursery: trio.Nursery, on_error: Callable[[Exception], None]) -> None:
+        """Start without sinks.
+
+        Args:
+            nursery: Owns their tasks.
+            on_error: Gets each exception of a sink.
+        """
+        self._nursery = nursery
+        self._runs: dict[Run, int] = {}
+        self._observer: Callable[[], None] | None = None
+        self.on_error = on_error
+
+    def observe(self, observer: Callable[[], None]) -> None:
+        """Call a function whenever ``waiting`` changes."""
+        self._observer = observer
+
+    @property
+    def waiting(self) -> Collection[Run]:
+        """The runs with messages that wait: theirs, or those that their source made of them."""
+        return self._runs.keys()
+
+    def start(self, fn: Callable[[Message], Any], limit: int) -> QueuedSink | None:
+        """Start the queue of an async function and return it; ``None`` for a plain function."""
+        if not is_async_function(fn):
+            return None
+        queued = QueuedSink(fn, limit, self)
+        self._nursery.start_soon(queued.run, name=f"sink {name_of(fn)}")
+        return queued
+
+    def keep(self, queued: QueuedMessage) -> None:
+        """Keep the runs of a message that waits: it can be cut even after they have ended."""
+        known = len(self._runs)
+        for run in queued.runs:
+            run.keep()
+        for run in queued.protected:
+            run.protect()
+        for run in queued.own_runs():
+            self._runs[run] = self._runs.get(run, 0) + 1
+        self._notify(known)
+
+    def release(self, queued: QueuedMessage) -> None:
+        """Undo one ``keep()``."""
+        known = len(self._runs)
+        for run in queued.own_runs():
+            self._runs[run] -= 1
+            if not self._runs[run]:
+                del self._runs[run]
+        for run in queued.protected:
+            run.unprotect()
+        for run in queued.runs:
+            run.release()
+        self._notify(known)
+
+    def _notify(self, known: int) -> None:
+        if len(self._runs) != known and self._observer is not None:
+            self._observer()
+
+
 def _lineage(run: Run | None) -> Iterator[Run]:
     """Yield a run and its ancestors, as far as they can be cut."""
     while run is not None:
         yield run
         run = run.parent
-
-
-def queued_sink(
-    fn: Callable[[Message], Any],
-    limit: int,
-    on_error: Callable[[Exception], None],
-    nursery: trio.Nursery,
-) -> QueuedSink | None:
-    """Start the queue of an async function and return it; ``None`` for a plain function."""
-    if not is_async_function(fn):
-        return None
-    queued = QueuedSink(fn, limit, on_error)
-    nursery.start_soon(queued.run, name=f"sink {name_of(fn)}")
-    return queued
 
 
 class FailingReceivers:

@@ -36,7 +36,7 @@ from ._listeners import (
     RunListener,
 )
 from ._message import Message
-from ._message_sinks import SINK_LIMIT, FailingReceivers, QueuedSink, queued_sink
+from ._message_sinks import SINK_LIMIT, AsyncSinks, FailingReceivers, QueuedSink
 from ._pause_gate import PauseGate
 from ._route import Route, new_route
 from ._rules import Interrupt
@@ -66,6 +66,7 @@ class Router(DeferredWork):
             function of both, which must always say the same of a message.  ``None`` withholds
             nothing; set by ``withhold()``.
         gate: Shut while a call is paused, so that nothing begins.
+        async_sinks: The async sinks, and the runs whose messages wait for them.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
         timers: What calls functions at set times, until it is closed.
@@ -77,8 +78,8 @@ class Router(DeferredWork):
 
     __slots__ = (
         "_chains", "_failing", "_messages", "_now_s", "_plans", "_publishers", "_runs", "_stale",
-        "_unpublished", "call_at", "closed", "closing", "forget", "gate", "handler_s", "timers",
-        "unwind_s", "withholds",
+        "_unpublished", "async_sinks", "call_at", "closed", "closing", "forget", "gate",
+        "handler_s", "timers", "unwind_s", "withholds",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
@@ -93,6 +94,7 @@ class Router(DeferredWork):
         self._publishers: dict[str, Publish] = {}
         self._plans = Plans(self._chains, self.reports_later)
         self._failing = FailingReceivers(self.listeners.show)
+        self.async_sinks = AsyncSinks(nursery, self.listeners.show)
         self._messages = self._unpublished = self._stale = self._runs = 0
         self._now_s = trio.lowlevel.current_clock().current_time  # two calls fewer for each message
         self.timers = Timers(nursery, self._call_timer)
@@ -180,7 +182,7 @@ class Router(DeferredWork):
         needs_function(fn, "add_sink()")
         if not isinstance(limit, int) or limit is True or limit < 1:
             raise RouteDefinitionError(f"add_sink() limit= is a whole number from 1, not {limit!r}")
-        queued = queued_sink(fn, limit, self.listeners.show, self.nursery)
+        queued = self.async_sinks.start(fn, limit)
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
         if unless:
             meant = replace(meant, unless=unless)

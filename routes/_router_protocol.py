@@ -9,6 +9,7 @@ import trio
 
 from ._listeners import Listeners
 from ._message import Message
+from ._message_sinks import AsyncSinks
 from ._pause_gate import PauseGate
 from ._route import Route
 from ._run import Run
@@ -27,6 +28,7 @@ class ChainRouter(Protocol):
         withholds: Whether a message is withheld from the chains of a source, so that it neither
             triggers, cuts, pauses nor resumes them; ``None`` withholds nothing.
         gate: Shut while everything is paused, so that nothing begins.
+        async_sinks: The async sinks, and the runs whose messages wait for them.
         closing: The outcome of runs that end because the router does; ``None`` while it is open.
         closed: Whether all its tasks have ended, so that nothing is triggered any more.
         waits: Whether a publication is over but its deferred work is not done yet.
@@ -38,6 +40,7 @@ class ChainRouter(Protocol):
     listeners: Listeners
     withholds: Callable[[str, Message], bool] | None
     gate: PauseGate
+    async_sinks: AsyncSinks
     closing: Outcome | None
     closed: bool
     waits: bool

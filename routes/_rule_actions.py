@@ -157,9 +157,10 @@ class PauseAction(RuleAction[PauseRule]):
             else:
                 self._decisions.add(message, "gated", f"{rule.written}: {ALL_PAUSED}")
             return
-        touched = [
-            run for run in self._runs.active if run.is_paused is rule.opens and not run.is_cut
-        ]
+        waiting = self._router.async_sinks.waiting
+        over = (run for run in self._runs.delivered if run in waiting)
+        runs = (*self._runs.active, *over)
+        touched = [run for run in runs if run.is_paused is rule.opens and not run.is_cut]
         for run in touched:
             if rule.opens:
                 run.resume()

@@ -101,6 +101,8 @@ class AnswerText:
         for utterance in answer.utterances:
             if not utterance.text_complete:
                 self._playout.text_complete(utterance)
+                if not self._audio:
+                    utterance.let_runs_go()
                 if not utterance.finished:
                     complete = AgentTextComplete(utterance=utterance.number)
                     self._publish_of(utterance, complete)
@@ -226,7 +228,8 @@ class AnswerText:
 
     def _keep_run(self, utterance: Utterance, run: Run) -> None:
         """Keep a run that produces text interruptible until its text was heard."""
-        utterance.say_for(run, lineage(run) if self._audio else ())
+        keeps = lineage(run) if self._audio or not utterance.interruptible else ()
+        utterance.say_for(run, keeps)
 
     def _publish_of(self, utterance: Utterance, event: object) -> None:
         """Publish an event of an utterance, which becomes stale only with the utterance's run."""

@@ -77,6 +77,7 @@ class StateKeeper:
         router.add_sink(self._agent, [AgentStartedSpeaking, AgentStoppedSpeaking])
         router.add_sink(self._listening, [ListeningFailed, ListeningResumed])
         router.add_sink(self._over, CallEnded)
+        router.async_sinks.observe(context.touch_state)
 
     def _user(self, message: Message) -> None:
         self.user_speaks = isinstance(message.event, UserStartedSpeaking)

@@ -112,7 +112,9 @@ TABLE: dict[CallState, StateRow] = {
     "closed": StateRow(attrgetter("is_closed"), dict.fromkeys(VERBS, _OVER), ()),
     "pausing": StateRow(_PAUSED, _AT_PAUSE, _ANY, also=attrgetter("control.pause_waits")),
     "paused": StateRow(_PAUSED, {**_AT_PAUSE, "pause": Cell("paused")}, _ANY),
-    "speaking": StateRow(attrgetter("answers.is_audible_now"), _AT_WORK, _ANY),
+    "speaking": StateRow(
+        lambda now: now.answers.is_audible_now or now.control.is_delivering, _AT_WORK, _ANY
+    ),
     "waiting_permission": StateRow(None, _AT_WORK, _ANY, phase="permission"),
     "waiting_input": StateRow(None, _AT_WORK, _ANY, phase="input"),
     "tool": StateRow(None, _AT_WORK, _ANY, phase="tool"),

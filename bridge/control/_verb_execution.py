@@ -252,7 +252,7 @@ class Control(VerbTargets):
 
     def _receipt(self, verb: Verb, reason: str, answer: Answer | None) -> Receipt:
         self._receipts += 1
-        phase = "idle" if answer is None else answer.seen_phase
+        phase = self.idle_phase if answer is None else answer.seen_phase
         if answer is None and self.is_stopping:
             phase = "stopping"
         return Receipt(self._receipts, verb, answer.number if answer else None, phase, reason)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bargein.routes import Run
 
-from .._verbs import Verb
+from .._verbs import AnswerPhase, Verb
 from ._answer_as_job import BackgroundAnswer
 from ._running_tools import Work
 
@@ -71,6 +71,20 @@ class VerbTargets:
     def works_in_background(self) -> bool:
         """Whether tools or answers work in the background."""
         return bool(self._context.running_tools.jobs)
+
+    @property
+    def is_delivering(self) -> bool:
+        """Whether part of an answer that is over still waits in an async sink."""
+        for run in self._context.router.async_sinks.waiting:
+            is_over = run.outcome is not None and not (run.is_cut or run.is_in_background)
+            if is_over and run.streams and self._context.floor.has(run.source):
+                return True
+        return False
+
+    @property
+    def idle_phase(self) -> AnswerPhase:
+        """The phase without a current answer: ``speaking`` while the last one is delivered."""
+        return "speaking" if self.is_delivering else "idle"
 
     @property
     def undelivered(self) -> list[Run]:

@@ -103,7 +103,7 @@ class StageWatchdog:
         state: CallState = message.event.state
         if state != "listening":
             self._has_words = self._key_is_down = False
-        was_awaited, self._is_awaited = self._is_awaited, state in WAITED_FOR
+        was_awaited, self._is_awaited = self._is_awaited, self._awaits_agent(state)
         if self._is_awaited:
             if not was_awaited:  # otherwise the timer is already set
                 self._since_s = message.at_s
@@ -150,7 +150,7 @@ class StageWatchdog:
         state = self._context.state
         if state == "listening" and self._voice_stopped_s is not None and not self._key_is_down:
             return "end_of_turn" if self._has_words and not self._ear_is_silent else "ear"
-        if state not in WAITED_FOR:
+        if not self._awaits_agent(state):
             return None
         if self._answers.is_held_until_released or self._is_half_dead(now_s):
             return "line"  # a call that is paused has another state
@@ -161,6 +161,12 @@ class StageWatchdog:
             return "tool"
         answer = self._target()
         return "between_tokens" if answer is not None and answer.generated else "first_token"
+
+    def _awaits_agent(self, state: CallState) -> bool:
+        """Whether the caller waits for the agent, and not only for what a sink has yet to take."""
+        if state == "speaking":
+            return self._answers.front() is not None or self._target() is not None
+        return state in WAITED_FOR
 
     def _is_half_dead(self, now_s: float) -> bool:
         """Whether the player has not reported on the audio it got for too long."""
