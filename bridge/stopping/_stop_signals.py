@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import math
 import os
-import select
 import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, final
 
 import trio
+
+from bargein.routes.logs import write_to_stderr
 
 from ..monitoring.error_text import is_of_app
 from ._guard import Guard, guarded
@@ -36,13 +37,6 @@ BEAT_S = 1.0
 
 SLACK_S = 0.1
 """How much earlier than the guard the handler counts a time as over, in seconds."""
-
-
-def write_to_stderr(text: str) -> None:
-    """Write a last line to standard error if it accepts output now: it may be gone or blocked."""
-    with suppress(OSError, ValueError):
-        if select.select([], [2], [], 0)[1]:
-            os.write(2, text.encode(errors="replace"))
 
 
 @final
