@@ -9,12 +9,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
-import structlog
 import trio
 
 from bargein.routes import Message, RouteDefinitionError
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.error_hints import SuggestsNames
+from bargein.routes.logs import get_logger
 from bargein.routes.type_annotations import signature_of
 
 from ._call import Call
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .conversations import Conversations
     from .conversations._safe_writer import SafeWriter
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal, TypeVar, get_args
 
-import structlog
 import trio
 
 from bargein.routes import Interruption, Message, Route, Router, Run
 from bargein.routes.error_hints import SuggestsNames
+from bargein.routes.logs import get_logger
 
 from ._call_context import CallContext
 from ._call_request import CallRequest
@@ -65,7 +65,7 @@ from .transport._protocol import Transport
 from .transport._transfer_and_dtmf import CallActions
 from .transport._transport_guard import TransportGuard
 
-log = structlog.get_logger()
+log = get_logger()
 E = TypeVar("E")
 PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
 

@@ -15,8 +15,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import structlog
-
 from bargein.bridge.events import (
     AgentHandoff,
     CallStarted,
@@ -28,6 +26,7 @@ from bargein.bridge.events import (
     UserTranscriptionReceived,
 )
 from bargein.bridge.validation.texts import has_words, is_blank
+from bargein.routes.logs import get_logger
 
 from ._answer_fallback import Continuation
 from .llm import EmptyAnswerError
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from ._call_for_nodes import AnsweredCall
 
-log = structlog.get_logger()
+log = get_logger()
 
 _WAITED_FOR = (
     AgentHandoff,

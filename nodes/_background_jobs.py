@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-import structlog
-
 from bargein.bridge.control import ActiveClock, BackgroundAnswer, Caps, Meter, Verb
 from bargein.bridge.events import AnswerEnded, ToolResult
 from bargein.routes.error_hints import SuggestsNames
+from bargein.routes.logs import get_logger
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from ._call_for_nodes import CallWithJobs
     from .tools import RunningTool, ToolRunner
 
-log = structlog.get_logger()
+log = get_logger()
 
 UsageByCap = dict[str, tuple[float, float]]
 """How much of each cap is used, and its limit."""

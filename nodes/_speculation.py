@@ -11,15 +11,15 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import structlog
 import trio
 
 from bargein.routes import until_resumed
 from bargein.routes.error_containment import closing, contain
+from bargein.routes.logs import get_logger
 
 from .llm import AnswerPiece, ChatModel
 
-log = structlog.get_logger()
+log = get_logger()
 
 PIECES_AHEAD = 512
 """How many pieces are buffered before the model has to wait. Far more than any model writes during

@@ -18,7 +18,6 @@ from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import structlog
 import trio
 
 from bargein.bridge import (
@@ -37,6 +36,7 @@ from bargein.bridge.control import (
 )
 from bargein.bridge.events import AgentAudio, AgentHandoff, AgentResponse, ToolCall
 from bargein.routes.error_containment import closing
+from bargein.routes.logs import get_logger
 
 from ._answer_end import AnswerEnding, SentenceRest
 from ._answer_fallback import Continuation
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from ._call_for_nodes import AnsweredCall
     from ._conversation_context import ConversationContext
 
-log = structlog.get_logger()
+log = get_logger()
 
 UNWIND_S = 1.0
 """How long an answer waits for tools interrupted before it, in seconds; the same as for a run."""

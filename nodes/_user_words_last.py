@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
-import structlog
 import trio
 
 from bargein.bridge import AgentEntry, JobEntry, NoteEntry, ToolEntry, UserEntry, current_run
 from bargein.bridge.events import JobAnnounced
+from bargein.routes.logs import get_logger
 
 if TYPE_CHECKING:
     from bargein.bridge.history import Entry
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._call_for_nodes import AnsweredCall
     from ._conversation_context import ConversationContext
 
-log = structlog.get_logger()
+log = get_logger()
 
 YOUR_TURN = (
     "From the system; the user did not say this.\n"

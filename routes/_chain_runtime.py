@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import structlog
 import trio
 
 from ._chain_failures import ChainFailures
@@ -28,8 +27,9 @@ from ._run_task import RunTask
 from ._stage_pipeline import Pending, Pipeline, StageError, StageResult
 from ._trigger_queue import TriggerQueue
 from ._user_errors import contain, is_stop
+from .logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 REENTRY_LIMIT = 32
 """How often a chain of sync stages may trigger itself before it is stopped."""

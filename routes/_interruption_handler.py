@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import structlog
 import trio
 
 from ._router_protocol import ChainRouter
@@ -13,8 +12,9 @@ from ._run import Run
 from ._run_context import CURRENT_RUN
 from ._stage_results import ResultKind, kind_of
 from ._user_errors import contain
+from .logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 OVERRUN_S = 1.0
 """How many seconds a cancelled handler may still take before nobody waits for it."""

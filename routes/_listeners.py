@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import structlog
-
 from ._message import Message
 from ._route import Route
 from ._run import Run
 from ._run_outcome import Interruption, RouteVerdict
 from ._signatures import name_of
 from ._user_errors import as_error, text_of
+from .logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 RunListener = Callable[[Run], None]
 RunAndRouteListener = Callable[[Run, Route], None]

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
-import structlog
 import trio
 
 from ._message import Message
@@ -19,8 +18,9 @@ from ._repeated_failures import KINDS_KEPT, Failures
 from ._run import Run
 from ._signatures import is_async_function, name_of
 from ._user_errors import as_error
+from .logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 SINK_LIMIT = 64
 """How many messages may wait for an async sink before the runs that send them wait too."""

@@ -9,10 +9,11 @@ Rules:
 
 from __future__ import annotations
 
-import structlog
 import trio
 
-log = structlog.get_logger()
+from .logs import get_logger
+
+log = get_logger()
 
 KINDS_KEPT = 32
 """How many kinds of failure are remembered; a further one forgets the oldest, which would then be

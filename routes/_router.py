@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
-import structlog
 import trio
 
 from ._active_chains import ChainKeeper
@@ -48,8 +47,9 @@ from ._stage_pipeline import Publish
 from ._timers import Timers
 from ._trigger_handoff import hand_on
 from ._user_errors import as_error
+from .logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Router(DeferredWork):

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import structlog
-
 from ._decision_log import DecisionLog
 from ._message import Message
 from ._route import Route
 from ._run_outcome import RouteStatistics
 from ._stage_pipeline import Pending
+from .logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 WaitingTrigger = tuple[Message, Any, "Pending | None"]
 """The trigger, what the sync stages made of it, and a result of theirs still to be awaited."""

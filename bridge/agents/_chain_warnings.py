@@ -9,9 +9,8 @@ says nothing.
 
 from __future__ import annotations
 
-import structlog
-
 from bargein.routes import Message, Route, Router
+from bargein.routes.logs import get_logger
 
 from ..events import (
     CallStarted,
@@ -22,7 +21,7 @@ from ..events import (
 )
 from ._floor import Floor
 
-log = structlog.get_logger()
+log = get_logger()
 
 BEGINS_ANSWER = (
     CallStarted,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import structlog
 import trio
 
 from bargein.routes import Message, Run
+from bargein.routes.logs import get_logger
 
 from .._call_context import CallContext
 from ..answers._answer import Answer, lineage
 from ..control._questions import Questions
 from ..events import AgentError, AgentHandoff
 
-log = structlog.get_logger()
+log = get_logger()
 
 MOST_HANDOVERS = 20
 PERIOD_S = 60.0

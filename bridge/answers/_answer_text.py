@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Protocol
 
-import structlog
 import trio
 
 from bargein.routes import Message, Outcome, Run
+from bargein.routes.logs import get_logger
 
 from ..events import AgentResponse, AgentSpeechSent, AgentTextComplete
 from ..playout._playout import Playout
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..transport._protocol import Transport
     from ._history_writer import AnswerMemory
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 HEARD_EVERY_S = 0.1

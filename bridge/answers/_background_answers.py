@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import structlog
-
 from bargein.routes import Interruption, Run
+from bargein.routes.logs import get_logger
 
 from ..control._answer_as_job import BackgroundAnswer
 from ..events import ToolResult
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from ..playout._playout import Playout
     from ._answer import Answer, OpenAnswers
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class BackgroundAnswers:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from bargein.routes import Interruption, Message
+from bargein.routes.logs import get_logger
 
 from .._verbs import AnswerPhase
 from ..events import AgentHandoff, TurnDecided, UserStartedSpeaking
@@ -17,7 +17,7 @@ from ._answer import Answer, OpenAnswers, verb_of
 if TYPE_CHECKING:
     from .._call_context import CallContext
 
-log = structlog.get_logger()
+log = get_logger()
 
 _BEGINS_A_TURN = ("interruption", "turn", "kept_words")
 """The decisions of turn taking that are followed by ``UserStartedSpeaking``."""

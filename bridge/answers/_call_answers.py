@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from bargein.routes import Interruption, Message, Run, current_run
+from bargein.routes.logs import get_logger
 
 from .._verbs import Verb
 from ..control._long_answers import LongRunningMarks
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ..control._verb_receipt import Receipt
     from ..history._history import History
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class CallAnswers(AnswerHistory, AnswerAudio):

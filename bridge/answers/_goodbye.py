@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import structlog
-
 from bargein.routes import Deadline, Message
+from bargein.routes.logs import get_logger
 
 from ..events import AgentSpeechHeld, AgentSpeechReleased, EndCall, StateChanged
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from .._call_context import CallContext
     from ._call_answers import CallAnswers
 
-log = structlog.get_logger()
+log = get_logger()
 
 GOODBYE_S = 30.0
 """How many seconds ``EndCall`` waits for the words said before it to be heard.  The time stands

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
-
 from bargein.routes import Message
+from bargein.routes.logs import get_logger
 
 from ..events import (
     AgentHandoff,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from .._call_context import CallContext
     from ._call_answers import CallAnswers
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class UnansweredCallers:

@@ -130,7 +130,7 @@ class _ToStructlog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            structlog.get_logger().log(
+            structlog.get_logger().log(  # noqa: TID251  # only this has a level by number
                 record.levelno,
                 "library_log",
                 library=record.name,

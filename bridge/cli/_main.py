@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Unpack
 from urllib.parse import quote
 
-import structlog
+from bargein.routes.logs import get_logger
 
 from ..console import ConsoleError, add_options, chat
 from ..conversations import ConversationError
@@ -276,7 +276,7 @@ def _run(
     except ImportError as error:  # an extra is missing; the text names it
         return _fail(str(error))
     except Exception as error:  # noqa: BLE001  # the outermost edge: reported, and logged for debug
-        structlog.get_logger().debug("server_failed", exc_info=error)
+        get_logger().debug("server_failed", exc_info=error)
         return _fail(f"{_described(error)} (--log-level debug shows all lines)")
     return 0
 

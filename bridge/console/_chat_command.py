@@ -10,10 +10,10 @@ from pathlib import Path
 from select import select
 from typing import TYPE_CHECKING, TextIO
 
-import structlog
 import trio
 
 from bargein.routes.error_containment import only_error
+from bargein.routes.logs import get_logger
 
 from ..cli._logs import configure_logs
 from ..cli._option_values import as_conversation
@@ -125,7 +125,7 @@ def _chat(app: App, options: argparse.Namespace, log: TextIO) -> int:
         _log_to(log, options, console)
         trio.run(console.run, session)
     except (Exception, BaseExceptionGroup) as error:
-        structlog.get_logger().info("chat_failed", exc_info=error)
+        get_logger().info("chat_failed", exc_info=error)
         raise only_error(error) from error
     return console.exit_code
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from bargein.routes import Message
+from bargein.routes.logs import get_logger
 
 from .._verbs import AnswerPhase
 from ..events import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ._verb_execution import Control
 
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class StateKeeper:

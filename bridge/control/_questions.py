@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from bargein.routes import Message, Run
+from bargein.routes.logs import get_logger
 
 from .._verbs import Verb
 from ..events import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..playout._utterance import Utterance
     from ._choice_phrases import AnswerPhrases
 
-log = structlog.get_logger()
+log = get_logger()
 
 KEY_GAP_S = 3.0
 """How many seconds after a key the next one may come, because not everybody knows to end an entry

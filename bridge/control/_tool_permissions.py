@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import structlog
 import trio
 
 from bargein.routes import Run
+from bargein.routes.logs import get_logger
 
 from ..events import PermissionAnswered, PermissionRequested
 from ._open_questions import OpenQuestions
@@ -18,7 +18,7 @@ from ._verb_argument_checks import check_answer
 if TYPE_CHECKING:
     from .._call_context import CallContext
 
-log = structlog.get_logger()
+log = get_logger()
 
 PermissionVerdict = Literal["allowed", "denied", "withdrawn"]
 """How a question ends; ``withdrawn`` means that its answer was interrupted before a reply."""

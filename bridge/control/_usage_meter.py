@@ -17,10 +17,10 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import structlog
 import trio
 
 from bargein.routes import BargeinError, Router, Run
+from bargein.routes.logs import get_logger
 
 from ..events import CapWarning
 from ._active_clock import ActiveClock
@@ -29,7 +29,7 @@ from ._usage_caps import CAPS, NO_CAPS, Cap, Caps
 if TYPE_CHECKING:
     from ..answers._answer import Answer
 
-log = structlog.get_logger()
+log = get_logger()
 
 WARN_AT = 0.8
 """The share of a cap at which a warning is published."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, get_args
 
-import structlog
 import trio
 
 from bargein.routes import Message, Run
+from bargein.routes.logs import get_logger
 
 from .._verbs import PauseTools, Verb
 from ..events import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..answers._call_answers import CallAnswers
     from ._questions import Questions
 
-log = structlog.get_logger()
+log = get_logger()
 
 UNWIND_S = 1.0
 """How many seconds a handler waits for cut tools; the same as for a cut run."""

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from bargein.routes import Run
+from bargein.routes.logs import get_logger
 
 from ._running_tools import Work
 from ._verb_receipt import Receipt
@@ -17,7 +17,7 @@ from ._verb_receipt import Receipt
 if TYPE_CHECKING:
     from .._call_context import CallContext
 
-log = structlog.get_logger()
+log = get_logger()
 
 LAST_S = 10.0
 """How many seconds after a tool's last deadline a verb counts as settled anyway."""

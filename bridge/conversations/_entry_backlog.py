@@ -6,13 +6,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-import structlog
-
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ..history._entries import AgentEntry, Entry, NoteEntry, UserEntry
 
-log = structlog.get_logger()
+log = get_logger()
 
 MAX_KEPT = 50_000
 """How many unwritten entries are kept for one call: days of talk."""

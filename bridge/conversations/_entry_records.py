@@ -15,13 +15,14 @@ from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any
 
-import structlog
 from pydantic import Discriminator, TypeAdapter, ValidationError
+
+from bargein.routes.logs import get_logger
 
 from ..history._entries import AgentEntry, Entry, InterruptionRecord, as_plain, moved_note
 from ._errors import ConversationError
 
-log = structlog.get_logger()
+log = get_logger()
 
 VERSION = 2
 """The version of the records.  A reader rejects a higher one, and ignores unknown fields.  Records

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ..history._entries import Entry
 from ._entry_backlog import EntryBacklog
@@ -24,7 +24,7 @@ from ._entry_backlog import EntryBacklog
 if TYPE_CHECKING:
     from ._protocol import Conversation
 
-log = structlog.get_logger()
+log = get_logger()
 
 FIRST_RETRY_S = 0.5
 MAX_RETRY_S = 30.0

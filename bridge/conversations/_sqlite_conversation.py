@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
-import structlog
 import trio
 
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ..history._entries import Entry
 from ..history._repair import repair
@@ -20,7 +20,7 @@ from ._lock import ConversationLock
 from ._partial_answers import GrowingAnswers
 from ._sqlite_file import Database
 
-log = structlog.get_logger()
+log = get_logger()
 
 FIRST_RETRY_S = 0.01
 MAX_RETRY_S = 5.0

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import structlog
-
 from bargein.routes import Route, Router, Run, current_run
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ..control._verb_argument_checks import check_function
 from ..events import AgentError
 from .error_text import detail, explain, headline
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class ErrorListeners:

@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-import structlog
 import trio
+
+from bargein.routes.logs import get_logger
 
 from ..events import EventLoopBlocked
 from ._ignored_cancellations import IgnoredCancellations
@@ -49,7 +50,7 @@ MOST_PLACES = 100
 _DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd")
 """Top-level names of modules that are on the stack at a breakpoint."""
 
-log = structlog.get_logger()
+log = get_logger()
 
 Observe = Callable[[float], None]
 """Called with the length of an iteration, in seconds."""

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import FrameType
 
-import structlog
 import trio
+
+from bargein.routes.logs import get_logger
 
 from ._task_source import log_keys_of
 from .error_text import is_of_app
@@ -30,7 +31,7 @@ MOST_PLACES = 100
 
 _TO_THREAD = inspect.unwrap(trio.to_thread.run_sync).__code__
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class IgnoredCancellations:

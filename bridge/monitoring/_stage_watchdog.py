@@ -17,10 +17,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, get_args
 
-import structlog
 import trio
 
 from bargein.routes import Message
+from bargein.routes.logs import get_logger
 
 from ..events import (
     AnswerStage,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..answers._call_answers import CallAnswers
     from ..playout._utterance import Utterance
 
-log = structlog.get_logger()
+log = get_logger()
 
 WAITED_FOR: tuple[CallState, ...] = ("thinking", "tool", "speaking")
 """The states in which the caller waits for the agent; in the others it waits for the caller."""

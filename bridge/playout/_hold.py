@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
+
+from bargein.routes.logs import get_logger
 
 from ..events import AgentSpeechHeld, AgentSpeechReleased
 from ._playout import Playout
@@ -21,7 +22,7 @@ from ._playout import Playout
 if TYPE_CHECKING:
     from bargein.routes import Router
 
-log = structlog.get_logger()
+log = get_logger()
 
 LASTING = frozenset({"pause", "connection", "sound"})
 """The reasons that hold until they are released, whatever is cut meanwhile: the verb pause holds

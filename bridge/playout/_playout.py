@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import structlog
 import trio
+
+from bargein.routes.logs import get_logger
 
 from ..events import AgentAudio
 from ..transport._protocol import Transport
@@ -38,7 +39,7 @@ from ._utterance_timing import (
     voice_until_s,
 )
 
-log = structlog.get_logger()
+log = get_logger()
 
 LEAD_S = 0.4
 """How many seconds of audio may be ahead of what was played.  A player needs some to bridge network

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
-
 from bargein.routes import Message
+from bargein.routes.logs import get_logger
 
 from ..answers._answer import OpenAnswers
 from ..events import AgentAudio, AgentAudioComplete, AgentError
@@ -16,7 +15,7 @@ from ._utterance import Utterance
 if TYPE_CHECKING:
     from bargein.routes import Router
 
-log = structlog.get_logger()
+log = get_logger()
 
 _REMEMBERED = 8
 """How many problems are remembered so that each is logged once; a voice has one or two."""

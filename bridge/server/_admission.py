@@ -5,9 +5,10 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, final
 
-import structlog
 import trio
 from websockets.http11 import Response
+
+from bargein.routes.logs import get_logger
 
 from .._call_request import CallRequest, Refusal
 from ..websocket import HttpRequest
@@ -33,7 +34,7 @@ WRONG_TOKEN_DELAY_S = 1.0
 
 MAX_REASON_CHARS = 200
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @final

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
-import structlog
 import trio
 
 from bargein.routes import Message
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ..answers._answer import FixedText
 from ..events import AgentAudio, UserAudio
@@ -46,7 +46,7 @@ deeper than 32."""
 _NOT_SEEN = (UserAudio, AgentAudio, FixedText)
 """Audio, and a request of the call to itself."""
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class _WatchedEvent(NamedTuple):

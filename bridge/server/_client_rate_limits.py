@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-import structlog
 import trio
+
+from bargein.routes.logs import get_logger
 
 from .._verbs import STRENGTH
 from ..websocket import Data
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .. import Call
     from .._verbs import Verb
 
-log = structlog.get_logger()
+log = get_logger()
 
 VERBS_PER_S = 10.0
 VERB_BURST = 50

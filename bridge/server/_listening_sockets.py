@@ -6,8 +6,9 @@ import errno
 from collections.abc import Sequence
 from typing import final
 
-import structlog
 import trio
+
+from bargein.routes.logs import get_logger
 
 from ._origins import is_loopback
 
@@ -17,7 +18,7 @@ LOG_EVERY_S = 60.0
 NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 """What ``accept()`` fails with while the process or the machine has no room (POSIX, accept)."""
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:

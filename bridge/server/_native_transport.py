@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, assert_never, final
 
-import structlog
 from pydantic_core import PydanticSerializationError
 
 from bargein.routes import Event, Message, alias_of
+from bargein.routes.logs import get_logger
 
 from .._verbs import VERBS, Verb
 from ..events import (
@@ -92,7 +92,7 @@ FRAME_BYTES = 640
 SOUND = "sound"
 """The reason of the hold while the client's loudspeaker stands still."""
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @final

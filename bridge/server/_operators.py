@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
-import structlog
 import trio
 from pydantic import Discriminator, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from bargein.routes import Message
+from bargein.routes.logs import get_logger
 
 from ..control._tool_permissions import PermissionQuestion, PermissionVerdict
 from ..events import (
@@ -40,7 +40,7 @@ from ._outbox import Outbox
 if TYPE_CHECKING:
     from .. import Call
 
-log = structlog.get_logger()
+log = get_logger()
 
 MAX_OPERATORS = 16
 """Operators at the same time."""

@@ -12,11 +12,11 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
-import structlog
 import trio
 
 from bargein.routes import BargeinError, Event
 from bargein.routes.error_containment import as_error, contain, first_error
+from bargein.routes.logs import get_logger
 
 from ..conversations import ConversationBusyError
 from ..websocket import Data
@@ -48,7 +48,7 @@ normally reports playback four times a second, and further speech would be lost.
 CONNECTION = "connection"
 """The reason of the hold on the agent's voice."""
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class _RefusedError(BargeinError):

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Unpack
 
-import structlog
 import trio
 
 from bargein.routes.error_containment import only_error
+from bargein.routes.logs import get_logger
 
 from ..stopping._stop_signals import StopSignals
 from ._limits import Limits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORCE_S = 2.0
 """How long closing by force may take before the process is ended, in seconds."""
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 def run(

@@ -11,12 +11,12 @@ from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Unpack, final
 
-import structlog
 import trio
 from structlog.contextvars import bind_contextvars
 
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.error_hints import SuggestsNames
+from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ..events import EventLoopBlocked
@@ -64,7 +64,7 @@ PING_S = 10.0
 """How often a connection is pinged, and how long the answer may take, in seconds: a peer that
 vanished is detected after 20 s at the latest.  Sleeping phones answer within a few seconds."""
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @final

@@ -17,18 +17,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-import structlog
 import trio
 
 from bargein.routes import Message, Router, Run
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ..answers._answer import lineage
 from ..control._verb_argument_checks import check_string, check_word
 from ..events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
 from ._protocol import CallActionError, CanSendDTMF, CanTransfer, Transport
 
-log = structlog.get_logger()
+log = get_logger()
 
 CallActionOutcome = CallActionCompleted | CallActionFailed
 

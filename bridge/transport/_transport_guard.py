@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import structlog
-
 from bargein.routes import Message
 from bargein.routes.error_containment import Failures, as_error, text_of
+from bargein.routes.logs import get_logger
 
 from ..control._event_subscription import Subscription
 from ._protocol import Transport
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class TransportGuard:

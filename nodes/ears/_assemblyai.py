@@ -6,7 +6,6 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import structlog
 import trio
 
 from bargein.bridge.validation.arguments import check_strings
@@ -23,10 +22,11 @@ from bargein.nodes.vendors import (
     timed_words,
     with_key,
 )
+from bargein.routes.logs import get_logger
 
 from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
 
-log = structlog.get_logger()
+log = get_logger()
 
 VENDOR = "AssemblyAI"
 URL = "wss://streaming.assemblyai.com"

@@ -10,7 +10,6 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-import structlog
 import trio
 
 from bargein.bridge.validation.arguments import check_strings
@@ -25,11 +24,12 @@ from bargein.nodes.vendors import (
     endpoint,
     with_key,
 )
+from bargein.routes.logs import get_logger
 
 from ._openai_turns import OpenAITurns, turn_detection
 from ._vendor_ear import SAMPLE_RATE_HZ, VendorEar
 
-log = structlog.get_logger()
+log = get_logger()
 
 VENDOR = "OpenAI"
 URL = "wss://api.openai.com/v1"

@@ -18,11 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
-
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
+from bargein.routes.logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 PAST_ITEMS = 64
 """How many finished items are remembered; no message comes later than that."""

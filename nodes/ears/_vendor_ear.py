@@ -22,7 +22,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Protocol, final
 
-import structlog
 import trio
 
 from bargein.bridge.websocket import Data
@@ -45,8 +44,9 @@ from bargein.nodes.vendors import (
     open_session,
     without_secrets,
 )
+from bargein.routes.logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 SAMPLE_RATE_HZ = 16_000
 BYTES_PER_S = 2 * SAMPLE_RATE_HZ

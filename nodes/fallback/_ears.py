@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import structlog
 import trio
 
 from bargein.nodes.speech import (
@@ -29,11 +28,12 @@ from bargein.nodes.speech import (
 )
 from bargein.nodes.speech._silent_ear import TRUSTED_S, Loudness
 from bargein.routes.error_containment import first_error
+from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._provider_recovery import Provider, ProviderGroup, in_order
 
-log = structlog.get_logger()
+log = get_logger()
 
 STALLS_AFTER_S = 1.5
 """How long an ear may report nothing after a loud sound, in seconds: vendors report the first words

@@ -17,7 +17,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import structlog
 import trio
 
 from bargein.bridge import record_fault
@@ -39,10 +38,11 @@ from bargein.nodes.llm._finish_reasons import may_differ
 from bargein.nodes.llm._protocol import no_piece
 from bargein.routes import until_resumed
 from bargein.routes.error_containment import closing
+from bargein.routes.logs import get_logger
 
 from ._provider_recovery import Provider, ProviderGroup, in_order
 
-log = structlog.get_logger()
+log = get_logger()
 
 Chat = Sequence[Mapping[str, Any]]
 

@@ -16,14 +16,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-import structlog
 import trio
 
 from bargein.bridge import Circuit, ProviderKind, record_fault
 from bargein.nodes.vendors import Backoff
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 T = TypeVar("T")
 

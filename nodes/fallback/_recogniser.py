@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import structlog
 import trio
 
 from bargein.nodes.speech import SpeechEngineError, SpeechToText, Transcript
+from bargein.routes.logs import get_logger
 
 from ._provider_recovery import Provider, ProviderGroup, in_order
 
-log = structlog.get_logger()
+log = get_logger()
 
 STALLS_AFTER_S = 1.5
 """How long a recogniser may take, in seconds: as long as a streaming ear may report nothing."""

@@ -15,7 +15,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Literal
 
-import structlog
 import trio
 
 from bargein.bridge.validation.texts import has_words
@@ -32,12 +31,13 @@ from bargein.nodes.speech._clause_audio import ClauseAudio
 from bargein.nodes.speech._resample import WholeSamples
 from bargein.nodes.speech._spoken_form import spoken_form_for
 from bargein.routes.error_containment import closing, first_error
+from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._provider_recovery import Provider, ProviderGroup, in_order
 from ._word_boundaries import WholeWords
 
-log = structlog.get_logger()
+log = get_logger()
 
 AnyVoice = TextToSpeech | StreamingTTS
 

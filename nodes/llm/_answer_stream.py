@@ -12,14 +12,14 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from typing import Self
 
-import structlog
 import trio
 
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ._protocol import AnswerPiece
 
-_log = structlog.get_logger()
+_log = get_logger()
 _CLOSE_S = 2.0
 
 

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import structlog
 import trio
 
 from bargein.bridge.validation.numbers import check_numbers
@@ -27,6 +26,7 @@ from bargein.nodes.vendors import (
     without_secrets,
 )
 from bargein.routes import until_resumed
+from bargein.routes.logs import get_logger
 
 from ._answer_stream import AnswerStream
 from ._errors import ChatModelError, ChatModelExtraError, ChatModelTimeoutError
@@ -36,7 +36,7 @@ from ._protocol import AnswerPiece
 if TYPE_CHECKING:
     import httpx2
 
-_log = structlog.get_logger()
+_log = get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

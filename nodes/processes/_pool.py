@@ -20,9 +20,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import structlog
 import trio
 
+from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import ChildError, PoolClosedError, ProcessLostError
@@ -31,7 +31,7 @@ from ._settings import PoolSettings
 from ._termination import SPARE_S, never
 from ._worker import Worker
 
-_log = structlog.get_logger()
+_log = get_logger()
 
 
 class Pool:

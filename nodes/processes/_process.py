@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import structlog
 import trio
+
+from bargein.routes.logs import get_logger
 
 from ._errors import ProcessLostError
 from ._process_output import CapturedOutput, LineDecoder
 from ._termination import SignalLadder, StopReport, never, stop_process
 
-_log = structlog.get_logger()
+_log = get_logger()
 _STDERR_LINES = 20
 
 
@@ -158,12 +159,12 @@ class Process:
         """Log the lines of its standard error until it closes, and keep the last ones."""
         if self.process.stderr is None:
             return
-        log = _log.bind(process=self.name, pid=self.pid)
+        name, pid = self.name, self.pid
 
         def keep(text: str) -> None:
             for line in text.splitlines():
                 self._stderr.append(line)
-                log.debug("process_stderr", pii_line=line)
+                _log.debug("process_stderr", process=name, pid=pid, pii_line=line)
 
         lines = LineDecoder(keep)
         with suppress(trio.ClosedResourceError):

@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import structlog
 import trio
 
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ._environment import INHERITED_BY_WORKERS, inherited
 from ._errors import EngineLoadError, JobError, ProcessLostError
@@ -23,7 +23,7 @@ from ._settings import PoolSettings
 from ._termination import SPARE_S, Descendants, never
 from ._worker_child import AFTER_LENGTH, HEADER, frame
 
-_log = structlog.get_logger()
+_log = get_logger()
 _HOST = Path(__file__).with_name("_worker_child.py")
 _SEND_S = 5.0
 """A worker reads in a thread, so if it has not read a frame by then, it is stuck."""

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-import structlog
 import trio
 
 from bargein.bridge.history import Entry
@@ -24,6 +23,7 @@ from bargein.nodes.ears import VendorEarStream
 from bargein.nodes.llm import AnswerPiece, ToolCallRequest
 from bargein.nodes.speech import EarFact, EvenResampler, VoiceBegan, WentOn
 from bargein.nodes.vendors import VendorError, VendorSession, open_session
+from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._caller_audio import CallerAudioStream
@@ -32,7 +32,7 @@ from ._response import LineLostError, Response
 from ._response_dispatch import ResponseFact, Responses
 from ._vendor_memory import VendorMemory
 
-log = structlog.get_logger()
+log = get_logger()
 
 SAMPLE_RATE_HZ = 16_000
 BYTES_PER_S = 2 * SAMPLE_RATE_HZ

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-import structlog
 import trio
 
 from bargein.nodes.vendors import VendorError
+from bargein.routes.logs import get_logger
 
 from ._protocol import (
     AskRefused,
@@ -26,7 +26,7 @@ from ._protocol import (
 )
 from ._response import Response
 
-log = structlog.get_logger()
+log = get_logger()
 
 ResponseFact = (
     ResponseBegan | ItemAdded | SpeechGiven | TextGiven | CallAsked | ResponseOver | AskRefused

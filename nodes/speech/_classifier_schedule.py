@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import structlog
-
 from bargein.bridge.events import VoiceHint
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ._errors import is_probability, no_probability
 from ._protocols import SoundOfVoice
 
-log = structlog.get_logger()
+log = get_logger()
 
 LIKELY = 0.5
 """From this probability on, a detector has found its kind of sound."""

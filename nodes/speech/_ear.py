@@ -27,7 +27,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from bargein.bridge.events import (
@@ -46,6 +45,7 @@ from bargein.bridge.events import (
 )
 from bargein.bridge.validation.numbers import check_count
 from bargein.routes.error_containment import CONTAINED, as_error
+from bargein.routes.logs import get_logger
 
 from ._caller_voice import CallerVoice
 from ._classifier_schedule import ClassifierSchedule
@@ -67,7 +67,7 @@ from ._resample import WholeSamples
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
 
-log = structlog.get_logger()
+log = get_logger()
 
 SAMPLE_RATE_HZ = 16_000
 

@@ -18,7 +18,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-import structlog
 import trio
 
 from bargein.bridge.answers.apology import APOLOGY
@@ -32,6 +31,7 @@ from bargein.bridge.events import (
     VoiceStarted,
 )
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ._clause_texts import WrittenWords, whole_text
 from ._engine_results import check_piece, pieces_by
@@ -42,7 +42,7 @@ from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
 if TYPE_CHECKING:
     from bargein.bridge import AnswerHandle, Bridge, Message
 
-log = structlog.get_logger()
+log = get_logger()
 
 PREPARE_S = 5.0
 """How long a voice may take for each text when the speech stack opens, in seconds; a call that

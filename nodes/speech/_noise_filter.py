@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import structlog
-
 from bargein.routes.error_containment import CONTAINED, Failures
+from bargein.routes.logs import get_logger
 
 from ._protocols import NoiseFilter
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class FilteredMicrophone:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-import structlog
 import trio
+
+from bargein.routes.logs import get_logger
 
 from ._late_answer_fillers import SpokenFillers
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @asynccontextmanager

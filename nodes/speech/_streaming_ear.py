@@ -25,7 +25,6 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from bargein.bridge import record_fault
@@ -45,6 +44,7 @@ from bargein.bridge.events import (
     WordTiming,
 )
 from bargein.routes.error_containment import first_error
+from bargein.routes.logs import get_logger
 
 from ._resample import WholeSamples
 from ._silent_ear import QUIET_S, Loudness
@@ -63,7 +63,7 @@ from ._streaming_protocols import (
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
 
-log = structlog.get_logger()
+log = get_logger()
 
 WAITING_S = 5.0
 """How long a frame may wait for a blocked ear, in seconds: a vendor that far behind is useless in a

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-import structlog
 import trio
 
 from bargein.bridge.events import (
@@ -28,6 +27,7 @@ from bargein.bridge.events import (
 from bargein.bridge.validation.texts import has_words, is_blank
 from bargein.routes import register
 from bargein.routes.error_containment import closing
+from bargein.routes.logs import get_logger
 
 from ._clause_audio import ClauseAudio
 from ._clause_texts import NOTHING_SAID, ClauseText, ClauseTexts, WrittenWords
@@ -43,7 +43,7 @@ from ._streaming_protocols import StreamingTTS, VoiceStyle
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
 
-log = structlog.get_logger()
+log = get_logger()
 
 SILENT_S = 10.0
 """How long a voice may take to its first piece, and between pieces, in seconds, before its text is

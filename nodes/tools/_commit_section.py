@@ -14,14 +14,14 @@ import threading
 from types import TracebackType
 from typing import Literal, Self
 
-import structlog
 import trio
 
 from bargein.routes import Interrupted
+from bargein.routes.logs import get_logger
 
 from ._errors import CommitOverrunError
 
-log = structlog.get_logger()
+log = get_logger()
 
 COMMIT_S = 5.0
 """How long a commit section may take unless it says otherwise, in seconds; requests to payment

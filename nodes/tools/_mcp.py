@@ -15,11 +15,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import structlog
 import trio
 
 from bargein.bridge.validation.foreign_data import clean_json, clean_text
 from bargein.nodes._excerpt import bounded
+from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import BadArgumentsError, ToolDefinitionError
@@ -46,7 +46,7 @@ _PACKAGES = ("mcp",)
 """What connecting needs."""
 START_S = 30.0
 """Launchers such as npx and uvx download the server first; starting it takes a second or two."""
-_log = structlog.get_logger()
+_log = get_logger()
 _NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 

@@ -14,17 +14,16 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from bargein.nodes._excerpt import bounded
 from bargein.routes import BargeinError
+from bargein.routes.logs import get_logger
 
 if TYPE_CHECKING:
     from mcp_types import ElicitRequestParams, ElicitResult
 
     from ._tool_context import ToolContext
 
-_log = structlog.get_logger()
+_log = get_logger()
 
 MOST_FIELDS = 5
 """More fields than anybody answers on the telephone."""

@@ -18,11 +18,11 @@ from contextlib import AbstractAsyncContextManager, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-import structlog
 import trio
 
 from bargein.nodes._excerpt import bounded
 from bargein.routes.error_containment import first_error
+from bargein.routes.logs import get_logger
 
 from ._mcp_content import MOST_OF_RESULT
 from ._mcp_errors import McpServerError, McpToolError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from ._tool_context import ToolContext
 
-_log = structlog.get_logger()
+_log = get_logger()
 
 _CANCEL_S = 1.0
 """How long notifying the server may delay a cancelled tool, in seconds."""

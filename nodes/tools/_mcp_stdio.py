@@ -13,18 +13,18 @@ from contextlib import asynccontextmanager, suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-import structlog
 import trio
 
 from bargein.bridge.validation.foreign_data import showable
 from bargein.nodes.processes import ProcessLostError, SignalLadder
 from bargein.nodes.processes._process import Process, start_process
 from bargein.nodes.processes._termination import SPARE_S
+from bargein.routes.logs import get_logger
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-_log = structlog.get_logger()
+_log = get_logger()
 
 _POLITE_S = 1.0
 """How long a server may take to end after its input is closed, in seconds. The MCP specification

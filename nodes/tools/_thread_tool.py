@@ -7,16 +7,17 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import structlog
 import trio
 from trio.lowlevel import RunVar
+
+from bargein.routes.logs import get_logger
 
 from ._schema import as_text
 
 if TYPE_CHECKING:
     from ._tool_context import ToolContext
 
-log = structlog.get_logger()
+log = get_logger()
 
 THREADS = 64
 """How many tools may run in threads at once, over all calls of the process. Trio's own limit of 40

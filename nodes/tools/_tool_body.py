@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import structlog
 import trio
 
 from bargein.bridge.control import ToolOutcome
 from bargein.routes import InterruptToken, PauseGate, Run
 from bargein.routes.error_containment import CONTAINED, contain, only_error
+from bargein.routes.logs import get_logger
 
 from ._commit_section import CommitState
 from ._schema import as_text
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._tool import Tool
     from ._tool_context import ToolContext
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
-import structlog
 import trio
 
 from bargein.bridge.control import (
@@ -29,6 +28,7 @@ from bargein.bridge.monitoring.error_text import detail
 from bargein.nodes._excerpt import bounded
 from bargein.routes import Run
 from bargein.routes.error_containment import CONTAINED, is_stop, text_of
+from bargein.routes.logs import get_logger
 
 from ._errors import ToolError
 from ._time_limits import TimeLimits
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ._call_for_tools import CallOfTools
     from ._tool import Tool
 
-log = structlog.get_logger()
+log = get_logger()
 
 OnSettled = Callable[["RunningTool", ToolResult], None]
 """Called with the final result of a tool that moved to the background."""

@@ -7,9 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, get_args, overload
 
-import structlog
-
 from bargein.bridge.validation.arguments import check_strings
+from bargein.routes.logs import get_logger
 
 from ._errors import ToolDefinitionError
 from ._interrupt_policy import PlainPolicy, Policy
@@ -19,7 +18,7 @@ from ._tool import RESULT_CHARS, OnDuplicate, Permission, Tool
 from ._tool_clock import real_time
 from ._tool_context import ToolContext
 
-log = structlog.get_logger()
+log = get_logger()
 
 NO_DOCSTRING = "the model learns from the docstring what a tool does, and when to use it: write one"
 

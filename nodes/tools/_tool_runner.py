@@ -8,11 +8,10 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from bargein.bridge.events import ToolCall
 from bargein.routes import Run
 from bargein.routes.error_containment import CONTAINED
+from bargein.routes.logs import get_logger
 
 from ._duplicate_calls import without_duplicate
 from ._errors import BadArgumentsError, ToolDefinitionError
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from ._call_for_tools import CallOfTools
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class ToolRunner:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import structlog
 import trio
 
 from bargein.bridge.events import (
@@ -26,6 +25,7 @@ from bargein.bridge.events import (
     VoiceWords,
 )
 from bargein.routes import Message
+from bargein.routes.logs import get_logger
 
 from ._agent_state_view import AgentView, LiveView
 from ._nudges import Nudges
@@ -37,7 +37,7 @@ from ._turn_taking_core import Input, MicrophoneLost, TalkKey, TimePassed, TurnC
 if TYPE_CHECKING:
     from bargein.bridge import Call
 
-log = structlog.get_logger()
+log = get_logger()
 
 HOLD_REASON = "barge_in"
 """The reason for holding the agent's speech, as in ``AgentSpeechHeld``."""

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-import structlog
-
 from bargein.bridge.events import TurnDecided, UserStartedSpeaking, VoiceSettled, VoiceWords
 from bargein.routes import Event
 from bargein.routes.error_containment import as_error
+from bargein.routes.logs import get_logger
 
 from ._agent_state_view import AgentView
 from ._settings import TurnSettings
@@ -21,7 +20,7 @@ from ._undecided_sound import UndecidedSound
 from ._user_turn import UserTurn
 from ._voice_timing import VoiceTiming
 
-log = structlog.get_logger()
+log = get_logger()
 
 T = TypeVar("T")
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, final
 
-import structlog
 from pydantic_core import from_json
+
+from bargein.routes.logs import get_logger
 
 from ._errors import Meaning, VendorError
 from ._request_retries import retry_after_s
 
-log = structlog.get_logger()
+log = get_logger()
 
 _COMMON: Mapping[str, Meaning] = {
     **dict.fromkeys(

@@ -12,8 +12,9 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, final
 
-import structlog
 import trio
+
+from bargein.routes.logs import get_logger
 
 from ._error_table import ErrorTable
 from ._errors import VendorError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
-log = structlog.get_logger()
+log = get_logger()
 
 _IDLE_CONNECTION_S = 60.0
 """Longer than httpx2's 5 s, because callers think and speak for longer than that between turns."""

@@ -23,7 +23,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import final
 
-import structlog
 import trio
 
 from bargein.bridge.websocket import (
@@ -33,6 +32,7 @@ from bargein.bridge.websocket import (
     WebSocket,
     open_websocket,
 )
+from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._error_table import ErrorTable
@@ -40,7 +40,7 @@ from ._errors import VendorError
 from ._request_retries import Backoff
 from ._session_settings import SessionLimits, VendorAddress
 
-log = structlog.get_logger()
+log = get_logger()
 
 SOUND_S = 30.0
 """A line that lasts this long is sound, even if neither side had anything to send."""

@@ -11,7 +11,6 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import structlog
 import trio
 
 from bargein.nodes.speech import TextSaid, VoiceStyle
@@ -24,11 +23,12 @@ from bargein.nodes.vendors import (
     endpoint,
     with_key,
 )
+from bargein.routes.logs import get_logger
 
 from ._vendor_voice import VendorVoice
 from ._voice_context import Piece
 
-log = structlog.get_logger()
+log = get_logger()
 
 VENDOR = "Deepgram"
 URL = "wss://api.deepgram.com"

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-import structlog
 import trio
 
 from bargein.bridge.events import WordTiming
@@ -22,12 +21,13 @@ from bargein.nodes.vendors import (
     endpoint,
     with_key,
 )
+from bargein.routes.logs import get_logger
 
 from ._vendor_voice import VendorVoice
 from ._voice_connection import ContextLimit
 from ._voice_context import Piece
 
-log = structlog.get_logger()
+log = get_logger()
 
 VENDOR = "ElevenLabs"
 URL = "wss://api.elevenlabs.io"

@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal, final
 
-import structlog
 import trio
 
 from bargein.bridge.validation.arguments import check_instance
@@ -35,12 +34,13 @@ from bargein.nodes.vendors import (
     with_key,
     without_secrets,
 )
+from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 if TYPE_CHECKING:
     import httpx2
 
-log = structlog.get_logger()
+log = get_logger()
 
 VENDOR = "OpenAI"
 URL = "https://api.openai.com/v1"

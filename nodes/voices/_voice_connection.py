@@ -17,16 +17,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
 import trio
 
 from bargein.bridge.websocket import Data
 from bargein.nodes.vendors import SessionReopened, VendorAddress, VendorError, VendorSession
+from bargein.routes.logs import get_logger
 
 from ._flush_limit import FlushLimit
 from ._voice_context import VendorVoiceContext
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from collections import deque
 from pathlib import Path
 from typing import final
 
-import structlog
+from bargein.routes.logs import get_logger
 
 from ._errors import WeightsError, WeightsHashError
 from ._store import ModelStore
 
-log = structlog.get_logger()
+log = get_logger()
 
 REST = 4.0
 """The thread sleeps four times as long as it works, so it uses at most a fifth of a core; it hashes

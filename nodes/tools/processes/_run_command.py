@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import structlog
 import trio
 
 from bargein.bridge.validation.numbers import check_numbers
@@ -22,10 +21,11 @@ from bargein.nodes.processes._environment import inherited
 from bargein.nodes.processes._process_output import CapturedOutput
 from bargein.nodes.processes._terminal import TERM
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S, never
+from bargein.routes.logs import get_logger
 
 from ._errors import CommandError
 
-_log = structlog.get_logger()
+_log = get_logger()
 _LAUNCHER = Path(__file__).with_name("_launch_child.py")
 
 
