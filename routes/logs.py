@@ -58,17 +58,17 @@ class Logger:
         try:
             getattr(self._lazy, method)(event, **keys)
         except Exception as error:  # noqa: BLE001  # the user's set-up may raise anything
-            _tell_once(error)
+            _report_loss(error)
 
 
-_has_told = False
+_is_reported = False
 
 
-def _tell_once(error: Exception) -> None:
+def _report_loss(error: Exception) -> None:
     """Say that a line could not be written, without its text, which may quote people."""
-    global _has_told
-    if not _has_told:
-        _has_told = True
+    global _is_reported
+    if not _is_reported:
+        _is_reported = True
         *_, (frame, line) = traceback.walk_tb(error.__traceback__)
         write_to_stderr(
             f"error: a log line is lost, and so may be others: its set-up raised "

@@ -27,6 +27,7 @@ PURE_CORES = {
     "bridge/test_loudspeakers.py": "what is heard to the sample, held, cut, late or dry",
     "nodes/speech/test_when_a_sound_is_classified.py": "windows of sound in, hints out",
     "nodes/user_turns/": "turn taking is one pure function of facts; hypothesis feeds it any order",
+    "routes/test_logs.py": "what the logger of all modules lets out, and which place it shows",
     "routes/test_service_nursery.py": "which of several errors leaves a block, and how",
     "test_evaluation_people.py": "the evaluation's arithmetic: levels, places, pauses, pictures",
 }

@@ -245,6 +245,31 @@ def test_the_disk_of_the_log_is_full(folder, command):
         server.close()
 
 
+BREAKS_THE_LOG = """
+import structlog
+
+def fails(*_):
+    raise LookupError
+
+structlog.configure(processors=[fails])
+"""
+
+
+@pytest.mark.proof
+def test_an_app_that_breaks_the_log(folder):
+    """A server whose app sets up a log that raises says so once, answers calls, and drains."""
+    (folder / "agent.py").write_text(BREAKS_THE_LOG + AGENT)
+    with program(folder, "serve", "agent:app_talks", "--port", "0") as server:
+        server.until("Answering calls on")
+        with call(port_of(server.text)) as line:
+            server.until(lambda: has_begun(folder))
+            assert line.recv(1)
+            server.ask(signal.SIGTERM)
+            assert server.code() == 0
+    (lost,) = [line for line in server.text.splitlines() if "error" in line]
+    assert f'raised LookupError at File "{folder}/agent.py", line 5' in lost
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize(
     "command",
