@@ -85,8 +85,9 @@ class LoopPlan:
     """Returns what a request to the model cost; ``None`` counts no cost."""
     may_be_silent: bool = False
     """Whether an answer may end without words although the caller waits for some."""
-    audio_of: Callable[[SpeechDelta], AgentAudio] | None = None
-    """Makes the audio event for a model that speaks; ``None`` drops its audio."""
+    audio_of: Callable[[SpeechDelta], AgentAudio | None] | None = None
+    """Makes the audio event for a model that speaks; ``None`` drops its audio, as does an event
+    that is ``None``."""
 
 
 class ToolLoop:
@@ -301,7 +302,8 @@ class ToolLoop:
                             return
                     case SpeechDelta() if self._plan.audio_of is not None:
                         self._has_sounded = True
-                        yield self._plan.audio_of(piece)
+                        if (audio := self._plan.audio_of(piece)) is not None:
+                            yield audio
                     case ToolCallRequest():
                         self._requests.append(piece)
                         self._show_tool("tool_call", piece.name)

@@ -264,7 +264,7 @@ class RealtimeLine:
 
     async def _pieces(self, question: _ResponseRequest) -> AsyncGenerator[AnswerPiece, None]:
         response = await self._response_to(question)
-        has_given = False
+        has_given, given_at_s = False, trio.current_time()
         waits_s = [*REFUSED_WAITS_S]
         try:
             while True:
@@ -286,13 +286,16 @@ class RealtimeLine:
                     continue
                 if given is None:
                     return
-                has_given = True
+                has_given, given_at_s = True, trio.current_time()
                 item, piece = given
                 if isinstance(piece, ToolCallRequest):
                     self.memory.mark_call(piece.id, item)
                 yield piece
+                given_at_s = trio.current_time()
         finally:
             self._responses.leave(response)
+            if not response.is_over and trio.current_time() - given_at_s >= ENDING_S:
+                self._check_line()  # whoever waited has given it up
 
     async def _next_of(
         self, response: Response, *, has_given: bool
@@ -301,20 +304,21 @@ class RealtimeLine:
         try:
             return await response.receive(limit_s)
         except trio.TooSlowError:
-            error = VendorError(
-                self._model.address.vendor, f"the model gave nothing for {limit_s:g} s"
-            )
-            if self._open_line is not None:
-                session, nursery = self._open_line
-                nursery.start_soon(self._fail_if_dead, session, error)
-            raise error from None
+            problem = f"the model gave nothing for {limit_s:g} s"
+            raise VendorError(self._model.address.vendor, problem) from None
 
-    async def _fail_if_dead(self, session: VendorSession, error: VendorError) -> None:
-        """Open another line unless the vendor sends anything after the cancel."""
+    def _check_line(self) -> None:
+        """Open another line unless the vendor sends anything after the cancel of a response."""
+        if self._open_line is not None:
+            session, nursery = self._open_line
+            nursery.start_soon(self._fail_if_dead, session)
+
+    async def _fail_if_dead(self, session: VendorSession) -> None:
         line, cancelled_at_s = session.lines, trio.current_time()
         await trio.sleep(ENDING_S)
         if session.lines == line and session.heard_at_s <= cancelled_at_s:
-            session.reopen(error)
+            vendor = self._model.address.vendor
+            session.reopen(VendorError(vendor, f"sent nothing for {ENDING_S:g} s after a cancel"))
 
     async def _response_to(self, question: _ResponseRequest) -> Response:
         """Return the response started early for this request, or request one."""

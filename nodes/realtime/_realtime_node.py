@@ -113,6 +113,7 @@ class RealtimeNode(ChatNode):
         self._starts_early = starts_early
         self._spoken = SpokenUtterances()
         self._sounds: dict[int, ClauseAudio] = {}  # of the newest utterance
+        self._unheard: set[str] = set()  # items of answers in the background
         self._settled = trio.Event()
         self._answers = 0  # answers in progress
         self._ear: StreamingEar | None = None
@@ -180,6 +181,14 @@ class RealtimeNode(ChatNode):
                     yield event
         finally:
             self._answers -= 1
+            if not self._answers:
+                self._delete_unheard()
+
+    def _delete_unheard(self) -> None:
+        """Have the vendor forget what it said in the background: its text is told as a result."""
+        items, self._unheard = self._unheard, set()
+        for item in sorted(items):
+            self._line.truncate(item, 0)
 
     async def _until_cuts_are_known(self, bridge: Bridge) -> None:
         with trio.move_on_after(CUT_KNOWN_S):
@@ -202,6 +211,7 @@ class RealtimeNode(ChatNode):
 
     def _forget_speech(self) -> None:
         self._spoken.clear()
+        self._unheard.clear()
 
     # --- the caller -----------------------------------------------------------------------------
 
@@ -230,10 +240,13 @@ class RealtimeNode(ChatNode):
 
     # --- the model's speech ---------------------------------------------------------------------
 
-    def _audio_of(self, delta: SpeechDelta) -> AgentAudio:
+    def _audio_of(self, delta: SpeechDelta) -> AgentAudio | None:
         bridge = self._bridge
         assert bridge is not None  # the line opens in a call
         answer = bridge.call.answer_of(current_run())
+        if answer is not None and answer.is_in_background:
+            self._unheard.add(delta.item)
+            return None
         number = answer.utterances[-1].number if answer is not None and answer.utterances else 0
         lasts_ms = len(delta.pcm) / 2 / delta.sample_rate_hz * 1000
         self._spoken.add(number, delta.item, lasts_ms)

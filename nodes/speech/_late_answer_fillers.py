@@ -1,21 +1,25 @@
 """Says fillers such as "one moment" while an answer is late, and an apology if it fails.
 
 Rules:
-1. These texts are synthesised in advance, because the voice may be what has failed.
+1. The sound of these texts is ready in advance, because the voice may be what has failed: a file
+   of the app's, else synthesised when the stack opens. Without a voice, or if it could not say
+   them, the default texts have a built-in sound, and a tone stands for any other text.
 2. They are played at once, before text that waits for its audio, and a barge-in interrupts them
    like anything the agent says. If words of the answer wait for the rest of their clause, those are
    said first, so a slow model is heard word by word.
 3. The history records them as notices: they were heard, but no model sees them as its own answer.
 4. A slow tool never counts as a failure: its answer continues in the background.
 5. A filler or an apology that fails itself is followed by nothing: the next one would fail, too.
+6. Where nothing speaks, because the agent answers in writing, nothing sounds either.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import trio
@@ -35,6 +39,16 @@ from bargein.routes.logs import get_logger
 
 from ._clause_texts import WrittenWords, whole_text
 from ._engine_results import check_piece, pieces_by
+from ._filler_sounds import (
+    FALLING_TONE,
+    IN_BACKGROUND,
+    MOMENT,
+    STILL_WORKING,
+    TONE,
+    PreparedSound,
+    read_sounds,
+    sound_without_voice,
+)
 from ._protocols import SpeechPiece, TextToSpeech
 from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
@@ -59,10 +73,7 @@ _REMEMBERED = 8
 class Fillers:
     """The texts to say while an answer is late; an empty text is not said."""
 
-    fillers: tuple[str, ...] = (
-        "One moment.",
-        "I am still working on it. Thank you for your patience.",
-    )
+    fillers: tuple[str, ...] = (MOMENT, STILL_WORKING)
     """Said one after the other, each time a stage of the answer stalls.  With the default budgets
     the second one ends about eight seconds after the caller's turn."""
     apology: str = APOLOGY
@@ -70,20 +81,38 @@ class Fillers:
     a cap before it said anything, and when the ear is lost.  With the default budgets that is about
     ten seconds after the caller's turn, the limit for keeping people's attention (Nielsen,
     "Response Times: The 3 Important Limits", 1993)."""
-    in_background: str = "This takes a little longer. I will tell you as soon as it is done."
+    in_background: str = IN_BACKGROUND
     """Said instead if a tool takes that long; the answer continues in the background."""
+    sounds: Mapping[str, str | Path | bytes] = field(default_factory=dict)
+    """Your own sounds for some of the texts, by text: paths or bytes of WAV files with 16-bit mono
+    samples, up to 30 s long.  They are played in place of the voice; useful for an agent whose
+    speech-to-speech model is its only voice."""
+    _read: Mapping[str, PreparedSound] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check the texts.
+        """Check the texts, and read the sounds.
 
         Raises:
-            TypeError: `fillers` is not a tuple of texts, or another field is not a text.
+            OSError: The file of a sound cannot be read.
+            TypeError: `fillers` is not a tuple of texts, another field is not a text, or a sound is
+                neither a path nor bytes.
+            ValueError: A sound belongs to no text, is no WAV file of 16-bit mono samples, or is
+                empty or too long.
         """
         if not isinstance(self.fillers, tuple):
             raise TypeError(f"Fillers(fillers=) is a tuple of texts, not {self.fillers!r}")
         for text in (*self.fillers, self.apology, self.in_background):
             if not isinstance(text, str):
                 raise TypeError(f"Fillers() takes texts, not {text!r}")
+        for text in self.sounds:
+            if text not in self.texts:
+                raise ValueError(f"Fillers(sounds=) has a sound for {text!r}, none of its texts")
+        object.__setattr__(self, "_read", read_sounds(self.sounds))
+
+    @property
+    def own_sounds(self) -> Mapping[str, PreparedSound]:
+        """The sounds of the app, by text."""
+        return self._read
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -96,57 +125,72 @@ DEFAULT_FILLERS = Fillers()
 
 
 class SpokenFillers:
-    """The fillers of one speech stack, synthesised in advance; shared by all calls."""
+    """The fillers of one speech stack, with the sounds prepared for them; shared by all calls."""
 
     def __init__(
         self,
         fillers: Fillers,
-        voice: TextToSpeech | StreamingTTS,
+        voice: TextToSpeech | StreamingTTS | None = None,
         spoken_form: NewSpokenForm | None = None,
     ) -> None:
         """Keep the texts; nothing is synthesised yet.
 
         Args:
             fillers: The texts.
-            voice: Says them.
+            voice: Says them; ``None`` if the stack has no voice.
             spoken_form: Makes what the voice says of a text; ``None`` means the voice's own, or
                 ``PlainWords``.
         """
         self.fillers = fillers
         self._voice = voice
         self._new_form = spoken_form_for(voice, spoken_form)
-        self._pieces: dict[str, tuple[SpeechPiece, ...]] = {}
+        self._sounds = dict(fillers.own_sounds)
         self._is_preparing = False
 
     @property
     def is_ready(self) -> bool:
-        """Whether all texts are synthesised or being synthesised."""
-        return self._is_preparing or all(text in self._pieces for text in self.fillers.texts)
+        """Whether all texts are synthesised or being synthesised, or there is no voice."""
+        if self._voice is None or self._is_preparing:
+            return True
+        return all(text in self._sounds for text in self.fillers.texts)
 
-    def pieces_of(self, text: str) -> tuple[SpeechPiece, ...]:
-        """Return the audio of a text; empty if it is not a filler, or not ready.
+    def sound_of(self, text: str) -> PreparedSound | None:
+        """Return the sound of a text that `notice_for` has returned; ``None`` for other texts.
 
         Args:
             text: The whole text.
         """
-        return self._pieces.get(text, ())
+        return self._sounds.get(text) or sound_without_voice(text)
+
+    def notice_for(self, text: str, *, fails: bool = False) -> str:
+        """Return what the caller hears for a text: itself, or the name of a tone.
+
+        Args:
+            text: One of the texts; an empty one is not said.
+            fails: Whether it tells that something has failed.
+        """
+        if not text.strip() or self.sound_of(text) is not None:
+            return text
+        return FALLING_TONE if fails else TONE
 
     async def prepare(self) -> None:
-        """Synthesise the texts that are not ready.
+        """Synthesise the texts that are not ready; do nothing without a voice.
 
         A failure of the voice is logged; the next call tries again.  Cancelling this is safe.
         """
+        voice = self._voice
+        if voice is None:
+            return
         self._is_preparing = True
         try:
             for text in self.fillers.texts:
-                if text not in self._pieces:
+                if text not in self._sounds:
                     with trio.fail_after(PREPARE_S), CONTAINED:
                         said = whole_text(text, self._new_form())
-                        words, pieces = WrittenWords(said), await _said_by(self._voice, said.spoken)
-                        self._pieces[text] = tuple(
-                            SpeechPiece(piece.pcm, words.times(piece.words)) for piece in pieces
-                        )
-        except Exception as error:  # noqa: BLE001  # user code; calls work without fillers
+                        words, pieces = WrittenWords(said), await _said_by(voice, said.spoken)
+                        timed = [SpeechPiece(one.pcm, words.times(one.words)) for one in pieces]
+                        self._sounds[text] = PreparedSound(tuple(timed), voice.sample_rate_hz)
+        except Exception as error:  # noqa: BLE001  # user code; calls work without its sounds
             log.warning("fillers_not_ready", error=type(error).__name__)
         finally:
             self._is_preparing = False
@@ -156,7 +200,11 @@ class SilenceFiller:
     """Says the fillers in one call."""
 
     def __init__(
-        self, bridge: Bridge, spoken: SpokenFillers, say_waiting: Callable[[], bool]
+        self,
+        bridge: Bridge,
+        spoken: SpokenFillers,
+        say_waiting: Callable[[], bool],
+        wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         """Declare the route.
 
@@ -165,8 +213,10 @@ class SilenceFiller:
             spoken: The fillers of the speech stack.
             say_waiting: Says the words of the answer that wait for the rest of their clause;
                 returns whether there were any.
+            wanted: Returns whether the caller hears an agent at all.
         """
         self._bridge = bridge
+        self._wanted = wanted
         self._spoken = spoken
         self._say_waiting = say_waiting
         self._said = 0  # how many fillers during this wait
@@ -181,13 +231,15 @@ class SilenceFiller:
             bridge.call.nursery.start_soon(spoken.prepare, name="fillers")
 
     def _follow(self, message: Message) -> None:
+        if not self._wanted():
+            return
         match message.event:
             case StageStalled() as stalled:
                 self._fill(stalled)
             case AnswerEnded() as ended if ended.outcome == "failed" or ended.unanswered:
                 is_own = any(said.number == ended.answer for said in self._own)
                 if self._bridge.call.has_floor(ended.agent) and not is_own:
-                    self._say(self._spoken.fillers.apology)
+                    self._say(self._spoken.fillers.apology, fails=True)
             case VoiceStarted() if self._in_turn is not None:
                 # The caller continues the same turn, which is not a barge-in.
                 in_turn, self._in_turn = self._in_turn, None
@@ -195,8 +247,8 @@ class SilenceFiller:
 
     def _note_ear(self, message: Message) -> None:
         self._is_deaf = isinstance(message.event, ListeningFailed)
-        if self._is_deaf:
-            self._say(self._spoken.fillers.apology)
+        if self._is_deaf and self._wanted():
+            self._say(self._spoken.fillers.apology, fails=True)
 
     def _note_words(self, message: Message) -> None:
         is_failure = isinstance(message.event, TranscriptionFailed)
@@ -222,10 +274,11 @@ class SilenceFiller:
             log.error("answer_given_up", stage=stalled.stage, answer=stalled.answer)
             self._bridge.give_up_answer(f"{stalled.stage} stalled")
 
-    def _say(self, text: str) -> AnswerHandle | None:
-        if not self._spoken.pieces_of(text):
+    def _say(self, text: str, *, fails: bool = False) -> AnswerHandle | None:
+        notice = self._spoken.notice_for(text, fails=fails)
+        if not notice.strip():
             return None
-        said = self._bridge.say_notice(text)
+        said = self._bridge.say_notice(notice)
         self._own.append(said)
         return said
 

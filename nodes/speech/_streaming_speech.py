@@ -10,6 +10,7 @@ from bargein.bridge.validation.arguments import check_factory, check_has, check_
 from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 
 from ._ear import Ear
+from ._filler_playback import NoticesOfSelfSpeakers
 from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
 from ._open_engines import open_engines
@@ -57,7 +58,8 @@ class StreamingSpeech:
             turns: Decides what interrupts and when a turn ends; None means
                 ``TurnTaking(TurnSettings(endpointing=EarEndpointing()))``.
             settings: When a voice counts as begun or stopped, for the `vad`.
-            fillers: What the caller hears while an answer is late; ``None`` for silence.
+            fillers: What the caller hears while an answer is late; ``None`` for silence. Without a
+                `voice`, only an agent that speaks itself has them, in prepared sounds.
             spoken_form: Makes what the voice says of each text; ``None`` means the voice's own, or
                 ``PlainWords``.
 
@@ -84,9 +86,8 @@ class StreamingSpeech:
         self._turns = turns or TurnTaking(TurnSettings(endpointing=EarEndpointing()))
         self._settings = settings or ListeningSettings()
         self._spoken_form = spoken_form_for(voice, spoken_form)
-        self._fillers = None
-        if fillers and voice:
-            self._fillers = SpokenFillers(fillers, voice, self._spoken_form)
+        says = voice, self._spoken_form
+        self._fillers = None if fillers is None else SpokenFillers(fillers, *says)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -111,3 +112,6 @@ class StreamingSpeech:
         if self._voice is not None:
             bridge = call.bridge(name="voice", is_agent=False)
             TTSNode(bridge, self._voice, self._fillers, self._spoken_form)
+        elif self._fillers is not None:
+            bridge = call.bridge(name="notices", is_agent=False)
+            NoticesOfSelfSpeakers(bridge, self._fillers)

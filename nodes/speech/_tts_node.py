@@ -34,6 +34,7 @@ from ._clause_texts import NOTHING_SAID, ClauseText, ClauseTexts, WrittenWords
 from ._clauses import ClauseSplitter
 from ._engine_results import check_piece, pieces_by
 from ._errors import SpeechEngineError
+from ._filler_playback import PreparedNotices
 from ._late_answer_fillers import SilenceFiller, SpokenFillers
 from ._protocols import SpeechPiece, TextToSpeech
 from ._spoken_form import NewSpokenForm, spoken_form_for
@@ -114,8 +115,7 @@ class TTSNode:
         self._bridge = bridge
         self._new_form = spoken_form_for(voice, spoken_form)
         self._voice = voice
-        self._fillers = fillers
-        self._notices: set[int] = set()  # utterances whose audio was synthesised in advance
+        self._notices = None if fillers is None else PreparedNotices(bridge, fillers)
         self._first_message: dict[int, Message] = {}  # the first text of each utterance
         self._style = VoiceStyle()
         self._styles: dict[int, VoiceStyle] = {}  # of each utterance, when its first text was said
@@ -146,7 +146,7 @@ class TTSNode:
 
     def _queue_text(self, message: Message) -> None:
         number = self._bridge.utterance_of(message)
-        if number is None or self._say_prepared(number, message):
+        if number is None or (self._notices and self._notices.play(number, message)):
             return
         self._time("answer.first_text_s")
         if number not in self._texts:
@@ -157,23 +157,6 @@ class TTSNode:
             self._bridge.owe_clauses(number, 0)
         for said in self._texts[number].feed(message.event.content):
             self._ask(Clause(number, said), message)
-
-    def _say_prepared(self, number: int, message: Message) -> bool:
-        """Say a notice with prepared audio; return whether it was one."""
-        if self._fillers is None or not self._bridge.is_notice(message):
-            return False
-        text = message.event.content
-        pieces, sound = self._fillers.pieces_of(text), self._new_sound()
-        for index, piece in enumerate(pieces):
-            is_last = index == len(pieces) - 1
-            pcm, words = sound.push(piece.pcm, piece.words, last=is_last)
-            audio = self._audio(pcm, text, words, number, last=is_last)
-            self._bridge.publish_for(audio, message)
-            text = ""
-        if pieces:
-            self._notices.add(number)
-            self._bridge.publish_for(AgentAudioComplete(utterance=number), message)
-        return bool(pieces)
 
     def _say_waiting(self) -> bool:
         """Say the words that wait for the rest of their clause; return whether there were any."""
@@ -190,7 +173,8 @@ class TTSNode:
         """Drop the rest of interrupted utterances, whose text never ends."""
         played = self._bridge.played_ms
         self._texts = {n: t for n, t in self._texts.items() if played(n) is not None}
-        self._notices = {n for n in self._notices if played(n) is not None}
+        if self._notices is not None:
+            self._notices.forget_cut()
         self._styles = {n: s for n, s in self._styles.items() if played(n) is not None}
         self._first_message = {n: m for n, m in self._first_message.items() if n in self._texts}
 
@@ -202,8 +186,7 @@ class TTSNode:
 
     def _finish(self, message: Message) -> None:
         number = message.event.utterance
-        if number in self._notices:
-            self._notices.remove(number)
+        if self._notices is not None and self._notices.finish(number):
             return
         texts = self._texts.pop(number, None)
         for said in texts.flush() if texts is not None else ():

@@ -29,7 +29,7 @@ async def calling(
     speech: Any = None,
     **options: Any,
 ) -> AsyncIterator[Caller]:
-    """Open a call whose agent is the vendor's model."""
+    """Open a call whose agent is the vendor's model; without `speech` it has no fillers."""
     made = OpenAIRealtime(
         api_key="s3cret",
         url="ws://fake/v1",
@@ -41,7 +41,7 @@ async def calling(
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(made, PROMPT, **options), name="agent")
 
-    app = App(answer, speech=speech or StreamingSpeech())
+    app = App(answer, speech=speech or StreamingSpeech(fillers=None))
     async with open_call(app, own_speech=True, expect_errors=errors, audio=audio) as caller:
         await trio.sleep(0.1)
         yield caller

@@ -40,7 +40,7 @@ async def test_whatever_goes_wrong_with_an_answer_the_next_one_is_heard(autojump
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(model, "You sell coffee."))
 
-    app = App(answer, speech=StreamingSpeech())
+    app = App(answer, speech=StreamingSpeech(fillers=None))
     async with vendor.open(), open_call(app, own_speech=True, expect_errors=True) as caller:
         await trio.sleep(12)  # connecting may fail
         await vendor.hear("Hello?", written_s=0.0)  # ahead of the answer
@@ -83,7 +83,7 @@ async def test_a_line_that_was_given_up_opens_again_in_the_call(autojump_clock, 
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(model, "You sell coffee."))
 
-    app = App(answer, speech=StreamingSpeech())
+    app = App(answer, speech=StreamingSpeech(fillers=None))
     own_speech = {"own_speech": True} if audio else {}
     async with (
         vendor.open(),
