@@ -32,6 +32,17 @@ characters."""
 Messages = Callable[["ConversationContext"], list[ChatMessage]]
 
 
+def called(request: ToolCallRequest) -> ToolCall:
+    """Return the event of a call that a model asks for."""
+    return ToolCall(
+        name=request.name,
+        arguments=dict(request.arguments or {}),
+        id=request.id,
+        provider=request.provider,
+        extra=dict(request.extra),
+    )
+
+
 class AnswerSteps:
     """The messages for the model: the conversation before the answer, then the answer's steps."""
 
@@ -52,6 +63,7 @@ class AnswerSteps:
         self._ids: set[str] = set()
         self._asked: list[ChatMessage] = []
         self._steps: list[Entry] = []
+        self._calls: dict[str, ToolCall] = {}
         self._text = ""
         self._answer = 0
         """Each step has a number like an answer, so that its words and tool calls stay in order."""
@@ -103,7 +115,9 @@ class AnswerSteps:
         self._ids.update(call["id"] for m in self._asked for call in m.get("tool_calls") or ())
         if text:
             self._steps.append(AgentEntry(trio.current_time(), self._answer, "", text, text))
-        return [replace(request, id=self._unique(request.id)) for request in requests]
+        unique = [replace(request, id=self._unique(request.id)) for request in requests]
+        self._calls |= {request.id: called(request) for request in unique}
+        return unique
 
     def add_note(self, note: str) -> None:
         """Add a note for the model, which only this answer sees."""
@@ -113,7 +127,7 @@ class AnswerSteps:
         last = self._steps[-1] if self._steps else None
         entry = ToolEntry(
             trio.current_time(),
-            ToolCall(name=running.name, arguments=running.arguments, id=running.id),
+            self._calls[running.id],
             result,
             answer=self._answer,
             said_chars=len(self._text),

@@ -34,13 +34,13 @@ from bargein.bridge.control import (
     Work,
     current_meter,
 )
-from bargein.bridge.events import AgentAudio, AgentHandoff, AgentResponse, ToolCall
+from bargein.bridge.events import AgentAudio, AgentHandoff, AgentResponse
 from bargein.routes.error_containment import closing
 from bargein.routes.logs import get_logger
 
 from ._answer_end import AnswerEnding, SentenceRest
 from ._answer_fallback import Continuation
-from ._answer_steps import AnswerSteps, ChatMessage, Messages
+from ._answer_steps import AnswerSteps, ChatMessage, Messages, called
 from ._long_chat import shortened
 from ._user_words_last import LastAsked, last_asked_of
 from .llm import (
@@ -410,7 +410,7 @@ class ToolLoop:
         arguments = request.arguments
         self.meter.use_tool(request.name, request.raw if arguments is None else dict(arguments))
         self._show_tool("tool", request.name, step=True)
-        event = ToolCall(name=request.name, arguments=dict(arguments or {}), id=request.id)
+        event = called(request)
         raw = request.raw or "nothing" if arguments is None else ""
         meter = self.meter.child()
         with meter.in_charge():

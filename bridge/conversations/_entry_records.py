@@ -19,7 +19,14 @@ from pydantic import Discriminator, TypeAdapter, ValidationError
 
 from bargein.routes.logs import get_logger
 
-from ..history._entries import AgentEntry, Entry, InterruptionRecord, as_plain, moved_note
+from ..history._entries import (
+    AgentEntry,
+    Entry,
+    InterruptionRecord,
+    ToolEntry,
+    as_plain,
+    moved_note,
+)
 from ._errors import ConversationError
 
 log = get_logger()
@@ -52,6 +59,8 @@ def to_record(entry: Entry, unix_s: float) -> str:
     for timed in (data, data.get("interruption")):
         if timed is not None:
             timed["at_s"] += unix_s
+    if isinstance(entry, ToolEntry) and entry.call.provider:  # which dumps for people leave out
+        data["call"] |= {"provider": entry.call.provider, "extra": entry.call.extra}
     return json.dumps({"v": VERSION, **data}, default=repr, separators=(",", ":"))
 
 

@@ -23,6 +23,10 @@ class ToolCall(Event):
     """Ties a result to its call."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
     """Whether its tool asks the operator; callers of a server do not see it."""
+    provider: str = Field(default="", exclude=True, repr=False)
+    """Where `extra` came from; see ``ToolCallRequest``."""
+    extra: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
+    """The provider's own fields, which only it gets back."""
 
 
 class ToolResult(Event):

@@ -9,6 +9,7 @@ from ._entries import ToolEntry as ToolEntry
 from ._entries import ToolRecord as ToolRecord
 from ._entries import UserEntry as UserEntry
 from ._history import History as History
+from ._provider_call import extra_of as extra_of
 from ._render import ChatMessage as ChatMessage
 from ._render import as_anthropic as as_anthropic
 from ._render import as_chat as as_chat
@@ -27,5 +28,6 @@ __all__ = [
     "UserEntry",
     "as_anthropic",
     "as_chat",
+    "extra_of",
     "last_messages",
 ]

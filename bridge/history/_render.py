@@ -10,7 +10,7 @@ on) reject a chat with another one further down.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ._cut_prompt_texts import OUTCOME_WORDS, marker_text, pending_words
@@ -24,6 +24,7 @@ from ._entries import (
     UserEntry,
     moved_note,
 )
+from ._provider_call import ProviderCall
 
 ChatMessage = dict[str, Any]
 
@@ -59,6 +60,10 @@ class RenderedCall:
     result: str
     """Never empty."""
     error: bool
+    provider: str = ""
+    """Where `extra` came from; empty for a call without."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """The provider's own fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +102,18 @@ def as_chat(
 def _step_as_chat(step: AgentMessage) -> Iterator[ChatMessage]:
     message: ChatMessage = {"role": "assistant", "content": step.text or None}
     if step.calls:
-        message["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in step.calls
-        ]
+        message["tool_calls"] = [_call_as_chat(call) for call in step.calls]
     yield message
     for call in step.calls:
         yield {"role": "tool", "tool_call_id": call.id, "content": call.result}
+
+
+def _call_as_chat(call: RenderedCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments}
+    plain = {"id": call.id, "type": "function", "function": function}
+    if not call.provider:
+        return plain
+    return ProviderCall(plain, provider=call.provider, extra=call.extra)
 
 
 def as_anthropic(
@@ -282,11 +288,14 @@ class _Rendering:
         self._ids.add(id)
         name = _NAME.sub("_", call.name)[:64] or "tool"
         if result is None:
-            return RenderedCall(id, name, _json_object(call.arguments), pending_words(entry), False)
-        words = self._clean(result.content)
-        if not words.strip():
-            words = OUTCOME_WORDS[result.outcome]
-        return RenderedCall(id, name, _json_object(call.arguments), words, result.error)
+            words = pending_words(entry)
+        else:
+            words = self._clean(result.content)
+            if not words.strip():
+                words = OUTCOME_WORDS[result.outcome]
+        is_error = result is not None and result.error
+        arguments = _json_object(call.arguments)
+        return RenderedCall(id, name, arguments, words, is_error, call.provider, call.extra)
 
     def _marker(self, index: int, record: InterruptionRecord) -> Iterator[UserMessage]:
         was, now = self._words_before(index), self._words_after(index)

@@ -54,6 +54,9 @@ _WORDLESS: dict[type, frozenset[str]] = {
 """Text fields that say what an event is about, and never what anybody said.  Of all other fields,
 and of users' events, only numbers and fixed words are shown."""
 
+_OF_PROVIDERS: dict[type, frozenset[str]] = {e.ToolCall: frozenset({"provider", "extra"})}
+"""Fields that only the provider reads which sent them."""
+
 _TOLD_BY_COMING = ("type", "for_operator")
 """Fields that are left out: the name of an event is sent separately, and what is for operators is
 sent to nobody."""
@@ -107,7 +110,8 @@ def without_words(event: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def _fields(cls: type) -> tuple[str, ...]:
     if issubclass(cls, BaseModel):
-        return tuple(name for name in cls.model_fields if name not in _TOLD_BY_COMING)
+        hidden = _OF_PROVIDERS.get(cls, frozenset()).union(_TOLD_BY_COMING)
+        return tuple(name for name in cls.model_fields if name not in hidden)
     if is_dataclass(cls):
         return tuple(field.name for field in fields(cls))
     return ()

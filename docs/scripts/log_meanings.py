@@ -124,6 +124,7 @@ MEANINGS = {
     "process_stderr": "a line that a child process wrote to standard error",
     "provider_failed": "a provider rests until a probe works: look at the vendor",
     "provider_still_fails": "a probe of a resting provider failed",
+    "provider_fields_too_long": "what a provider wants back with its calls is too long",
     "provider_works_again": "a provider is used again",
     "question_asked": "a tool asks the caller",
     "question_closed": "a question of a tool is answered or withdrawn",

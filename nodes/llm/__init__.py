@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bargein.bridge.history import extra_of as extra_of
 from bargein.routes.lazy_imports import lazy_imports
 
 from ._answer_stream import AnswerStream as AnswerStream
@@ -59,4 +60,5 @@ __all__ = [
     "TextDelta",
     "ToolCallRequest",
     "Usage",
+    "extra_of",
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bargein.bridge.validation.numbers import check_count
 from bargein.nodes.vendors import ANTHROPIC_ERRORS, Query
 
+from ._anthropic_fields import may_think
 from ._anthropic_wire import MessageReading, request_of
 from ._http_chat import HttpChat, HttpLimits
 from ._http_reply import Reading
@@ -26,8 +27,8 @@ class AnthropicChat(HttpChat):
 
     The pool opens at the first request and closes when trio's run ends; with ``async with
     model.open()`` it closes with the block.  With extended thinking (``options={"thinking": ...}``)
-    a model cannot use tools: the API requires its thoughts back with the results, and a history
-    does not keep them.
+    its thoughts go back with the results of its tools, as the API requires; a request that goes on
+    behind the tools of another model, as after a `Fallback`, is sent without ``thinking``.
     """
 
     _path = "/messages"
@@ -98,8 +99,18 @@ class AnthropicChat(HttpChat):
     def _body(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        asked = request_of(messages, tools, cached=self._cached)
+        asked = request_of(messages, tools, cached=self._cached, provider=self.provider)
         return {"model": self.model, "max_tokens": self._max_tokens, "stream": True, **asked}
 
     def _reading(self) -> Reading:
-        return MessageReading(self.model)
+        return MessageReading(self.model, self.provider)
+
+    def _request(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        asked = super()._request(messages, tools)
+        thinking = asked.get("thinking")
+        is_due = isinstance(thinking, Mapping) and thinking.get("type") == "enabled"
+        if is_due and not may_think(asked["messages"]):
+            del asked["thinking"]
+        return asked

@@ -13,6 +13,7 @@ from typing import Any
 
 from bargein.nodes.vendors import WholeCharacters, parse_json
 
+from ._anthropic_fields import OwnBlocks, blocks_of
 from ._completion_chunks import check_calls
 from ._errors import ChatModelError
 from ._json_fields import count_of, object_of, objects_of, text_of
@@ -27,7 +28,11 @@ AnthropicMessage = Mapping[str, Any]
 
 
 def request_of(
-    messages: Sequence[AnthropicMessage], tools: Sequence[AnthropicMessage], *, cached: bool
+    messages: Sequence[AnthropicMessage],
+    tools: Sequence[AnthropicMessage],
+    *,
+    cached: bool,
+    provider: str = "",
 ) -> dict[str, Any]:
     """Return a chat as a request: ``system``, ``messages`` and ``tools``.
 
@@ -39,6 +44,7 @@ def request_of(
         tools: As ``ChatModel.stream`` takes them.
         cached: Whether to ask the endpoint to cache what the next request begins with: a prefix of
             tools, system prompt and messages, in that order.
+        provider: Whose own fields go back with their calls; empty for none.
     """
     system = [_text(str(m["content"])) for m in messages if m["role"] in _SYSTEM and m["content"]]
     turns: list[dict[str, Any]] = []
@@ -46,7 +52,7 @@ def request_of(
         if message["role"] in _SYSTEM:
             continue
         role = "assistant" if message["role"] == "assistant" else "user"
-        blocks = _blocks(message)
+        blocks = _blocks(message, provider)
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += blocks
         elif blocks:
@@ -64,7 +70,7 @@ def request_of(
     }
 
 
-def _blocks(message: AnthropicMessage) -> list[dict[str, Any]]:
+def _blocks(message: AnthropicMessage, provider: str) -> list[dict[str, Any]]:
     content = message.get("content")
     if message["role"] == "tool":
         told = str(content) if content else "(nothing)"
@@ -73,11 +79,7 @@ def _blocks(message: AnthropicMessage) -> list[dict[str, Any]]:
     blocks = [_text(content)] if isinstance(content, str) and content.strip() else []
     if isinstance(content, list):
         blocks += [_text(part["text"]) for part in content if part.get("text")]
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        use = {"type": "tool_use", "id": call["id"], "name": function["name"]}
-        blocks.append({**use, "input": arguments_of(function["arguments"]) or {}})
-    return blocks
+    return blocks_of(blocks, message.get("tool_calls") or (), provider)
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -95,8 +97,16 @@ def _tool(function: AnthropicMessage) -> dict[str, Any]:
 class MessageReading:
     """The state of one answer between its events."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, provider: str = "") -> None:
+        """Start before the first event.
+
+        Args:
+            model: The model's name.
+            provider: The name for its own fields; empty drops them.
+        """
         self._model = model
+        self._provider = provider
+        self._own = OwnBlocks(model)
         self._calls: dict[int, dict[str, Any]] = {}  # by the index of their block
         self._calls_size = 0  # in characters
         self._usage: dict[str, Any] = {}
@@ -166,7 +176,7 @@ class MessageReading:
         parts = [count_of(usage.get("input_tokens")), cached, written]
         known = [part for part in parts if part is not None]
         return [
-            *(_call_of(call) for call in self._calls.values()),
+            *(self._call(call) for call in self._calls.values()),
             Usage(
                 sum(known) if known else None,
                 count_of(usage.get("output_tokens")),
@@ -202,6 +212,8 @@ class MessageReading:
 
     def _start(self, number: int, block: Mapping[str, Any]) -> list[AnswerPiece]:
         self._started = True
+        if block.get("type") != "tool_use":
+            self._own.start(number, block)
         match block.get("type"):
             case "text":
                 return self._text(block.get("text"))
@@ -209,7 +221,10 @@ class MessageReading:
                 given = block.get("input")
                 raw = json.dumps(given) if given else ""
                 name = text_of(block.get("name"))
-                self._calls[number] = {"id": text_of(block.get("id")), "name": name, "raw": raw}
+                self._calls[number] = {
+                    **{"id": text_of(block.get("id")), "name": name, "raw": raw},
+                    **{"before": self._own.call(), "own": _own_fields(block)},
+                }
                 return [AnswerProgress("tool_call", name)]
             case "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use":
                 return [AnswerProgress("thinking")]
@@ -229,9 +244,23 @@ class MessageReading:
                 self._calls_size += len(part)
                 check_calls(self._model, self._calls_size)
                 self._calls[number]["raw"] += part
+            case _:
+                self._own.add(number, delta)
         return []
 
+    def _call(self, call: Mapping[str, Any]) -> ToolCallRequest:
+        own = self._own.fields(call["before"], call["own"]) if self._provider else {}
+        return ToolCallRequest(
+            id=call["id"],
+            name=call["name"],
+            arguments=arguments_of(call["raw"]),
+            raw=call["raw"],
+            provider=self._provider if own else "",
+            extra=own,
+        )
 
-def _call_of(call: Mapping[str, Any]) -> ToolCallRequest:
-    raw = call["raw"]
-    return ToolCallRequest(id=call["id"], name=call["name"], arguments=arguments_of(raw), raw=raw)
+
+def _own_fields(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a call that no other API has."""
+    known = ("type", "id", "name", "input")
+    return {name: value for name, value in call.items() if name not in known and value is not None}

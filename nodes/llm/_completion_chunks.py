@@ -10,19 +10,23 @@ little differently, and this module handles all differences:
   Ollama, and vLLM, whose page "Reasoning Outputs" mentions the new name) or as a part (Mistral);
 - usage comes with the last chunk, in a chunk of its own, in ``x_groq``, or never, and its counts
   may be anything: what no answer needs fails none;
+- the provider's own fields are kept for it, by `_completion_fields`;
 - an error is an object in the stream, by `_server_errors`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from bargein.nodes.vendors import WholeCharacters, parse_json
 
+from ._completion_fields import call_fields, is_thought, kept_fields, message_fields
 from ._errors import ChatModelError
 from ._json_fields import count_of, object_of, objects_of, text_of
-from ._protocol import AnswerPiece, AnswerProgress, TextDelta, Usage
+from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
+from ._provider_fields import OwnFields
 from ._server_errors import error_in, reported_error
 from ._tool_call_pieces import CallPiece, ToolCallPieces, as_raw
 
@@ -71,8 +75,17 @@ def _no_chunk(model: str, where: str) -> ChatModelError:
 class Assembler:
     """The state of one answer between its chunks."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, provider: str = "") -> None:
+        """Start before the first chunk.
+
+        Args:
+            model: The model's name.
+            provider: The name for its own fields; empty drops them.
+        """
         self._model = model
+        self._provider = provider
+        self._own = OwnFields(model)
+        self._message: dict[str, Any] = {}  # the own fields of the message
         self._calls = ToolCallPieces()
         self._calls_size = 0  # in characters
         self._usage: Mapping[str, Any] = {}
@@ -129,14 +142,15 @@ class Assembler:
             delta = choice.get("delta") or choice.get("message") or {}
             if not isinstance(delta, dict):
                 raise _no_chunk(self._model, "in choices.delta")
+            if self._provider:
+                self._message = self._own.join(self._message, message_fields(delta))
             pieces += self._assemble(delta)
             self._finish_reason = text_of(choice.get("finish_reason")) or self._finish_reason
         return pieces
 
     def finish(self) -> list[AnswerPiece]:
         """Return the pieces that are known only at the end: tool calls, then the usage."""
-        named = [call for call in self._calls.calls if call.name]
-        calls = [call.request(number) for number, call in enumerate(named, 1)]
+        calls = [*self._requests()]
         usage = self._usage
         return [
             *calls,
@@ -147,6 +161,13 @@ class Assembler:
                 self._finish_reason,
             ),
         ]
+
+    def _requests(self) -> Iterator[ToolCallRequest]:
+        message = self._message
+        for number, call in enumerate(self._calls.named, 1):
+            own = self._own.whole(kept_fields(call.id, call.extra, message))
+            yield call.request(number, provider=self._provider, extra=own)
+            message = {}
 
     def error(self, error: object, status: int | None = None) -> ChatModelError:
         """Return the exception for an error that the server reports.
@@ -177,6 +198,8 @@ class Assembler:
         named = sum(bool(call.name) for call in self._calls.calls)
         self._calls_size += 1 + len(piece.id) + len(piece.name) + len(piece.arguments)
         check_calls(self._model, self._calls_size)
+        if piece.extra:  # measured here, joined with those of its call
+            piece = replace(piece, extra=self._own.join({}, piece.extra) if self._provider else {})
         call = self._calls.add(piece)
         if call is not None and sum(bool(one.name) for one in self._calls.calls) > named:
             yield AnswerProgress("tool_call", call.name)
@@ -192,6 +215,8 @@ def _content(delta: Mapping[str, Any]) -> tuple[str, bool]:
         texts = (part for part in parts if part.get("type") in ("text", "output_text"))
         content = "".join(text_of(part.get("text")) for part in texts)
     text = content if isinstance(content, str) else ""
+    if is_thought(delta):
+        text, reasons = "", True
     return text or text_of(delta.get("refusal")), reasons
 
 
@@ -207,12 +232,11 @@ def _call_pieces(delta: Mapping[str, Any]) -> Iterator[CallPiece]:
 def _call_piece(piece: Mapping[str, Any], function: Mapping[str, Any]) -> CallPiece:
     arguments = function.get("arguments")
     is_text = arguments is None or isinstance(arguments, str)
-    own = {name: piece[name] for name in ("extra_content",) if piece.get(name)}
     return CallPiece(
         index=count_of(piece.get("index")),
         id=text_of(piece.get("id")),
         name=text_of(function.get("name")),
         arguments=(arguments or "") if is_text else as_raw(arguments),
         is_whole=not is_text,
-        extra=own,
+        extra=call_fields(piece, function),
     )

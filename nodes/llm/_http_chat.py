@@ -74,6 +74,9 @@ class HttpChat:
 
     The pool opens at the first request and closes when trio's run ends; with ``async with
     model.open()`` it closes with the block.
+
+    Attributes:
+        provider: Its class and address: the model that gets its own fields of tool calls back.
     """
 
     _path: ClassVar[str]
@@ -136,6 +139,7 @@ class HttpChat:
             transport=transport,
         )
         self.base_url = self._service.base_url
+        self.provider = f"{type(self).__name__} {without_secrets(self.base_url)}"
 
     # --- for subclasses ---------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bargein.nodes.vendors import OPENAI_ERRORS, Query
 
 from ._completion_chunks import Assembler
+from ._completion_fields import with_own_fields
 from ._http_chat import HttpChat, HttpLimits
 from ._http_reply import Reading
 
@@ -87,11 +88,11 @@ class OpenAIChat(HttpChat):
     ) -> dict[str, Any]:
         return {
             "model": self.model,
-            "messages": list(messages),
+            "messages": with_own_fields(messages, self.provider),
             "stream": True,
             "stream_options": {"include_usage": True},
             "tools": list(tools) or None,
         }
 
     def _reading(self) -> Reading:
-        return Assembler(self.model)
+        return Assembler(self.model, self.provider)

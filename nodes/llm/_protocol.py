@@ -32,8 +32,12 @@ class ToolCallRequest:
     """The arguments; ``None`` if `raw` is not a JSON object, or one that is nested too deep."""
     raw: str
     """The arguments as the model wrote them."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    """The provider's own fields of the call, which go back to it with the result."""
+    provider: str = field(default="", repr=False, compare=False)
+    """The model's name for where `extra` came from, such as its class and address; empty without
+    such fields."""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The provider's own fields of the call and its message, as JSON: they go through the history
+    to models, which find them by ``extra_of(call, provider)``.  Nobody else sees them."""
 
     def __post_init__(self) -> None:
         for name in ("id", "name", "raw"):

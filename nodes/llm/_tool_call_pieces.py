@@ -7,7 +7,9 @@ Rules:
    incomplete and has the same one.
 3. A piece without a name goes on with the call of its id, of its index, or with the last incomplete
    call.
-4. Arguments may be cumulative: each piece repeats those before it.  Two such steps prove it; after
+4. A piece with nothing but the provider's own fields belongs to the call of its index, or to the
+   last one; to the next one if there is none yet.
+5. Arguments may be cumulative: each piece repeats those before it.  Two such steps prove it; after
    one, the reading counts that is a JSON object.
 """
 
@@ -21,6 +23,7 @@ from typing import Any
 from bargein.bridge.validation.foreign_data import clean_json, read_json
 
 from ._protocol import ToolCallRequest
+from ._provider_fields import joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,11 @@ class CallPiece:
     """Whether `arguments` came as an object, so that they are complete."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """The provider's own fields."""
+
+    @property
+    def is_only_extra(self) -> bool:
+        """Whether it has nothing but the provider's own fields."""
+        return bool(self.extra) and not (self.id or self.name or self.arguments or self.is_whole)
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +60,7 @@ class OpenCall:
         """Add a piece that belongs to this call."""
         self.id = self.id or piece.id
         self.name = self.name or piece.name
-        self.extra |= piece.extra
+        self.extra = joined(self.extra, piece.extra)
         arguments = piece.arguments
         if piece.is_whole or (self.is_complete and arguments.strip()):
             self.raw = self._latest = arguments
@@ -79,8 +87,16 @@ class OpenCall:
         """How many characters it has."""
         return len(self.id) + len(self.name) + len(self.raw)
 
-    def request(self, number: int) -> ToolCallRequest:
-        """Return the call; `number` makes an id if it has none."""
+    def request(
+        self, number: int, *, provider: str = "", extra: Mapping[str, Any] | None = None
+    ) -> ToolCallRequest:
+        """Return the call.
+
+        Args:
+            number: Makes an id if the call has none.
+            provider: Whose fields `extra` has.
+            extra: The provider's own fields; ``None`` for none.
+        """
         raw = self.raw
         if self._repeats == 1 and not _is_object(raw) and _is_object(self._latest):
             raw = self._latest
@@ -89,7 +105,8 @@ class OpenCall:
             name=self.name,
             arguments=arguments_of(raw),
             raw=raw,
-            extra=self.extra,
+            provider=provider if extra else "",
+            extra=extra or {},
         )
 
 
@@ -118,6 +135,17 @@ class ToolCallPieces:
         call.add(piece)
         return call
 
+    @property
+    def named(self) -> list[OpenCall]:
+        """The calls that name a tool, in their order, with the own fields that came apart."""
+        named = [call for call in self.calls if call.name]
+        for place, call in enumerate(self.calls):
+            if call.extra and not call.name and named:
+                before = [other for other in self.calls[:place] if other.name]
+                owner = before[-1] if before else named[0]
+                owner.extra, call.extra = joined(owner.extra, call.extra), {}
+        return named
+
     def _find(self, piece: CallPiece) -> OpenCall | None:
         """Return the call that a piece belongs to by its id, its index, or its place."""
         same_id = [call for call in self.calls if piece.id and call.id == piece.id]
@@ -127,6 +155,8 @@ class ToolCallPieces:
         if by_index is not None:
             return by_index
         last = self.calls[-1] if self.calls else None
+        if last is not None and piece.is_only_extra and piece.index is None and not last.extra:
+            return last
         if last is None or last.is_complete:
             return None
         if piece.name:

@@ -4,6 +4,7 @@ async with FakeDeepgramFlux("a large latte").open() as vendor:
     ear = DeepgramFlux(api_key="any", url="ws://fake", dial=vendor.dial)
 """
 
+from ._anthropic import FakeAnthropic as FakeAnthropic
 from ._assemblyai import FakeAssemblyAIEar as FakeAssemblyAIEar
 from ._azure import FakeAzureChat as FakeAzureChat
 from ._cartesia import FakeCartesiaEar as FakeCartesiaEar
@@ -14,7 +15,6 @@ from ._deepgram_voice import FakeDeepgramAura as FakeDeepgramAura
 from ._deepgram_voice import FakeDeepgramFluxVoice as FakeDeepgramFluxVoice
 from ._elevenlabs import FakeElevenLabsEar as FakeElevenLabsEar
 from ._elevenlabs import FakeElevenLabsVoice as FakeElevenLabsVoice
-from ._fake_chat import FakeAnthropic as FakeAnthropic
 from ._fake_chat import FakeChat as FakeChat
 from ._fake_chat import FakeOpenAIChat as FakeOpenAIChat
 from ._fake_ear import FakeEar as FakeEar
@@ -34,6 +34,8 @@ from ._openai_realtime import RealtimeCall as RealtimeCall
 from ._openai_realtime import RealtimeConversation as RealtimeConversation
 from ._openai_realtime import RealtimeItem as RealtimeItem
 from ._openai_voice import FakeOpenAIVoice as FakeOpenAIVoice
+from ._provider_fields import FakeGeminiChat as FakeGeminiChat
+from ._provider_fields import FakeReasoningChat as FakeReasoningChat
 from ._soniox import FakeSonioxEar as FakeSonioxEar
 from ._transcription import FakeTranscription as FakeTranscription
 
@@ -51,11 +53,13 @@ __all__ = [
     "FakeEar",
     "FakeElevenLabsEar",
     "FakeElevenLabsVoice",
+    "FakeGeminiChat",
     "FakeLine",
     "FakeOpenAIChat",
     "FakeOpenAIEar",
     "FakeOpenAIRealtime",
     "FakeOpenAIVoice",
+    "FakeReasoningChat",
     "FakeSonioxEar",
     "FakeTranscription",
     "FakeTurn",

@@ -48,17 +48,25 @@ class FakeChat(FakeService):
     closes_whole: ClassVar[bool] = True
     """Whether an answer that is cut off with a proper HTTP end looks complete."""
 
-    def __init__(self, *words: str, fault: Fault | None = None) -> None:
+    def __init__(
+        self,
+        *words: str,
+        fault: Fault | None = None,
+        calls: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         """Set the answer.
 
         Args:
             words: The pieces of the answer, each with its spaces; four words by default.
             fault: The fault to play; ``None`` for none.
+            calls: The tools that it calls before it answers a user, with their arguments; ``None``
+                for none.
 
         Raises:
             ValueError: This fake cannot play that fault.
         """
         super().__init__(fault)
+        self._calls = dict(calls or {})
         self._words = words or ("Two ", "lattes, ", "please ", "wait.")
         self.requests: deque[dict[str, Any]] = deque(maxlen=50)
 
@@ -69,6 +77,10 @@ class FakeChat(FakeService):
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
         """Return the status and the body of a refusal; ``None`` accepts the request."""
         return None
+
+    def call_events(self, body: Mapping[str, Any]) -> Sequence[StreamedEvent]:
+        """Return the events of an answer that calls tools; empty for one with words."""
+        return ()
 
     def refusal_of(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
         """Return the status and the body of a refusal of a request's body; ``None`` accepts it."""
@@ -146,7 +158,11 @@ class FakeChat(FakeService):
         fault = self._countdown.fault
         is_empty = fault is not None and fault.kind == "empty"
         answer = _FakeAnswer(stream, self._countdown, self.error, closes_whole=self.closes_whole)
-        for event, at in self.events([] if is_empty else self.words_of(asked)):
+        called = () if is_empty else self.call_events(asked)
+        events: Sequence[tuple[StreamedEvent, FaultStage]] = [
+            (event, "middle" if number else "first") for number, event in enumerate(called)
+        ]
+        for event, at in events or self.events([] if is_empty else self.words_of(asked)):
             await trio.sleep(self.made_s(event))
             if not await answer.give(event, at):
                 return False
@@ -271,6 +287,29 @@ async def _until_left(stream: trio.abc.Stream) -> None:
 class FakeOpenAIChat(FakeChat):
     """``/chat/completions``."""
 
+    def call_events(self, body: Mapping[str, Any]) -> Sequence[StreamedEvent]:
+        """Return the chunks of the calls, if the newest message is the user's."""
+        if not self._calls or not body.get("tools") or body["messages"][-1]["role"] != "user":
+            return ()
+        chunks: list[StreamedEvent] = [_chunk(fields) for fields in self.thoughts()]
+        for index, (name, arguments) in enumerate(self._calls.items()):
+            raw = json.dumps(arguments)
+            own = self.own_fields(index)
+            function = {"name": name, "arguments": ""}
+            id = f"call_{len(self.requests)}_{index}"
+            begun = {"index": index, "id": id, "type": "function", "function": function, **own}
+            rest = {"index": index, "function": {"arguments": raw}}
+            chunks += [_chunk({"tool_calls": [begun]}), _chunk({"tool_calls": [rest]})]
+        return [*chunks, _chunk({}, "tool_calls"), "[DONE]"]
+
+    def thoughts(self) -> Sequence[Mapping[str, Any]]:
+        """Return what the model thinks before its calls, as the deltas of chunks."""
+        return ()
+
+    def own_fields(self, index: int) -> Mapping[str, Any]:
+        """Return the vendor's own fields of a call."""
+        return {}
+
     error: ClassVar[Mapping[str, Any]] = {
         "error": {"message": "no", "type": "server_error", "param": None, "code": "server_error"}
     }
@@ -290,56 +329,3 @@ def _chunk(delta: Mapping[str, Any], reason: str | None = None) -> dict[str, Any
     choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
     head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_800_000_000}
     return {**head, "model": "fake", "choices": [choice]}
-
-
-class FakeAnthropic(FakeChat):
-    """``/v1/messages``."""
-
-    error: ClassVar[Mapping[str, Any]] = {
-        "type": "error",
-        "error": {"type": "overloaded_error", "message": "no"},
-    }
-
-    def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key or a version."""
-        # The SDK 2.12 sends the key as a bearer token, earlier ones as x-api-key.
-        if not any(f"\r\n{name}:" in head.lower() for name in ("x-api-key", "authorization")):
-            error = {"type": "authentication_error", "message": "x-api-key header is required"}
-        elif "\r\nanthropic-version:" not in head.lower():
-            error = {"type": "invalid_request_error", "message": "anthropic-version is required"}
-        else:
-            return None
-        status = 401 if error["type"] == "authentication_error" else 400
-        return status, {"type": "error", "error": error}
-
-    def events(self, words: Sequence[str]) -> Sequence[tuple[StreamedEvent, FaultStage]]:
-        """Return a message with one block of text."""
-        usage = {"input_tokens": 7, "output_tokens": 1}
-        message: dict[str, Any] = {
-            **{"id": "msg_1", "type": "message", "role": "assistant", "model": "fake"},
-            **{"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage},
-        }
-        block = {"type": "text", "text": ""}
-        deltas: list[tuple[StreamedEvent, FaultStage]] = [
-            (
-                {
-                    **{"type": "content_block_delta", "index": 0},
-                    "delta": {"type": "text_delta", "text": word},
-                },
-                "middle" if n else "first",
-            )
-            for n, word in enumerate(words)
-        ]
-        delta = {"stop_reason": "end_turn", "stop_sequence": None}
-        return [
-            ({"type": "message_start", "message": message}, "after"),
-            ({"type": "content_block_start", "index": 0, "content_block": block}, "after"),
-            ({"type": "ping"}, "after"),
-            *deltas,
-            ({"type": "content_block_stop", "index": 0}, "after"),
-            (
-                {"type": "message_delta", "delta": delta, "usage": {"output_tokens": len(words)}},
-                "last",
-            ),
-            ({"type": "message_stop"}, "after"),
-        ]
