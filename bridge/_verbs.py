@@ -66,6 +66,10 @@ ToolOutcome = Literal[
 ]
 """The outcome of a tool call, in one word."""
 
+JobEnd = Literal["completed", "failed", "stopped", "capped", "timed_out"]
+"""How a job in the background ended: by itself, with a result or an error of its own; because
+somebody stopped it, by a verb or its handle; at one of its caps; or at its tool's time limit."""
+
 HandleOffer = Literal["auto", "full"]
 """Which verbs the page offers while the agent only thinks or speaks; during a tool, a question, a
 pause or a step of more than 2 s, it offers all of them either way."""

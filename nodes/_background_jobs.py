@@ -178,4 +178,4 @@ class Jobs:
     def _settled(self, running: RunningTool, result: ToolResult) -> None:
         job = self._jobs.get(running.id)
         log.info("job_ended", job=running.id, tool=running.name, outcome=result.outcome)
-        running.deliver(result, is_reported=job is not None and bool(job.capped))
+        running.deliver(result, is_capped=job is not None and bool(job.capped))

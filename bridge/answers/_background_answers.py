@@ -108,4 +108,4 @@ class BackgroundAnswers:
         log.info("answer_came_back", answer=job.answer.number, outcome=result.outcome)
         self._context.running_tools.remove(job)
         if job.answer.outcome == "backgrounded":  # else it was cancelled in that step
-            self._delivery.bring(result, is_reported=not job.is_cut)
+            self._delivery.bring(result, job.ended)

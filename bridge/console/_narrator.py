@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import Any
 
-from .._verbs import ToolOutcome
+from .._verbs import JobEnd, ToolOutcome
 from ..events import (
     AgentError,
     AgentHandoff,
@@ -46,6 +46,9 @@ _OUTCOMES: dict[ToolOutcome, tuple[str, Style, str]] = {
     "denied": ("✗ ", "warn", "denied"),
     "withdrawn": ("✗ ", "dim", "withdrawn; it did not run"),
 }
+
+_JOB_ENDS: dict[JobEnd, str] = {"failed": "failed", "capped": "stopped at its cap"}
+"""What is said of a job whose outcome is not what matters about it."""
 
 
 @dataclass(slots=True)
@@ -160,9 +163,9 @@ def _line_of(event: Any) -> ConsoleLine | None:
             return ConsoleLine(f"{used:g} of {limit:g} {cap_name(which)} used", "warn", "! ")
         case InputReturned(content=content):
             return ConsoleLine(f"not answered: “{one_line(content, 200)}”", "dim", "■ ")
-        case JobFinished(name=name, outcome=outcome, error=error):
-            bad = error or outcome != "completed"
-            words = "failed" if error else _OUTCOMES[outcome][2] or "is done"
+        case JobFinished(name=name, outcome=outcome, ended=ended):
+            bad = (ended, outcome) != ("completed", "completed")
+            words = _JOB_ENDS.get(ended) or _OUTCOMES[outcome][2] or "is done"
             text = f"{one_line(name, 40)} {words}, in the background"
             return ConsoleLine(text, "warn" if bad else "good", "✗ " if bad else "✓ ")
         case PermissionAnswered(name=name, verdict="withdrawn"):

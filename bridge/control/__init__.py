@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from bargein.routes.lazy_imports import lazy_imports
 
-from .._verbs import STRENGTH, VERBS, AnswerPhase, PolicyKind, ToolOutcome, Verb
+from .._verbs import STRENGTH, VERBS, AnswerPhase, JobEnd, PolicyKind, ToolOutcome, Verb
 from ._active_clock import ActiveClock
 from ._answer_as_job import BackgroundAnswer
 from ._questions import QuestionAnswer
@@ -25,6 +25,7 @@ __all__ = [
     "BackgroundAnswer",
     "CapReachedError",
     "Caps",
+    "JobEnd",
     "Meter",
     "PolicyKind",
     "QuestionAnswer",

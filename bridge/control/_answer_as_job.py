@@ -9,7 +9,7 @@ import trio
 
 from bargein.routes import Run
 
-from .._verbs import PolicyKind, ToolOutcome, Verb
+from .._verbs import JobEnd, PolicyKind, ToolOutcome, Verb
 from ..events import Outcome, ToolResult
 from ._running_tools import StillRunning, Work
 
@@ -33,6 +33,7 @@ class BackgroundAnswer:
         done: Set once all its work has ended.
         outcome: How it ended; ``None`` until then.
         for_operator: Always false, because only its tools ask for permission.
+        ended: The same in the words for jobs; ``completed`` until then.
         final: Its result, with the text that it generated unheard; ``None`` until it is done.
     """
 
@@ -56,6 +57,7 @@ class BackgroundAnswer:
         self.done = trio.Event()
         self.outcome: ToolOutcome | None = None
         self.for_operator = False
+        self.ended: JobEnd = "completed"
         self.final: ToolResult | None = None
         self._on_end = on_end
 
@@ -107,6 +109,10 @@ class BackgroundAnswer:
         """
         unheard = self.answer.generated[len(self.answer.heard) :]
         self.outcome = _OUTCOMES.get(outcome, "effect_unknown")
+        if outcome == "capped" or outcome == "failed":
+            self.ended = outcome
+        elif outcome != "completed":
+            self.ended = "stopped"
         self.final = ToolResult(
             name=self.name,
             id=self.id,

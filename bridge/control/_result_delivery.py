@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._verbs import JobEnd
 from ..events import JobAnnounced, JobFinished, ToolResult
 
 if TYPE_CHECKING:
@@ -33,13 +34,15 @@ class Delivery:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def bring(self, result: ToolResult, *, is_reported: bool) -> None:
+    def bring(self, result: ToolResult, ended: JobEnd) -> None:
         """Deliver the result of a job at the next boundary.
+
+        The agent with the floor reports it by itself, except that of a stopped job, which is only
+        written to the history.
 
         Args:
             result: The result.
-            is_reported: Whether the agent with the floor reports it by itself; the result of a
-                stopped job is only written to the history.
+            ended: How the job ended.
         """
         finished = JobFinished(
             id=result.id,
@@ -47,10 +50,11 @@ class Delivery:
             content=result.content,
             error=result.error,
             outcome=result.outcome,
+            ended=ended,
             for_operator=result.for_operator,
         )
-        holder = self._context.floor.holder
-        self._waiting.append((finished, (is_reported and holder) or "call"))
+        reporter = self._context.floor.holder if ended != "stopped" else ""
+        self._waiting.append((finished, reporter or "call"))
         self._context.touch_state()
 
     def deliver_next(self) -> None:

@@ -7,6 +7,7 @@ to the call.
 from bargein.routes import Outcome as Outcome
 
 from .._verbs import AnswerPhase as AnswerPhase
+from .._verbs import JobEnd as JobEnd
 from .._verbs import ToolOutcome as ToolOutcome
 from .._verbs import Verb as Verb
 from ._agent import AgentAudio as AgentAudio
@@ -122,6 +123,7 @@ __all__ = [
     "HeardBasis",
     "InputReturned",
     "JobAnnounced",
+    "JobEnd",
     "JobFinished",
     "ListeningFailed",
     "ListeningResumed",

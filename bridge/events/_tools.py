@@ -6,7 +6,7 @@ from pydantic import Field
 
 from bargein.routes import Event
 
-from .._verbs import ToolOutcome
+from .._verbs import JobEnd, ToolOutcome
 from ..validation.foreign_data import ForeignText
 
 QuestionOutcome = Literal["answered", "interrupted", "timed_out", "withdrawn"]
@@ -124,11 +124,21 @@ class QuestionClosed(Event):
     outcome: QuestionOutcome
 
 
+def _usual_end(job: dict[str, Any]) -> JobEnd:
+    """Return how a job ended, of which only the result and its outcome are known."""
+    outcome = job.get("outcome")
+    if outcome == "timed_out":
+        return "timed_out"
+    if job.get("error"):
+        return "failed"
+    return "completed" if outcome in ("completed", "completed_after_interrupt") else "stopped"
+
+
 class JobFinished(Event):
     """A background job has its result; published once, at the next boundary of the conversation.
 
-    This includes a job that somebody stopped, or that failed or was capped: its `outcome` says so,
-    and no agent reports a stopped one by itself.
+    This includes a job that somebody stopped, or that failed or was capped: `ended` says so, and no
+    agent reports a stopped one by itself.
     """
 
     type: Literal["agent.job_finished"] = "agent.job_finished"
@@ -138,8 +148,13 @@ class JobFinished(Event):
     """The result; for a stopped answer, the text that it had generated unheard, perhaps none."""
     error: bool = False
     outcome: ToolOutcome = "completed"
-    """For a stopped job ``effect_unknown``, or ``cancelled_before_effect`` if its tool surely had
-    none, or ``completed_after_interrupt`` if it ended by itself within its grace."""
+    """What is known of its effect: for a stopped job ``effect_unknown``, or
+    ``cancelled_before_effect`` if its tool surely had none; ``completed_after_interrupt`` for one
+    that ended by itself within its grace."""
+    ended: JobEnd = Field(default_factory=_usual_end)
+    """How it ended: by itself (``completed``, or ``failed`` with its own error), ``stopped`` by
+    somebody, ``capped`` by one of its caps, or ``timed_out``.  By default what `error` and
+    `outcome` suggest."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
     """Whether its tool asks the operator; callers of a server do not see it."""
 
@@ -154,5 +169,7 @@ class JobAnnounced(Event):
     content: ForeignText
     error: bool = False
     outcome: ToolOutcome = "completed"
+    ended: JobEnd = Field(default_factory=_usual_end)
+    """How it ended, as in ``JobFinished``."""
     for_operator: bool = Field(default=False, exclude=True, repr=False)
     """Whether its tool asks the operator; callers of a server do not see it."""

@@ -161,18 +161,17 @@ export function capUse(cap, used, limit) {
 }
 
 const JOB_ENDS = {
+  capped: "was stopped at its limit",
+  failed: "has failed",
+  stopped: "was stopped",
   timed_out: "took too long",
-  effect_unknown: "was stopped",
-  cancelled_before_effect: "was stopped",
-  not_started: "was stopped",
 };
 
 const EVENTS = {
   "agent.tool_call": ({ name }) => `The agent uses ${name}`,
   "agent.handoff": ({ target }) => `You now talk to ${target}`,
   "agent.dtmf": ({ button }) => `The agent wants to press ${button}`,
-  "agent.job_finished": ({ name, error, outcome }) =>
-    `${name} ${error ? "has failed" : JOB_ENDS[outcome] ?? "is done"}, in the background`,
+  "agent.job_finished": ({ name, ended }) => `${name} ${JOB_ENDS[ended] ?? "is done"}, in the background`,
   "call.cap_warning": ({ which, used, limit }) =>
     `Near the limit: ${capName(which)} ${capUse(which, used, limit)}`,
   "call.answer_ended": ({ outcome, capped }) =>

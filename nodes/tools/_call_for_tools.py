@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import trio
 
     from bargein.bridge import History, PermissionQuestion
-    from bargein.bridge.control import AnswerPhase, RunningTools, Verb
+    from bargein.bridge.control import AnswerPhase, JobEnd, RunningTools, Verb
     from bargein.bridge.events import ToolResult
     from bargein.routes import Router, Run
 
@@ -80,7 +80,7 @@ class PermissionsOfTools(Protocol):
 class JobResults(Protocol):
     """Delivers the results of background jobs."""
 
-    def bring(self, result: ToolResult, *, is_reported: bool) -> None:
+    def bring(self, result: ToolResult, ended: JobEnd) -> None:
         """Deliver a result at the next boundary of the conversation."""
         ...
 

@@ -17,6 +17,7 @@ import trio
 from bargein.bridge.control import (
     STRENGTH,
     CapReachedError,
+    JobEnd,
     PolicyKind,
     StillRunning,
     ToolOutcome,
@@ -460,16 +461,19 @@ class RunningTool:
         error = None if self._body is None else self._body.error
         return "" if error is None else detail(error, with_text=False)
 
-    def deliver(self, result: ToolResult, *, is_reported: bool = False) -> None:
+    def deliver(self, result: ToolResult, *, is_capped: bool = False) -> None:
         """Deliver the result of a background job at the next boundary of the conversation.
 
         Args:
             result: The result.
-            is_reported: Whether the agent that has the floor reports it even if somebody stopped
-                the job; else that result is only recorded in the history.
+            is_capped: Whether a cap stopped the job, and nobody else.
         """
-        stopped = self.is_cut and result.outcome != "timed_out"
-        self._call.delivery.bring(result, is_reported=is_reported or not stopped)
+        ended: JobEnd = "failed" if result.error else "completed"
+        if result.outcome == "timed_out":
+            ended = "timed_out"
+        elif self.is_cut:
+            ended = "capped" if is_capped else "stopped"
+        self._call.delivery.bring(result, ended)
 
     def __repr__(self) -> str:
         return f"<RunningTool {self.name!r} {self.id!r} {self.outcome or 'running'}>"

@@ -432,3 +432,107 @@ async def test_a_job_ends_with_the_call(autojump_clock):
 def test_a_node_outside_of_a_call_has_no_jobs():
     """Without a call there are no jobs."""
     assert ChatNode(Teller()).jobs == ()
+
+
+def how_they_ended(caller):
+    """Return how the jobs ended: as published, and as the history keeps it."""
+    told = [event.ended for event in caller.events(JobFinished)]
+    assert told == [job.ended for job in job_entries(caller)]
+    return told
+
+
+@tool(policy="detach")
+async def work(ends: str) -> str:
+    """Work for a while."""
+    await trio.sleep(5)
+    if ends == "failed":
+        raise RuntimeError("no paper")
+    return "done"
+
+
+async def stop_by_handle(caller, node):
+    node.jobs[0].cancel()
+
+
+async def stop_by_verb(caller, node):
+    caller.publish(EmergencyStop())
+
+
+async def wait_for_it(caller, node):
+    await node.jobs[0].wait()
+
+
+@pytest.mark.parametrize(
+    ("ends", "how"),
+    [
+        ("completed", wait_for_it),
+        ("failed", wait_for_it),
+        ("capped", wait_for_it),
+        ("stopped", stop_by_handle),
+        ("stopped", stop_by_verb),
+    ],
+)
+async def test_the_end_of_a_tool_in_the_background_is_typed(autojump_clock, ends, how):
+    """JobFinished says in a field of its own whether a tool completed, failed, was capped or
+    stopped."""
+    cap_s = 3.0 if ends == "capped" else 60.0
+    node = ChatNode(Teller(asks("work", ends=ends)), tools=[work], job_caps=Caps(wall_s=cap_s))
+    async with open_call(answer_with(node), expect_errors=ends == "failed") as caller:
+        await detach(caller)
+        caller.publish(UserStoppedSpeaking())
+        await caller.quiet()
+        await how(caller, node)
+        await trio.sleep(30)
+        assert how_they_ended(caller) == [ends]
+
+
+async def test_a_tool_in_the_background_that_takes_too_long_timed_out(autojump_clock):
+    """Its JobFinished says so, and it is no stop."""
+
+    @tool(policy="detach", timeout_s=2)
+    async def wait() -> str:
+        """Wait too long."""
+        await trio.sleep(5)
+        return "late"
+
+    node = ChatNode(Teller(asks("wait")), tools=[wait])
+    async with open_call(answer_with(node)) as caller:
+        await detach(caller)
+        caller.publish(UserStoppedSpeaking())
+        await trio.sleep(30)
+        assert how_they_ended(caller) == ["timed_out"]
+
+
+@pytest.mark.parametrize("ends", ["completed", "failed", "capped", "stopped"])
+async def test_the_end_of_an_answer_in_the_background_is_typed(autojump_clock, ends):
+    """JobFinished of an answer says whether it completed, failed, was capped or stopped."""
+    last = RuntimeError("no line") if ends == "failed" else "Done."
+    caps = Caps(wall_s=3) if ends == "capped" else Caps()
+    node = ChatNode(ScriptedModel(["Let me see. ", 5.0, last], "By the way."), caps=caps)
+    async with open_call(answer_with(node), expect_errors=ends == "failed") as caller:
+        caller.publish(UserTranscriptionReceived(content="what is there?"))
+        caller.publish(UserStoppedSpeaking())
+        await caller.at(2)
+        assert caller.call.handle.background().accepted
+        await caller.at(2.5)
+        if ends == "stopped":
+            caller.call.handle.cancel()
+        await trio.sleep(30)
+        assert how_they_ended(caller) == [ends]
+
+
+@pytest.mark.parametrize(
+    ("fields", "ended"),
+    [
+        ({}, "completed"),
+        ({"outcome": "completed_after_interrupt"}, "completed"),
+        ({"error": True}, "failed"),
+        ({"error": True, "outcome": "timed_out"}, "timed_out"),
+        ({"outcome": "effect_unknown"}, "stopped"),
+        ({"outcome": "effect_unknown", "error": True}, "failed"),
+    ],
+)
+def test_a_job_of_an_older_record_has_an_end(fields, ended):
+    """What was recorded before the field existed gets what its outcome and error suggest."""
+    assert JobFinished(id="1", name="report", content="", **fields).ended == ended
+    assert JobAnnounced(id="1", name="report", content="", **fields).ended == ended
