@@ -48,7 +48,7 @@ talk: $(VENV)/demo-installed
 
 test: $(VENV)/dev-installed
 	$(BIN)/python -m bargein models --fetch
-	$(BIN)/python -m pytest tests -m "not proof" -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest tests -m "not proof and not gate" -n $(WORKERS) --dist loadfile
 
 # What takes long: the browser, terminals, any conversation, processes that are killed, mutations, the
 # local model.  What measures by the clock comes last, one after the other.
@@ -85,7 +85,7 @@ lint: $(VENV)/dev-installed
 	    | xargs -P 2 -n 16 $(BIN)/python -m flake8_async --enable=$(ASYNC_RULES)
 	$(BIN)/mypy
 	$(BIN)/python -m tests.typing
-	$(BIN)/python -m pytest -q tests/test_import_direction.py
+	$(BIN)/python -m pytest -q tests -m gate -n 2 --dist loadfile
 
 # What takes hours: rehearsals again and again, properties with other examples, all tests again, the
 # attacks, 100,000 frames that nobody should send, and 60 calls for 10 minutes.  `--only` picks one.

@@ -21,13 +21,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(f"give ids= to {unstable[0]}: processes must name tests alike")
 
 
-def pytest_collection_finish() -> None:
-    """Spare each collection of garbage what lives to the end: all tests, and what they import.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Spare the collector of garbage what lives to the end: all tests, and what they import.
 
-    That is 300,000 objects, which a ``gc.collect()`` of ours took 0.2 s to go through.
+    While they are gathered, nothing is garbage, and the collector took a third of the time.  Later,
+    a ``gc.collect()`` of ours took 0.2 s to go through these 300,000 objects.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import griffe
+import pytest
 import yaml
 
 from docs.scripts.site import facades
+
+pytestmark = pytest.mark.gate
 
 ROOT = Path(__file__).parents[1]
 OURS = ("bargein", "bridge", "nodes", "routes")

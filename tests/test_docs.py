@@ -41,6 +41,8 @@ PROSE = {"CONTRIBUTING.md"} | {
     f"docs/{name}.md"
     for name in ("commands", "events", "faq", "glossary", "hearing", "numbers", "operate")
 }
+SLOW = {"docs/providers.md": pytest.mark.proof}
+"""Pages whose programs put a provider through all its checks."""
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -237,7 +239,7 @@ PROGRAMS = {
 # --- the tests ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW.get(n, ())) for n in NAMES])
 def test_every_python_block_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each program of a page runs, and the tests that it shows pass."""
     module = ModuleType("page_" + re.sub(r"\W", "_", name))

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.gate
+
 TESTS = Path(__file__).parent
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.gate
+
 ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 

@@ -13,6 +13,8 @@ import pytest
 
 import bargein
 
+pytestmark = pytest.mark.gate
+
 HOME = Path(bargein.__file__ or "").parent
 ROOTS = {f"bargein.{name}": HOME / name for name in ("routes", "bridge", "nodes")}
 MAY_IMPORT = {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from docs.scripts import number_reference
+
+pytestmark = pytest.mark.gate
 
 
 def test_the_page_of_numbers_is_up_to_date() -> None:

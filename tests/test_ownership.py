@@ -7,9 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import bargein
 from tests.field_changes import changes, fields_of
 from tests.field_types import Kinds, methods
+
+pytestmark = pytest.mark.gate
 
 HOME = Path(bargein.__file__ or "").parent
 ROOTS = [HOME / name for name in ("bridge", "nodes", "routes")]

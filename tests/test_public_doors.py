@@ -12,6 +12,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.gate
+
 TESTS = Path(__file__).parent
 
 FACADES = sorted(path.stem for path in (TESTS.parent / "bargein").glob("[!_]*.py"))

@@ -20,6 +20,8 @@ from docs.scripts import (
 )
 from docs.scripts.log_meanings import MEANINGS
 
+pytestmark = pytest.mark.gate
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 

@@ -6,6 +6,10 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.gate
+
 ROOT = Path(__file__).parents[1]
 
 MOST_LINES = 500

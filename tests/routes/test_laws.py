@@ -383,7 +383,7 @@ async def play(written_as: list[Chain], echoes: bool, script: list[tuple[float, 
 
 
 @settings(
-    max_examples=300,
+    max_examples=100,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

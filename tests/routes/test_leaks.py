@@ -71,6 +71,7 @@ def living_runs():
     return sum(type(thing) is Run for thing in gc.get_objects())
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 async def test_a_thousand_interruptions_leave_nothing(build, autojump_clock):
     """Tasks, file descriptors, memory and runs are as many after 1,000 cuts as after 200."""

@@ -41,6 +41,7 @@ def test_the_session(open_chat):
     assert tty.settled() == on_page
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("clerk")
 def test_the_pipes(folder, environment):
     """The commands with pipes and files give what the page shows."""

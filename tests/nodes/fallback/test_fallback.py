@@ -288,6 +288,7 @@ async def test_a_voice_without_a_sound_has_failed(autojump_clock, streams):
     ]
 
 
+@pytest.mark.proof
 async def test_a_voice_that_waits_for_the_player_is_not_late(autojump_clock):
     """Its time stands still while nobody takes what it has made."""
     first, second = WordVoice("a"), WordVoice("b")

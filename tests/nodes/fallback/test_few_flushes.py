@@ -16,6 +16,7 @@ SENTENCES = [f"Sentence number {number} of a long answer tells nothing. " for nu
 AUDIO_S = sum(len(sentence) * CHAR_S for sentence in SENTENCES)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("is_among_others", [False, True])
 async def test_a_long_answer_has_no_gap(autojump_clock, is_among_others):
     """Aura takes 20 flushes a minute, and a clause lasts two seconds: nobody hears it wait."""

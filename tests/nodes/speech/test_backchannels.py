@@ -70,6 +70,7 @@ async def test_the_beginning_of_a_sentence_is_none(
     assert sound.probability(around_look(pcm, sound, LOOKED_AT)) < TurnSettings().hint_above
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_another_engine_agrees_too(speech_of: Say, seed: int) -> None:
     """The second look recognises Piper's backchannels and none of its sentences."""

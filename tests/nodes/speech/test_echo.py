@@ -126,6 +126,7 @@ async def test_a_late_echo_of_a_reverberant_room_begins_no_voice(agent: Sound) -
     assert not (learnt[:-1] & learnt[1:]).any()
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_the_wait_for_a_late_echo_teaches_nothing_about_it(agent: Sound, seed: int) -> None:
     """An echo that comes back after 0.45 s is known at once: its room has not seemed silent."""

@@ -20,6 +20,7 @@ from bargein.speech import (
 Collect = Callable[[TextToSpeech, str], Awaitable[list[SpeechPiece]]]
 
 
+@pytest.mark.proof
 async def test_tells_a_finished_sentence_from_a_cut_one(pieces_of: Collect) -> None:
     """A whole sentence is complete; the same sentence cut before its last words is not.
 

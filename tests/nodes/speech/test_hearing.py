@@ -175,6 +175,7 @@ async def transcribed(sounds):
         return [await stt.transcribe(sound) for sound in sounds]
 
 
+@pytest.mark.proof
 @pytest.mark.whisper
 def test_a_cough_is_no_word_of_the_hint() -> None:
     """Into most coughs Whisper reads words of its hint, and without the hint it is unsure of them.

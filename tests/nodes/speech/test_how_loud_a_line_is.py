@@ -102,6 +102,7 @@ async def test_a_voice_without_words_or_end_is_given_up(autojump_clock):
         assert caller.call.state == "idle"
 
 
+@pytest.mark.proof
 async def test_a_radio_is_not_talked_to(autojump_clock):
     """Of two minutes of music the ear tells nothing: one apology, a new ear, and peace."""
     ear = ScriptedEar()

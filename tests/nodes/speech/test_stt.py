@@ -61,6 +61,7 @@ async def test_silence_is_no_speech() -> None:
     assert nothing.no_speech_prob == 1
 
 
+@pytest.mark.proof
 @pytest.mark.whisper
 async def test_long_utterances_get_a_longer_window(speech_of: Say) -> None:
     """Utterances of more than 8, 16 and 30 s are heard too."""
@@ -83,6 +84,7 @@ STORY = (
 )
 
 
+@pytest.mark.proof
 @pytest.mark.whisper
 async def test_a_caller_who_tells_a_story_is_heard_to_the_end(speech_of: Say) -> None:
     """No word is lost at the end of a long or fast turn, nor where a very long one is divided."""

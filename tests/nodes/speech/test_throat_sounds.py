@@ -51,6 +51,7 @@ async def test_what_callers_say_is_no_cough(speech_of: Say, name: str) -> None:
             assert found < TurnSettings().hint_above, text
 
 
+@pytest.mark.proof
 async def test_another_engine_agrees(speech_of: Say) -> None:
     """Nor does what piper says: 0.45 at most."""
     sound = ThroatSoundDetector()

@@ -39,6 +39,7 @@ async def test_says_sentences_with_word_times(pieces_of: Collect) -> None:
     assert len(fast.pcm) < 0.9 * len(slow.pcm)
 
 
+@pytest.mark.proof
 async def test_a_seed_makes_it_say_the_same(pieces_of: Collect) -> None:
     """Two voices of one seed make the same samples; with another seed or none they differ."""
     said = []

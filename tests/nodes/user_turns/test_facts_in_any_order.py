@@ -242,7 +242,7 @@ def view_of(name: str, speaking: Any, idle: Any) -> Any:
 
 
 @given(steps=STEPS, chosen=CHOICES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_whatever_happens_it_comes_to_rest(bench, idle, speaking, steps, chosen):
     """Whatever happens: turns alternate, no hold is left, and nothing hangs once all is quiet."""
     b = bench(idle, chosen)
@@ -271,7 +271,7 @@ def lengths_s(b: Any) -> list[float]:
 
 
 @given(steps=STEPS.filter(bool), chosen=CHOICES, limit_s=st.sampled_from([2.0, 10.0]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_noise_that_never_stops_keeps_no_turn_open(bench, idle, speaking, steps, chosen, limit_s):
     """Whatever an ear reports again and again, with words, without or never a stop: every turn that
     began is decided within `longest_turn_s`."""
@@ -290,7 +290,7 @@ def test_noise_that_never_stops_keeps_no_turn_open(bench, idle, speaking, steps,
 
 
 @given(steps=STEPS, chosen=CHOICES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_turn_is_decided_soon_after_the_last_voice(bench, idle, speaking, steps, chosen):
     """Whatever happened before: once the voice has stopped, all is decided after the longest wait
     for words or silence, even if the recogniser never answers."""
@@ -309,7 +309,7 @@ def test_a_turn_is_decided_soon_after_the_last_voice(bench, idle, speaking, step
 
 
 @given(steps=STEPS, chosen=CHOICES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_final_words_are_never_lost(bench, idle, speaking, steps, chosen):
     """A final transcript that is no acknowledgement and no echo is told, in the order it came.
 
