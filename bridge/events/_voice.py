@@ -55,6 +55,8 @@ class VoiceWords(Event):
     """True for words requested in a silence that may be only a gap: they, or that there are none,
     decide whether the agent's speech is held for what follows, and interrupt nothing; others follow
     soon."""
+    withdrawn: bool = False
+    """True if the words of this segment so far are not valid, since their sound is heard again."""
     segment: int = Field(default=0, ge=0)
     """The part of the turn: words of one segment replace each other, and a turn consists of its
     segments in order."""

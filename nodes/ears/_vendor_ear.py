@@ -3,13 +3,13 @@
 Rule 1. A codec does no I/O: it turns audio into the vendor's messages, and these into facts.
 Rule 2. Audio is kept from `PRE_ROLL_S` before a turn to the turn's end, and while there is no line.
 A new line begins with the kept audio, and the reader of the facts gets `EarRestarted`. No line
-hears a finished turn again.
+hears a finished turn again, whether the vendor has ended it or turn taking (`turn_taken`).
 Rule 3. A message that cannot be read is logged and skipped; `MOST_UNREADABLE` in a row end the
 stream. No field of a vendor's message is trusted to be there.
 Rule 4. Every reported turn begins with `VoiceBegan` and has one `TurnOver`.
-Rule 5. If the vendor sends nothing within a turn, the line is replaced; a turn that loses
-`MOST_RESTARTS` lines ends the stream. Between turns such a vendor cannot be told from a silent
-caller.
+Rule 5. If the vendor sends nothing within a turn while we send it audio, or asked it to end the
+turn, the line is replaced; a turn that loses `MOST_RESTARTS` lines ends the stream. Between turns
+such a vendor cannot be told from a silent caller.
 """
 
 from __future__ import annotations
@@ -168,6 +168,8 @@ class VendorEarStream:
         self._unreadable = 0
         self._restarts = 0  # in this turn
         self._heard_at_s = 0.0
+        self._unanswered_s = 0.0  # how much audio was sent since
+        self._is_asked = False  # for the end of the turn
         self._newest: Data = ""
 
     async def send(self, pcm: bytes) -> None:
@@ -179,6 +181,7 @@ class VendorEarStream:
             await self._send(piece)
 
     async def _send(self, piece: bytes) -> None:
+        self._unanswered_s += self._codec.piece_s
         number = await self._session.send(self._codec.audio(piece), keep=True)
         if not self._session.is_open:
             self._numbers.clear()  # nothing may be forgotten before the next line has heard it
@@ -193,11 +196,19 @@ class VendorEarStream:
             padded = bytes(self._gathered).ljust(self._piece_bytes, b"\0")
             self._gathered.clear()
             await self._send(padded)
+        self._is_asked = True
         asked = self._codec.end_turn()
         if asked is not None:
             await self._session.send(asked, keep=True)  # kept, so that a new line is asked too
         else:
             await self.send(bytes(round(FORCING_SILENCE_S * BYTES_PER_S)))
+
+    def turn_taken(self, ago_s: float) -> bool:
+        """Let go of the audio of a turn that was taken; see `EarStream`."""
+        hears_again = self._session.has_reopened
+        self._session.forget_until(trio.current_time() - ago_s)
+        self._restarts, self._is_asked = 0, False
+        return not hears_again
 
     async def receive(self) -> EarFact:
         """Return the next fact; see `EarStream.receive`."""
@@ -206,7 +217,9 @@ class VendorEarStream:
             with trio.move_on_at(self._late_at_s()) as patience:
                 data = await self._session.receive()
             if patience.cancelled_caught:
-                self._heard_at_s = trio.current_time()
+                if self._late_at_s() > trio.current_time():
+                    continue  # it was sent less than it could have been
+                self._note_message()
                 problem = f"sent nothing during a turn for {self._limits.answer_s:g} s"
                 self._session.reopen(VendorError(self._vendor, problem))
             elif isinstance(data, SessionReopened):
@@ -216,8 +229,21 @@ class VendorEarStream:
         return self._facts.pop(0)
 
     def _late_at_s(self) -> float:
-        """When the vendor must have sent something; infinity between turns."""
-        return self._heard_at_s + self._limits.answer_s if self._in_turn else math.inf
+        """When the vendor must have sent something, at the earliest; infinity between turns.
+
+        A vendor that gets no audio owes no answer: some lines send nothing in silence.
+        """
+        if not self._in_turn:
+            return math.inf
+        answer_s, now_s = self._limits.answer_s, trio.current_time()
+        owes_in_s = answer_s - 2 * self._codec.piece_s - self._unanswered_s
+        if self._is_asked or owes_in_s <= 0:
+            return self._heard_at_s + answer_s
+        owes_at_s = now_s + max(owes_in_s, self._codec.piece_s)
+        return max(self._heard_at_s + answer_s, owes_at_s)
+
+    def _note_message(self) -> None:
+        self._heard_at_s, self._unanswered_s = trio.current_time(), 0.0
 
     def _restart(self) -> None:
         self._codec.restart()
@@ -232,7 +258,8 @@ class VendorEarStream:
 
     def _read(self, text: Data) -> None:
         is_same = text == self._newest and trio.current_time() < self._heard_at_s + TWICE_S
-        self._newest, self._heard_at_s = "", trio.current_time()
+        self._newest = ""
+        self._note_message()
         if is_same:
             self._newest = text
             self._session.suspect()
@@ -281,7 +308,7 @@ class VendorEarStream:
         self._perhaps_over = isinstance(fact, PerhapsOver)
         if isinstance(fact, TurnOver):
             fact = replace(fact, words=in_time_order(fact.words))
-            self._restarts = 0
+            self._restarts, self._is_asked = 0, False
             self._session.forget()  # no other line must hear this turn
             self._numbers.clear()
         elif isinstance(fact, WordsHeard):

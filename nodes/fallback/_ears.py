@@ -8,6 +8,7 @@ Rules:
    the caller may be thinking. Another ear hears the turn, once per silence; if it ends the turn,
    the first one has failed.
 4. The next ear's facts start the turn over: `EarRestarted` cancels the earlier facts.
+5. The next ear does not hear what turn taking has used (`turn_taken`).
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ import trio
 from bargein.nodes.speech import (
     EarFact,
     EarRestarted,
+    EarStream,
     SpeechEngineError,
     StreamingSTT,
     TurnOver,
 )
 from bargein.nodes.speech._silent_ear import TRUSTED_S, Loudness
+from bargein.nodes.speech._used_words import release_turn
 from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
@@ -103,12 +106,13 @@ class FallbackStream:
         self._rate_hz = rate_hz
         self._stalls_after_s = stalls_after_s
         self._loudness = Loudness(rate_hz)
-        self._kept: deque[bytes] = deque()
+        self._kept: deque[tuple[float, bytes]] = deque()  # each frame with its time
         self._kept_bytes = 0
         self._sent = 0  # how many of the kept frames the current ear has got
         self._frames = trio.Event()
         self._turn = trio.Event()  # set while the end of the turn is requested
-        self._is_in_turn = False
+        self._is_in_turn = self._is_used = False
+        self._stream: EarStream | None = None  # that of the current ear
         self._ear_scope = trio.CancelScope()
         self._suspect: Provider[StreamingSTT] | None = None
         self._convicts: Any = EarFact  # the kind of fact that convicts a silent ear
@@ -127,7 +131,7 @@ class FallbackStream:
             raise self._error
         quiet_s = self._loudness.quiet_s
         is_loud = self._loudness.add(pcm)
-        self._kept.append(pcm)
+        self._kept.append((trio.current_time(), pcm))
         self._kept_bytes += len(pcm)
         if not is_loud and quiet_s >= FORGET_S:
             self._forget(BEFORE_S)
@@ -154,7 +158,7 @@ class FallbackStream:
         """Whether the turn should be over, so that another ear is to be asked."""
         is_silent = self._stalls_after_s <= self._loudness.quiet_s < TRUSTED_S
         is_late = trio.current_time() - self._last_fact_s >= self._stalls_after_s
-        if not (self._is_in_turn and is_silent and is_late):
+        if not (self._is_in_turn and is_silent and is_late) or self._is_used:
             return False
         if self._silences >= sum(each.works for each in self._providers) - 1:
             return False
@@ -167,6 +171,14 @@ class FallbackStream:
         await trio.lowlevel.checkpoint()
         self._turn.set()
         self._frames.set()
+
+    def turn_taken(self, ago_s: float) -> bool:
+        """Let go of the audio of a turn that was used; see `EarStream`."""
+        until_s = trio.current_time() - ago_s
+        while self._kept and self._kept[0][0] <= until_s:
+            self._forget_oldest()
+        self._is_used = True
+        return release_turn(self._stream, ago_s)
 
     async def receive(self) -> EarFact:
         """Return the next fact; see `EarStream.receive`.
@@ -183,14 +195,16 @@ class FallbackStream:
         """Drop all but the newest `keep_s` of the audio that the ear has got."""
         most = 2 * round(keep_s * self._rate_hz)
         while self._kept_bytes > most and (self._sent or keep_s == MOST_KEPT_S):
-            self._kept_bytes -= len(self._kept.popleft())
-            self._sent = max(0, self._sent - 1)
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        self._kept_bytes -= len(self._kept.popleft()[1])
+        self._sent = max(0, self._sent - 1)
 
     def _forget_sent(self) -> None:
         """Drop the audio that the ear has got."""
         for _ in range(self._sent):
-            self._kept_bytes -= len(self._kept.popleft())
-        self._sent = 0
+            self._forget_oldest()
 
     # --- for the ears ---------------------------------------------------------------------------
 
@@ -220,6 +234,7 @@ class FallbackStream:
         self._sent = 0
         with trio.CancelScope() as self._ear_scope:
             async with provider.engine.open_stream() as stream, trio.open_nursery() as nursery:
+                self._stream = stream
                 nursery.start_soon(self._carry, stream)
                 while True:
                     await self._follow(await stream.receive(), provider)
@@ -227,7 +242,7 @@ class FallbackStream:
     async def _carry(self, stream: Any) -> None:
         while True:
             while self._sent < len(self._kept):
-                pcm = self._kept[self._sent]
+                _, pcm = self._kept[self._sent]
                 self._sent += 1
                 await stream.send(pcm)
             if self._turn.is_set():
@@ -241,6 +256,7 @@ class FallbackStream:
             raise TypeError(f"the ear told {type(fact).__name__}, which is no EarFact")
         self._loudness.reset()
         self._last_fact_s = trio.current_time()
+        self._is_used = False
         if isinstance(fact, self._convicts):
             suspect, self._suspect = self._suspect, None
             if suspect is not None and suspect is not provider:
@@ -260,7 +276,7 @@ class FallbackStream:
             self._is_in_turn = True
 
     def _note(self, provider: Provider[StreamingSTT], error: Exception) -> None:
-        audio = b"".join(self._kept)
+        audio = b"".join(pcm for _, pcm in self._kept)
         provider.fail(error, lambda: probe_ear(provider.engine, audio))
 
 

@@ -95,6 +95,10 @@ class CallerAudioStream:
         assert self._stream is not None
         await self._stream.end_turn()
 
+    def turn_taken(self, ago_s: float) -> bool:
+        """Let go of the audio of a turn that was taken; see `EarStream`."""
+        return self._stream is None or self._stream.turn_taken(ago_s)
+
     async def receive(self) -> EarFact:
         """Return the next fact; see `EarStream.receive`."""
         assert self._stream is not None

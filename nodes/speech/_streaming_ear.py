@@ -2,8 +2,9 @@
 
 Rules:
 1. Frames wait for the ear at most `WAITING_S`; older ones are dropped, which is logged.
-2. Words that turn taking has already used are not published again: an ear that ends its turn later
-   than we do repeats all words of the turn.
+2. Words that turn taking has already used are not published again (`UsedWords`): an ear that ends
+   its turn later than we do repeats all words of the turn, and one that has lost its line may hear
+   them again.
 3. If our own detector reports when a voice begins and stops, the ear reports only words and turns.
 4. An ear that does not end turns (``ends_turns = False``) is asked for the words of each stretch of
    speech when our detector says that it is over.
@@ -59,6 +60,7 @@ from ._streaming_protocols import (
     WentOn,
     WordsHeard,
 )
+from ._used_words import UsedWords, release_turn
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
@@ -136,19 +138,25 @@ class StreamingEar:
         self._ear = ear
         self._hears_voice = hears_voice
         frames = math.ceil(WAITING_S / FRAME_S)
-        self._new_channel = partial(trio.open_memory_channel[bytes | None], frames)
+        self._new_channel = partial(trio.open_memory_channel[tuple[float, bytes | None]], frames)
         self._send, self._frames = self._new_channel()
         self._lost_frames = 0
         self._samples = WholeSamples()
         self._is_voiced = False
         self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
-        self._settled: dict[int, int] = {}  # how many words of each segment turn taking has used
+        self._used = UsedWords()
+        self._used_until_s = -math.inf  # what the caller said by then was used
+        self._has_new_words = False  # that were not used
+        self._stream: EarStream | None = None
         self._sign_s: float | None = None
         self._loudness = Loudness(ear.sample_rate_hz) if hears_voice else None
         self._last_fact_s = 0.0
         self._session = trio.CancelScope()
         self._unreported = 0  # loud sounds in a row of which the ear reported nothing
         self._stopped_s: float | None = None  # since when the caller is silent
+        self._voice_start_s = 0.0  # when the voice began
+        self._released_s = -math.inf  # when the talk key was released
+        self._unheard_s = 0.0  # how much of the voice is newer than what the ear reported
         self._is_silent = False  # whether the ear is silent too
         self._hears_again = False
         self._lost_s: float | None = None  # since when the ear is lost
@@ -173,9 +181,17 @@ class StreamingEar:
 
     def _note_voice(self, message: Message) -> None:
         has_stopped = isinstance(message.event, VoiceStopped)
+        if has_stopped and self._stopped_s is None:
+            self._unheard_s += self._voiced_since_fact_s(message.at_s)
+        elif not has_stopped:
+            self._voice_start_s = message.at_s
         self._stopped_s = message.at_s if has_stopped else None
         if self._lost_s is not None and has_stopped:
             self._end_lost()
+
+    def _voiced_since_fact_s(self, now_s: float) -> float:
+        """Return how long the voice that our detector hears has lasted since the last fact."""
+        return 0.0 if self._hears_voice else now_s - max(self._voice_start_s, self._last_fact_s)
 
     def _restart_if_silent(self, stopped_s: float) -> None:
         """Publish once that the ear has fallen silent."""
@@ -185,7 +201,9 @@ class StreamingEar:
             log.warning("ear_fell_silent", call_id=self._bridge.call_id)
             self._publish(EarFellSilent())
 
-    def _end_stretch(self, _: Message) -> None:
+    def _end_stretch(self, message: Message) -> None:
+        if isinstance(message.event, TalkKeyChanged):
+            self._released_s = message.at_s
         self.end_turn()
 
     def end_turn(self) -> None:
@@ -195,7 +213,7 @@ class StreamingEar:
     def _enqueue(self, pcm: bytes | None) -> None:
         """Queue audio for the ear, or None for the end of the turn."""
         try:
-            self._send.send_nowait(pcm)
+            self._send.send_nowait((trio.current_time(), pcm))
         except trio.WouldBlock:
             if not self._lost_frames:
                 log.warning("ear_is_behind", call_id=self._bridge.call_id)
@@ -205,7 +223,10 @@ class StreamingEar:
 
     def _end_voice_if_quiet(self, loudness: Loudness, pcm: bytes) -> None:
         """Stop a voice that the ear no longer reports."""
-        is_loud, told_s = loudness.add(pcm), trio.current_time() - self._last_fact_s
+        loud_s, is_loud = loudness.loud_s, loudness.add(pcm)
+        told_s = trio.current_time() - self._last_fact_s
+        if self._stopped_s is None:
+            self._unheard_s += loudness.loud_s - loud_s
         if self._is_voiced:
             longest_s = LONGEST_AFTER_WORDS_S if self._words else LONGEST_S
             if told_s >= longest_s or (loudness.is_quiet and told_s >= QUIET_S):
@@ -246,6 +267,7 @@ class StreamingEar:
 
     async def _hear(self) -> None:
         async with self._ear.open_stream() as stream, trio.open_nursery() as nursery:
+            self._stream = stream
             nursery.start_soon(self._carry, stream)
             if self._lost_s is not None:
                 nursery.start_soon(self._trust_later)
@@ -288,23 +310,25 @@ class StreamingEar:
             self._publish(ListeningResumed(failed_s=failed_s))
 
     async def _carry(self, stream: EarStream) -> None:
-        async for pcm in self._frames:
+        async for at_s, pcm in self._frames:
             if pcm is None:
                 await stream.end_turn()
-            else:
+            elif at_s > self._used_until_s:  # else the ear is behind
                 await stream.send(pcm)
 
     # --- facts ----------------------------------------------------------------------------------
 
     def _follow(self, fact: EarFact) -> None:
         self._last_fact_s = trio.current_time()
-        self._is_silent, self._unreported = False, 0
+        self._is_silent, self._unreported, self._unheard_s = False, 0, 0.0
         if self._loudness is not None:
             self._loudness.reset()
         match fact:
             case VoiceBegan():
+                if not self._hears_again:
+                    self._used.turn_over()
                 self._forget()
-                if not (self._hears_again and self._is_quiet):
+                if not (self._hears_again and (self._is_quiet or self._used.may_repeat)):
                     self._start_voice()  # else the words belong to a voice that has stopped
                 self._hears_again = False
             case WordsHeard():
@@ -314,10 +338,10 @@ class StreamingEar:
                 self._settle_words()
                 self._stop_voice()
                 probability = LIKELY if fact.probability is None else fact.probability
-                self._publish(TurnScored(complete=probability))
+                self._publish_score(probability)
             case WentOn():
-                self._publish(TurnScored(complete=0.0))
-                if not self._settled:
+                self._publish_score(0.0)
+                if not (self._used or self._used.may_repeat):
                     self._start_voice()
             case TurnOver():
                 self._end(fact)
@@ -329,8 +353,15 @@ class StreamingEar:
                 log.warning("ear_told_no_fact", call_id=self._bridge.call_id, told=told)
                 record_fault(f"the ear told {told}, which is no fact of an ear")
 
+    def _publish_score(self, complete: float, *, over: bool = False) -> None:
+        """Publish how complete the turn is, unless all of it was used."""
+        is_used = bool(self._used) or self._used.may_repeat
+        if self._has_new_words or not is_used:
+            self._publish(TurnScored(complete=complete, over=over))
+
     def _end(self, over: TurnOver) -> None:
         if over.text is not None:
+            self._used.merge()
             self._words = {
                 0: WordsHeard(
                     over.text,
@@ -342,20 +373,33 @@ class StreamingEar:
             }
         self._settle_words()
         self._stop_voice()
-        self._publish(TurnScored(complete=1.0, over=True))
+        self._publish_score(1.0, over=True)
         self._forget()
+        self._used.turn_over()
 
     def _end_lost(self) -> None:
         """End the turn with the words that the ear reported before it was lost: no others come."""
         if self._words:
             self._end(TurnOver())
 
-    def _settle(self, _: Message) -> None:
-        self._settled = {n: len(words.text.split()) for n, words in self._words.items()}
+    def _settle(self, message: Message) -> None:
+        if not self._has_new_words:
+            return  # what the caller said is still to be heard
+        self._has_new_words = False
+        until_s = message.at_s if self._stopped_s is None else self._stopped_s
+        until_s = max(until_s, self._released_s)
+        unheard_s = self._unheard_s
+        if self._stopped_s is None:
+            unheard_s += self._voiced_since_fact_s(message.at_s)
+        is_heard = unheard_s < UNHEARD_S
+        self._used_until_s = until_s if is_heard else min(until_s, self._last_fact_s)
+        let_go = release_turn(self._stream, message.at_s - self._used_until_s)
+        self._used.add(self._words, let_go=let_go and is_heard)
 
     def _forget(self) -> None:
         self._words.clear()
-        self._settled.clear()
+        self._used.forget()
+        self._has_new_words = False
 
     def _settle_words(self) -> None:
         """Publish the words as final: no better ones come before the caller goes on."""
@@ -365,15 +409,18 @@ class StreamingEar:
 
     def _void_words(self) -> None:
         """Withdraw the words of a turn that the ear hears again."""
-        for segment in self._words:
-            self._publish(VoiceWords(content="", segment=segment))
+        segments = [*self._words]
+        self._used.restart()
         self._forget()
+        for segment in segments:
+            self._publish(VoiceWords(content="", segment=segment, withdrawn=True))
 
     def _publish_words(self, words: WordsHeard, *, final: bool) -> None:
-        settled = self._settled.get(words.segment, 0)
-        text = " ".join(words.text.split()[settled:]) if settled else words.text
-        if self._settled and not text:
+        used = self._used.count_in(self._words, words.segment)
+        text = " ".join(words.text.split()[used:]) if used else words.text
+        if not text and (self._used or self._used.may_repeat):
             return
+        self._has_new_words = self._has_new_words or bool(text)
         self._sign_s = trio.current_time()
         if not final and not self._is_quiet:
             self._start_voice()  # late words belong to a voice that has stopped
@@ -385,7 +432,7 @@ class StreamingEar:
                 confidence=words.confidence,
                 language=words.language,
                 speaker=words.speaker,
-                words=_times_of_rest(words, settled),
+                words=_times_of_rest(words, used),
             )
         )
 
@@ -415,7 +462,7 @@ class StreamingEar:
         self._bridge.publish_detached(event)
 
 
-def _times_of_rest(words: WordsHeard, settled: int) -> tuple[WordTiming, ...]:
+def _times_of_rest(words: WordsHeard, used: int) -> tuple[WordTiming, ...]:
     """Return the word times after the first few words; none if they cannot be matched."""
     is_complete = len(words.words) == len(words.text.split())
-    return words.words[settled:] if is_complete or not settled else ()
+    return words.words[used:] if is_complete or not used else ()

@@ -87,7 +87,14 @@ EarFact = VoiceBegan | WordsHeard | PerhapsOver | WentOn | TurnOver | EarRestart
 
 @runtime_checkable
 class EarStream(Protocol):
-    """One caller's audio through an ear; one task sends, another receives."""
+    """One caller's audio through an ear; one task sends, another receives.
+
+    A stream that keeps audio to send it again, on another line, has one more method,
+    ``turn_taken(ago_s: float) -> bool``, a plain one that does not wait. It is called when turn
+    taking has used all words that the stream has reported, and has ended the turn or dropped them.
+    The stream lets go of the audio from before `ago_s` seconds ago, and returns whether no other
+    line hears it again. Without the method, words that another line repeats are left out.
+    """
 
     async def send(self, pcm: bytes) -> None:
         """Send the next audio.

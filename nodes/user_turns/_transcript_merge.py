@@ -56,6 +56,15 @@ class MergedTranscript:
         self.fresh, self.is_old = self.fresh or words.final, False
         self.error = ""
 
+    def withdraw(self, segment: int) -> None:
+        """Forget the words of a segment, because the recogniser hears their sound again.
+
+        Args:
+            segment: Which part of the turn.
+        """
+        self.segments.pop(segment, None)
+        self.fresh = False
+
     def sound_began(self) -> None:
         """Record a further sound, whose words are not known yet."""
         self.fresh, self.is_old = False, True

@@ -252,6 +252,12 @@ class TurnCore:
 
     def _words(self, words: VoiceWords) -> None:
         state, part = self._state, self._part
+        if words.withdrawn:
+            state.withdraw_words(words.segment)
+            if part is not None:
+                part.transcript.withdraw(words.segment)
+                part.voice.notice_words(state.now_s)
+            return
         content = state.new_words(words, is_late=part is None)
         if part is None:
             if not content:

@@ -203,6 +203,10 @@ class TurnTakingState:
         is_old = is_late and not words.final and is_already_published(content, self.last_text)
         return "" if is_old else content
 
+    def withdraw_words(self, segment: int) -> None:
+        """Take words that were published before they were final for not said: they come again."""
+        self.unfinal.pop(segment, None)
+
     # --- the turn -------------------------------------------------------------------------------
 
     def add_pause(self, pause_s: float) -> None:

@@ -94,7 +94,7 @@ class VendorSession:
         self._was_sound = False  # before the newest message
         self._sent_at_s = 0.0
         # A list: an empty deque takes 0.7 kB of each call.
-        self._unconfirmed: list[tuple[int, Data]] = []
+        self._unconfirmed: list[tuple[int, float, Data]] = []
         self._unconfirmed_bytes = 0
         self._number = 0
         self.lines = 0
@@ -196,7 +196,24 @@ class VendorSession:
             number: The last one to drop, as numbered by ``send``; ``None`` drops all.
         """
         while self._unconfirmed and (number is None or self._unconfirmed[0][0] <= number):
-            self._unconfirmed_bytes -= len(self._unconfirmed.pop(0)[1])
+            self._forget_oldest()
+
+    def forget_until(self, at_s: float) -> None:
+        """Drop the kept messages that were sent by a time: no other line gets them.
+
+        Args:
+            at_s: The time, in seconds of trio's clock.
+        """
+        while self._unconfirmed and self._unconfirmed[0][1] <= at_s:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        self._unconfirmed_bytes -= len(self._unconfirmed.pop(0)[2])
+
+    @property
+    def has_reopened(self) -> bool:
+        """Whether a line is open again, and `receive` has not reported it yet."""
+        return self._reopened is not None
 
     def reopen(self, why: VendorError) -> None:
         """Give up the line, and open another one if `why` is `retryable`.
@@ -256,10 +273,10 @@ class VendorSession:
 
     def _keep_until_confirmed(self, data: Data) -> int:
         self._number += 1
-        self._unconfirmed.append((self._number, data))
+        self._unconfirmed.append((self._number, trio.current_time(), data))
         self._unconfirmed_bytes += len(data)
         while self._unconfirmed_bytes > self._limits.max_kept_bytes and len(self._unconfirmed) > 1:
-            self._unconfirmed_bytes -= len(self._unconfirmed.pop(0)[1])
+            self._forget_oldest()
             self.dropped += 1
         return self._number
 
@@ -378,9 +395,10 @@ class VendorSession:
         for data in self._address.greeting:
             await line.send(data)
         sent = 0
-        while waiting := [(number, data) for number, data in self._unconfirmed if number > sent]:
+        while waiting := [(number, data) for number, _, data in self._unconfirmed if number > sent]:
             for number, data in waiting:
-                await line.send(data)
+                if self._unconfirmed and self._unconfirmed[0][0] <= number:  # it is still kept
+                    await line.send(data)
                 sent = number
         self._sent_at_s = trio.current_time()
         self._may_send = True
