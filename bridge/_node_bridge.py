@@ -230,7 +230,8 @@ class Bridge(PlaceInCall):
 
         Returns:
             False if the caller does not hear its agent, or the agent speaks itself: its node has
-            ``speaks_itself = True`` and publishes its own ``AgentAudio``.
+            ``speaks_itself = True`` and publishes its own ``AgentAudio``, except for messages of
+            which its method ``leaves_to_voice(message)`` returns True.
 
         Raises:
             TypeError: It is no message.
@@ -240,7 +241,7 @@ class Bridge(PlaceInCall):
         if not self.call.is_audible(message):
             return False
         nodes = (other.node for other in self.call.bridges if other.name == message.source)
-        return not any(getattr(node, "speaks_itself", False) for node in nodes)
+        return not any(_speaks(node, message) for node in nodes)
 
     def utterance_of(self, message: Message) -> int | None:
         """Return the number of the utterance that the text of an ``AgentResponse`` belongs to.
@@ -310,6 +311,12 @@ class Bridge(PlaceInCall):
 
     def __repr__(self) -> str:
         return f"<Bridge {self.name!r} of call {self.call.call_id!r}>"
+
+
+def _speaks(node: object, message: Message) -> bool:
+    """Whether a node speaks the text of a message itself."""
+    leaves = getattr(node, "leaves_to_voice", None)
+    return getattr(node, "speaks_itself", False) and not (leaves is not None and leaves(message))
 
 
 def _no_message(verb: str, value: object) -> TypeError:

@@ -352,8 +352,9 @@ class ToolLoop:
         self._requests = []
         self._model_ended("failed")
         if self._is_withdrawn():
-            self._text = ""
-        elif self._story.has_tools:
+            self._text, self._has_sounded = "", False
+        elif self._story.has_tools or self._has_sounded:
+            # A tool may have done its work, and nobody continues in another one's voice.
             raise broken.__cause__ or broken
         else:
             asked = self._story.broken_off(asked, self._text)

@@ -34,7 +34,7 @@ from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
-from ._provider_recovery import Provider, ProviderGroup, in_order
+from ._provider_recovery import Provider, ProviderGroup, in_order, providers_of
 
 log = get_logger()
 
@@ -72,7 +72,8 @@ class FallbackEar(ProviderGroup[StreamingSTT]):
         Raises:
             ValueError: The ears have different sample rates.
         """
-        super().__init__("ear", ears, STALLS_AFTER_S if stalls_after_s is None else stalls_after_s)
+        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
+        super().__init__(providers_of("ear", ears), stalls_after_s)
         rates = {ear.sample_rate_hz for ear in ears}
         if len(rates) > 1:
             raise ValueError(f"Fallback() takes ears of one sample rate, not of {sorted(rates)}")

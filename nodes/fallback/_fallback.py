@@ -6,10 +6,12 @@ from typing import Any, overload
 
 from bargein.bridge.validation.numbers import check_seconds
 from bargein.nodes.llm import ChatModel
+from bargein.nodes.realtime import RealtimeModel
 from bargein.nodes.speech import SpeechToText, StreamingSTT, StreamingTTS, TextToSpeech
 
 from ._ears import FallbackEar
 from ._models import FallbackModel
+from ._realtime import FallbackRealtime
 from ._recogniser import FallbackRecogniser
 from ._voices import FallbackVoice
 
@@ -32,6 +34,10 @@ def Fallback(
 def Fallback(
     first: ChatModel, *others: ChatModel, stalls_after_s: float | None = None
 ) -> FallbackModel: ...
+@overload
+def Fallback(
+    first: RealtimeModel, *others: ChatModel, stalls_after_s: float | None = None
+) -> FallbackRealtime: ...
 def Fallback(first: Any, *others: Any, stalls_after_s: float | None = None) -> Any:
     """Combine several ears, recognisers, voices or models into one that survives failures.
 
@@ -44,6 +50,9 @@ def Fallback(first: Any, *others: Any, stalls_after_s: float | None = None) -> A
     whole utterance. The next model answers from the start if nothing of the answer was heard;
     otherwise it continues after what was said, unless tools have run.
 
+    A speech-to-speech model comes first, and language models stand in for it: the ears and the
+    voice of the speech stack hear and speak then. See `RealtimeNode`.
+
     Args:
         first: The provider to use while it works.
         *others: The providers that take over, in this order.
@@ -52,13 +61,21 @@ def Fallback(first: Any, *others: Any, stalls_after_s: float | None = None) -> A
             ears and recognisers.
 
     Raises:
-        TypeError: The providers are not all ears, all recognisers, all voices or all models.
+        TypeError: The providers are not all ears, all recognisers, all voices or all models, with
+            a speech-to-speech model as the first one or without any.
         ValueError: There is only one provider, or `stalls_after_s` is not above 0.
     """
     engines = (first, *others)
     if not others:
         raise ValueError("Fallback() takes two providers or more")
     check_seconds("Fallback(stalls_after_s=)", stalls_after_s, optional=True, above=0)
+    if any(_has_one_of(engine, ("new_codec",)) for engine in engines):
+        if _has_one_of(first, ("new_codec",)) and all(_has_one_of(o, ("stream",)) for o in others):
+            return FallbackRealtime(first, others, stalls_after_s)
+        raise TypeError(
+            "Fallback(): a speech-to-speech model comes first, and language models (stream) stand "
+            f"in for it, not {', '.join(map(repr, engines))}"
+        )
     for methods, make in _KINDS:
         if all(_has_one_of(engine, methods) for engine in engines):
             return make(engines, stalls_after_s)

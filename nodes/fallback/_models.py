@@ -40,7 +40,7 @@ from bargein.routes import until_resumed
 from bargein.routes.error_containment import closing
 from bargein.routes.logs import get_logger
 
-from ._provider_recovery import Provider, ProviderGroup, in_order
+from ._provider_recovery import Provider, ProviderGroup, in_order, providers_of
 
 log = get_logger()
 
@@ -56,22 +56,11 @@ longer is not a word."""
 _QUESTIONS_FAULT = frozenset({400, 413, 422})
 """Statuses of a rejected request: the model works, and another one may accept the request."""
 
-_PROBE = ({"role": "user", "content": "Say OK."},)
+PROBE = ({"role": "user", "content": "Say OK."},)
 
 
-class FallbackModel(ProviderGroup[ChatModel]):
-    """Several language models used as one; made by ``Fallback()``."""
-
-    def __init__(self, models: Sequence[ChatModel], stalls_after_s: float | None = None) -> None:
-        """Keep the models, the preferred one first.
-
-        Args:
-            models: The models.
-            stalls_after_s: How long a model may take to its first piece; ``None`` for
-                `STALLS_AFTER_S`.
-        """
-        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
-        super().__init__("model", models, stalls_after_s)
+class ModelChain(ProviderGroup[Any]):
+    """Several models, of which the first that works answers a request."""
 
     def stream(self, messages: Chat, *, tools: Chat = ()) -> AsyncGenerator[AnswerPiece, None]:
         """Yield the answer of the first model that works; see `ChatModel.stream`.
@@ -83,22 +72,21 @@ class FallbackModel(ProviderGroup[ChatModel]):
         return self._answer(in_order(self._providers), messages, tools)
 
     async def _answer(
-        self, waiting: Sequence[Provider[ChatModel]], messages: Chat, tools: Chat
+        self, waiting: Sequence[Provider[Any]], messages: Chat, tools: Chat
     ) -> AsyncGenerator[AnswerPiece, None]:
         """Yield the answer of the first waiting model that works."""
         for count, provider in enumerate(waiting, 1):
-            left, has_begun, speaks = waiting[count:], False, False
+            left, has_begun = waiting[count:], False
             await until_resumed()
             try:
                 async with closing(self._answer_of(provider, messages, tools)) as pieces:
                     async for piece in pieces:
                         has_begun = has_begun or not isinstance(piece, AnswerProgress)
-                        speaks = speaks or isinstance(piece, SpeechDelta)
                         yield piece
                 return
             except Exception as error:
                 self._note(provider, error)
-                if not left or speaks:  # no model can continue in another one's voice
+                if not left:
                     raise
                 log.warning("model_switched", to=left[0].circuit.name, in_mid_answer=has_begun)
                 if has_begun:
@@ -107,12 +95,12 @@ class FallbackModel(ProviderGroup[ChatModel]):
                     raise AnswerBrokenOffError(rest, model=name) from error
 
     async def _answer_of(
-        self, provider: Provider[ChatModel], messages: Chat, tools: Chat
+        self, provider: Provider[Any], messages: Chat, tools: Chat
     ) -> AsyncGenerator[AnswerPiece, None]:
         """Yield the answer of one model, in whole words; an answer without words is an error."""
         has_begun, kept, reason = False, "", ""
         with trio.CancelScope() as patience:  # one scope, opened before the model opens any
-            answer: Any = provider.engine.stream(messages, tools=tools)
+            answer = self._ask(provider, messages, tools)
             async with closing(answer) as pieces:
                 patience.deadline = trio.current_time() + self._stalls_after_s
                 async for piece in pieces:
@@ -146,7 +134,11 @@ class FallbackModel(ProviderGroup[ChatModel]):
         if kept:
             yield TextDelta(kept)
 
-    def _note(self, provider: Provider[ChatModel], error: Exception) -> None:
+    def _ask(self, provider: Provider[Any], messages: Chat, tools: Chat) -> Any:
+        """Return the answer of one model, which may yield anything."""
+        return provider.engine.stream(messages, tools=tools)
+
+    def _note(self, provider: Provider[Any], error: Exception) -> None:
         is_withheld = isinstance(error, EmptyAnswerError) and not may_differ(error.finish_reason)
         if is_withheld or getattr(error, "status", None) in _QUESTIONS_FAULT:
             log.warning("model_refused_question", provider=provider.circuit.name)
@@ -154,10 +146,25 @@ class FallbackModel(ProviderGroup[ChatModel]):
             return
 
         async def probe() -> None:
-            async with closing(self._answer_of(provider, _PROBE, ())) as pieces:
+            async with closing(self._answer_of(provider, PROBE, ())) as pieces:
                 await anext(pieces)
 
         provider.fail(error, probe)
+
+
+class FallbackModel(ModelChain):
+    """Several language models used as one; made by ``Fallback()``."""
+
+    def __init__(self, models: Sequence[ChatModel], stalls_after_s: float | None = None) -> None:
+        """Keep the models, the preferred one first.
+
+        Args:
+            models: The models.
+            stalls_after_s: How long a model may take to its first piece; ``None`` for
+                `STALLS_AFTER_S`.
+        """
+        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
+        super().__init__(providers_of("model", models), stalls_after_s)
 
 
 class _RemainingModels:

@@ -124,15 +124,14 @@ def _rest_s(error: Exception, attempt: int) -> float:
 class ProviderGroup(Generic[T]):
     """Several engines of one kind used as one."""
 
-    def __init__(self, kind: ProviderKind, engines: Sequence[T], stalls_after_s: float) -> None:
+    def __init__(self, providers: Sequence[Provider[T]], stalls_after_s: float) -> None:
         """Keep the engines, the preferred one first.
 
         Args:
-            kind: What they provide.
-            engines: The ears, voices or models.
+            providers: The engines.
             stalls_after_s: How long an engine may return nothing.
         """
-        self._providers = providers_of(kind, engines)
+        self._providers = tuple(providers)
         self._stalls_after_s = stalls_after_s
 
     @asynccontextmanager

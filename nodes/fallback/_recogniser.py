@@ -10,7 +10,7 @@ import trio
 from bargein.nodes.speech import SpeechEngineError, SpeechToText, Transcript
 from bargein.routes.logs import get_logger
 
-from ._provider_recovery import Provider, ProviderGroup, in_order
+from ._provider_recovery import Provider, ProviderGroup, in_order, providers_of
 
 log = get_logger()
 
@@ -31,7 +31,7 @@ class FallbackRecogniser(ProviderGroup[SpeechToText]):
             stalls_after_s: How long a recogniser may take; ``None`` for `STALLS_AFTER_S`.
         """
         stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
-        super().__init__("ear", recognisers, stalls_after_s)
+        super().__init__(providers_of("ear", recognisers), stalls_after_s)
 
     async def transcribe(self, pcm: bytes) -> Transcript:
         """Transcribe one utterance; see `SpeechToText.transcribe`.

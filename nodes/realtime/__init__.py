@@ -4,10 +4,12 @@ from ._openai_realtime import OpenAIRealtime as OpenAIRealtime
 from ._protocol import AskRefused as AskRefused
 from ._protocol import AudioCommitted as AudioCommitted
 from ._protocol import CallAsked as CallAsked
+from ._protocol import CallLine as CallLine
 from ._protocol import ItemAdded as ItemAdded
 from ._protocol import RealtimeCodec as RealtimeCodec
 from ._protocol import RealtimeFact as RealtimeFact
 from ._protocol import RealtimeModel as RealtimeModel
+from ._protocol import RealtimeWithSpares as RealtimeWithSpares
 from ._protocol import ResponseBegan as ResponseBegan
 from ._protocol import ResponseOver as ResponseOver
 from ._protocol import SpeechGiven as SpeechGiven
@@ -18,12 +20,14 @@ __all__ = [
     "AskRefused",
     "AudioCommitted",
     "CallAsked",
+    "CallLine",
     "ItemAdded",
     "OpenAIRealtime",
     "RealtimeCodec",
     "RealtimeFact",
     "RealtimeModel",
     "RealtimeNode",
+    "RealtimeWithSpares",
     "ResponseBegan",
     "ResponseOver",
     "SpeechGiven",

@@ -186,6 +186,11 @@ class RealtimeLine:
         finally:
             self._close(lost or VendorError(address.vendor, "the line is closed", retryable=False))
 
+    @property
+    def lost(self) -> VendorError | None:
+        """Why the line was given up; ``None`` while it is open, or opens for the first time."""
+        return self._error
+
     def _close(self, error: VendorError) -> None:
         self._error = error
         self._opened.set()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import trio
 
@@ -29,7 +29,8 @@ from bargein.nodes.speech._clause_audio import ClauseAudio
 from bargein.nodes.tools import Tool
 from bargein.routes.error_containment import closing
 
-from ._protocol import RealtimeModel
+from ._line_in_call import LineInCall
+from ._protocol import RealtimeModel, RealtimeWithSpares
 from ._realtime_connection import RealtimeLine, SessionSettings
 from ._speech_position import SpokenUtterances
 
@@ -51,13 +52,17 @@ class RealtimeNode(ChatNode):
 
     Use it with ``App(answer, speech=StreamingSpeech())``, where the model's own turn detection is
     the ear, or with your own ears and ``hears=False``.
+
+    With ``Fallback(OpenAIRealtime(...), OpenAIChat(...))`` as the model, a language model answers
+    when the first one hangs, fails or is gone; your own ears hear in both cases, and the voice of
+    your speech stack says its text.
     """
 
     speaks_itself = True
 
     def __init__(
         self,
-        model: RealtimeModel,
+        model: RealtimeModel | RealtimeWithSpares,
         system_prompt: str = "",
         *,
         tools: Sequence[Tool | Callable[..., Any]] = (),
@@ -71,10 +76,12 @@ class RealtimeNode(ChatNode):
         """Make a node.
 
         Args:
-            model: The model, shared by all calls; each call has its own line.
+            model: The model, shared by all calls; each call has its own line. Or a ``Fallback()``
+                of it and language models.
             system_prompt: The system prompt.
             tools: What the model may call: tools, or functions from which tools are made.
-            hears: Whether the model's own turn detection is used; False if the app has ears.
+            hears: Whether the model's own turn detection is used; False if the app has ears, which
+                a ``Fallback()`` needs.
             starts_early: Whether to start a response as soon as the vendor detects the end of a
                 turn, before the transcript is complete. If turn taking decides otherwise, the
                 response is discarded unheard. This shortens the wait, at the cost of the discarded
@@ -88,19 +95,27 @@ class RealtimeNode(ChatNode):
             ToolDefinitionError: `tools` holds something that is not a tool, or two tools with the
                 same name.
             TypeError: An argument is of the wrong type.
-            ValueError: `caps` or `job_caps` limits cost, and there is no `cost_of`.
+            ValueError: `caps` or `job_caps` limits cost, and there is no `cost_of`; or the model
+                has spare ones, and no ears that work without it.
         """
-        example = "OpenAIRealtime(...)"
-        check_has("RealtimeNode(model=)", model, "new_codec", example=example, required=True)
+        example, methods = "OpenAIRealtime(...)", ("new_codec", "in_call")
+        check_has("RealtimeNode(model=)", model, *methods, example=example, required=True)
+        spares = cast(RealtimeWithSpares, model) if hasattr(model, "in_call") else None
+        if spares is not None and hears:
+            raise ValueError(
+                f"RealtimeNode(model={model!r}) hears by the model that may fail: give the speech "
+                "stack ears and a voice, and write hears=False"
+            )
         self._line = RealtimeLine(
-            model,
+            cast(RealtimeModel, model) if spares is None else spares.realtime,
             self._session_settings,
             on_committed=self._start_early,
             on_restart=self._forget_speech,
             everything=lambda: self.messages(self.context.copy()),
         )
+        self._line_in_call = LineInCall(self._line, self._whole_chat, self._answer_number)
         super().__init__(
-            self._line,
+            self._line if spares is None else spares.in_call(self._line_in_call),
             system_prompt,
             tools=tools,
             caps=caps,
@@ -108,6 +123,8 @@ class RealtimeNode(ChatNode):
             parallel_tools=parallel_tools,
             cost_of=cost_of,
         )
+        self._asked = self.context  # the conversation of the newest request, and its messages
+        self._asked_count = 0
         self._plan = replace(self._plan, audio_of=self._audio_of)
         self._hears = hears
         self._starts_early = starts_early
@@ -136,7 +153,12 @@ class RealtimeNode(ChatNode):
         ear.on(AgentTextComplete, source=name).map(self._complete_audio)
         ear.on(AgentSpeechCut, source=name).map(self._truncate)
         ear.on(AgentStoppedSpeaking, source=name, cut=False).map(self._heard_whole)
-        self._ear = StreamingEar(ear, self._line, hears_voice=self._hears and not has_detector)
+        self._ear = StreamingEar(
+            ear,
+            self._line,
+            hears_voice=self._hears and not has_detector,
+            is_needed=self._hears,
+        )
 
     # --- to the vendor --------------------------------------------------------------------------
 
@@ -157,7 +179,25 @@ class RealtimeNode(ChatNode):
         unknown_entries = self._line.memory.unknown_entries(context.entries)
         chat = context.with_entries(unknown_entries).as_chat()
         self._line.ask_about(unknown_entries, len(chat))
+        self._asked, self._asked_count = context, len(chat)
         return chat
+
+    def _whole_chat(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the newest request for a model that knows nothing of the conversation."""
+        return [*super().messages(self._asked), *messages[self._asked_count :]]
+
+    def _answer_number(self) -> int | None:
+        bridge = self._bridge
+        answer = None if bridge is None else bridge.call.answer_of(current_run())
+        return None if answer is None else answer.number
+
+    def leaves_to_voice(self, message: Message) -> bool:
+        """Whether a voice says a text, because a spare model wrote it.
+
+        Args:
+            message: The message with the text.
+        """
+        return self._line_in_call.is_left(message)
 
     async def generate(self, message: Message | None = None) -> AsyncIterator[Any]:
         """Stream the answer to the conversation so far; meant for ``.stream(node.generate)``.
@@ -261,6 +301,8 @@ class RealtimeNode(ChatNode):
         bridge = self._bridge
         assert bridge is not None  # the route is declared in its call
         number = message.event.utterance
+        if self.leaves_to_voice(message):
+            return
         sound = self._sounds.pop(number, None)
         rest = b"" if sound is None else sound.push(b"", last=True)[0]
         if rest:

@@ -46,6 +46,10 @@ class VendorMemory:
         """Record that the vendor speaks an answer itself."""
         self._in_vendors_memory.add(("agent", number))
 
+    def unmark_answer(self, number: int) -> None:
+        """Record that another model gives an answer, at least from here on."""
+        self._in_vendors_memory.discard(("agent", number))
+
     def mark_call(self, id: str, item: str) -> None:
         """Record a tool call of the vendor, whose result we have to send.
 

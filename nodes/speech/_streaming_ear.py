@@ -116,7 +116,9 @@ class StreamOpened:
 class StreamingEar:
     """Feeds the microphone of one call to a streaming ear, and publishes its facts."""
 
-    def __init__(self, bridge: Bridge, ear: StreamingSTT, *, hears_voice: bool) -> None:
+    def __init__(
+        self, bridge: Bridge, ear: StreamingSTT, *, hears_voice: bool, is_needed: bool = True
+    ) -> None:
         """Declare the ear's routes; the ear opens at once.
 
         Args:
@@ -124,6 +126,8 @@ class StreamingEar:
             ear: The ear, shared by all calls; its audio is 16 kHz.
             hears_voice: Whether the ear reports when a voice begins and stops; False if our own
                 detector does.
+            is_needed: Whether the call is deaf without it; False if others hear, so that its loss
+                is an error, and no ``ListeningFailed``.
 
         Raises:
             ValueError: The ear has another sample rate, or needs our detector.
@@ -137,6 +141,7 @@ class StreamingEar:
         self._bridge = bridge
         self._ear = ear
         self._hears_voice = hears_voice
+        self._is_needed = is_needed
         frames = math.ceil(WAITING_S / FRAME_S)
         self._new_channel = partial(trio.open_memory_channel[tuple[float, bytes | None]], frames)
         self._send, self._frames = self._new_channel()
@@ -284,7 +289,8 @@ class StreamingEar:
         if self._lost_s is not None:  # which was published
             log.info("ear_still_lost", call_id=self._bridge.call_id, error=type(error).__name__)
             return
-        self._publish(ListeningFailed(error=type(error).__name__))
+        if self._is_needed:
+            self._publish(ListeningFailed(error=type(error).__name__))
         self._lost_s = trio.current_time()
         if self._loudness is not None and self._loudness.quiet_s >= QUIET_S:
             self._stop_voice()  # nobody else would, of a caller who is never loud
@@ -307,7 +313,8 @@ class StreamingEar:
         if self._lost_s is not None:
             failed_s = round(trio.current_time() - self._lost_s, 3)
             self._lost_s = None
-            self._publish(ListeningResumed(failed_s=failed_s))
+            if self._is_needed:
+                self._publish(ListeningResumed(failed_s=failed_s))
 
     async def _carry(self, stream: EarStream) -> None:
         async for at_s, pcm in self._frames:
