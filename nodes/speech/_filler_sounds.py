@@ -96,7 +96,7 @@ def _read(text: str, sound: object) -> PreparedSound:
 
 @cache
 def _built_in(text: str) -> PreparedSound:
-    coded = (files(__package__) / "sounds" / f"{_BUILT_IN[text]}.mulaw").read_bytes()
+    coded = (files("bargein.nodes.speech") / "sounds" / f"{_BUILT_IN[text]}.mulaw").read_bytes()
     table = [_decoded(byte) for byte in range(256)]
     return _sound([table[byte] for byte in coded])
 
