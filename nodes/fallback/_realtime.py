@@ -72,11 +72,11 @@ class _ModelsInCall:
         """Yield the answer of the first model that works; see `ChatModel.stream`."""
         lost, noted, self._noted = self._line.lost, self._noted, self._line.lost
         failed = lost if lost is not noted else None
-        request = _Request(self._providers, self._stalls_after_s, self._line, messages, tools)
+        request = _ChainInCall(self._providers, self._stalls_after_s, self._line, messages, tools)
         return request.answer(failed, is_lost=lost is not None)
 
 
-class _Request(ModelChain):
+class _ChainInCall(ModelChain):
     """One request to the models of a call."""
 
     def __init__(
