@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx2
 import pytest
 import trio
 import trio.testing
@@ -19,7 +20,7 @@ from bargein.events import (
     UserStoppedSpeaking,
 )
 from bargein.fallback import Fallback
-from bargein.llm import ChatModelError, TextDelta, Usage
+from bargein.llm import ChatModelError, HttpLimits, OpenAIChat, TextDelta, Usage
 from bargein.testing import open_call
 from bargein.tools import ToolContext, ToolRunner, current_tool, tool
 
@@ -295,3 +296,96 @@ async def test_a_tool_may_wait_for_the_end_of_a_pause_itself(autojump_clock):
         await trio.sleep(5)
         [result] = [e for e in handle.call.history.entries if e.role == "tool"]
         assert result.outcome == "completed"
+
+
+def refusing(refusals: int, at_s: list[float], *, takes_s: float = 0.0) -> OpenAIChat:
+    """Return a model over HTTP that is refused so often, for three seconds each time."""
+    answer = (
+        'data: {"choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}]}'
+        "\n\ndata: [DONE]\n\n"
+    )
+
+    async def handle(request: httpx2.Request) -> httpx2.Response:
+        if b"talk" in request.content:
+            await trio.sleep(1000)  # it works in the foreground
+        at_s.append(round(trio.current_time(), 3))
+        await trio.sleep(takes_s)
+        if len(at_s) <= refusals:
+            return httpx2.Response(429, headers={"retry-after": "3"}, json={"error": {}})
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, text=answer)
+
+    transport = httpx2.MockTransport(handle)
+    limits = HttpLimits(attempts=3)
+    return OpenAIChat("tiny", base_url="http://fake/v1", transport=transport, limits=limits)
+
+
+@pytest.mark.parametrize("takes_s", [0.0, 2.0])
+@pytest.mark.parametrize("background", [False, True])
+async def test_a_refused_request_is_sent_again_only_after_the_pause(
+    autojump_clock, background: bool, takes_s: float
+):
+    """A retry that falls due in a pause waits for its end, also in the background.
+
+    It makes no difference whether the refusal came before the pause or in it.
+    """
+    at_s: list[float] = []
+    async with open_agent(ChatNode(refusing(1, at_s, takes_s=takes_s))) as handle:
+        handle.send_input("hello")
+        await trio.sleep(0.5)
+        if background:
+            assert handle.background().accepted
+            await trio.sleep(0.1)
+            handle.send_input("talk")
+            await trio.sleep(0.1)
+        assert handle.pause().accepted
+        await trio.sleep(60)
+        assert at_s == [0]
+        resumed_s = round(trio.current_time(), 3)
+        handle.resume()
+        await trio.sleep(30)
+        assert at_s == [0, resumed_s]
+
+
+@pytest.mark.parametrize("verb", ["cancel", "emergency_stop", "shutdown"])
+async def test_a_stop_in_the_pause_sends_nothing_again(autojump_clock, verb: str):
+    """A refused request that waits for the end of a pause is not sent once it is stopped."""
+    at_s: list[float] = []
+    async with open_agent(ChatNode(refusing(1, at_s))) as handle:
+        handle.send_input("hello")
+        await trio.sleep(0.5)
+        handle.pause()
+        await trio.sleep(30)
+        assert getattr(handle, verb)().accepted
+        handle.resume()
+        await trio.sleep(30)
+        assert at_s == [0]
+
+
+async def test_a_retry_due_before_the_pause_is_sent_at_its_time(autojump_clock):
+    """A pause that is over by then delays nothing."""
+    at_s: list[float] = []
+    async with open_agent(ChatNode(refusing(1, at_s))) as handle:
+        handle.send_input("hello")
+        await trio.sleep(0.5)
+        handle.pause()
+        await trio.sleep(1)
+        handle.resume()
+        await trio.sleep(30)
+        assert at_s == [0, 3]
+
+
+async def test_a_request_inside_a_tool_is_sent_again_only_after_the_pause(autojump_clock):
+    """The model of an agent inside a tool waits with its retry, too."""
+    at_s: list[float] = []
+    model = Asked([asks("research")])
+    inner = ChatNode(refusing(1, at_s))
+    async with open_agent(ChatNode(model, tools=[researches(inner)])) as handle:
+        handle.send_input("work")
+        await trio.sleep(2)
+        assert len(at_s) == 1
+        handle.pause()
+        await trio.sleep(60)
+        assert len(at_s) == 1
+        handle.resume()
+        await trio.sleep(30)
+        assert at_s[1] == 62
