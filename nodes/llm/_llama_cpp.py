@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bargein.bridge.validation.numbers import check_count, check_seconds
 from bargein.nodes.processes import (
@@ -30,6 +30,9 @@ from ._answer_stream import AnswerStream
 from ._completion_chunks import Assembler, parse_chunk
 from ._errors import ChatModelError, ChatModelExtraError
 from ._protocol import AnswerPiece
+
+if TYPE_CHECKING:
+    from bargein.nodes.weights import WeightsInUse
 
 _CHILD = Path(__file__).with_name("_llama_cpp_child.py")
 _NICENESS = 5
@@ -128,6 +131,7 @@ class LocalChat:
         }
         self._start_timeout_s = start_timeout_s
         self._silence_timeout_s = math.inf if silence_timeout_s is None else silence_timeout_s
+        self._weights: WeightsInUse | None = None
         self._pool: SharedResource[Pool] = SharedResource(self._open_pool)
 
     def __repr__(self) -> str:
@@ -197,6 +201,7 @@ class LocalChat:
 
     async def _pieces(self, body: Mapping[str, Any]) -> AsyncGenerator[AnswerPiece, None]:
         pool = await self._pool.get()
+        self._refuse_damaged()
         assembler = Assembler(self.model)
         chunks = pool.run(json.dumps(body).encode(), silence_s=self._silence_timeout_s)
         with _as_model_errors(self.model, "the model rejects the messages"):
@@ -230,11 +235,20 @@ class LocalChat:
                 yield pool
 
     def _file(self) -> Path:
-        if self._path is None:
-            from bargein.nodes.weights import path_of
+        from bargein.nodes.weights import WeightsInUse
 
-            return path_of(_DEFAULT_MODEL)
-        return self._path
+        self._weights = WeightsInUse(_DEFAULT_MODEL, self._path)
+        return self._weights.path
+
+    def _refuse_damaged(self) -> None:
+        """Raise ChatModelError if the weights were found damaged since they were loaded."""
+        from bargein.nodes.weights import WeightsHashError
+
+        try:
+            if self._weights is not None:
+                self._weights.check()
+        except WeightsHashError as error:
+            raise ChatModelError(str(error), model=self.model) from error
 
 
 def _existing(path: Path) -> Path:

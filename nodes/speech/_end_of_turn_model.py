@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import trio
 
-from bargein.nodes.weights import path_of
+from bargein.nodes.weights import WeightsInUse
 
 from ._engine_threads import EngineThreads
 from ._errors import SpeechNotOpenError, need
@@ -40,6 +40,7 @@ class SmartTurn:
         self._path = path
         self._queue = EngineThreads("SmartTurn", limiter)
         self._session: InferenceSession | None = None
+        self._weights: WeightsInUse | None = None
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
@@ -69,10 +70,12 @@ class SmartTurn:
 
         Raises:
             SpeechNotOpenError: Outside of `open`.
+            WeightsHashError: The model was found damaged since.
         """
         session = self._session
-        if session is None:
+        if session is None or self._weights is None:
             raise SpeechNotOpenError("SmartTurn")
+        self._weights.check()
 
         def run() -> float:
             features = turn_features(samples_of(pcm))
@@ -85,8 +88,9 @@ class SmartTurn:
         options = self._runtime.SessionOptions()
         # Two threads are slower than one on two cores: 98 against 75 ms.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._weights = WeightsInUse("smart-turn", self._path)
         session: InferenceSession = self._runtime.InferenceSession(
-            str(self._path or path_of("smart-turn")), options, providers=["CPUExecutionProvider"]
+            str(self._weights.path), options, providers=["CPUExecutionProvider"]
         )
         return session
 

@@ -18,7 +18,7 @@ import trio
 
 from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_count
-from bargein.nodes.weights import path_of
+from bargein.nodes.weights import WeightsInUse
 
 from ._bpe import Encoder, decode
 from ._engine_threads import EngineThreads
@@ -114,6 +114,7 @@ class WhisperTiny:
         self._threads = threads
         self._queue = EngineThreads("WhisperTiny", limiter)
         self._model: Whisper | None = None
+        self._weights: WeightsInUse | None = None
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
@@ -146,10 +147,12 @@ class WhisperTiny:
 
         Raises:
             SpeechNotOpenError: Outside of `open`.
+            WeightsHashError: The model was found damaged since.
         """
         model = self._model
-        if model is None:
+        if model is None or self._weights is None:
             raise SpeechNotOpenError("WhisperTiny")
+        self._weights.check()
 
         def run() -> Transcript:
             return joined([self._transcribe(model, part) for part in parts_of(pcm)])
@@ -157,7 +160,8 @@ class WhisperTiny:
         return await self._queue.run(run)
 
     def _load(self) -> Whisper:
-        path = self._path or path_of("whisper-tiny.en")
+        self._weights = WeightsInUse("whisper-tiny.en", self._path)
+        path = self._weights.path
         model: Whisper = self._runtime.models.Whisper(
             str(path), device="cpu", compute_type="int8", intra_threads=self._threads
         )

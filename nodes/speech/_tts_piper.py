@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_count, check_range
-from bargein.nodes.weights import path_of
+from bargein.nodes.weights import WeightsInUse
 
 from ._english_numbers import EnglishNumbers
 from ._errors import SpeechEngineError, SpeechExtraError
@@ -70,7 +70,8 @@ class PiperVoice(WorkerVoice):
         return EnglishNumbers if is_english else PlainWords
 
     def _worker_settings(self) -> WorkerSettings:
-        model = self._model or path_of("piper-joe")
+        weights = WeightsInUse("piper-joe", self._model)
+        model = weights.path
         for file in (model, Path(f"{model}.json")):
             if not file.is_file():
                 raise SpeechEngineError(f"PiperVoice: there is no file {str(file)!r}")
@@ -84,4 +85,5 @@ class PiperVoice(WorkerVoice):
                 "seed": self._seed,
             },
             size=self._workers,
+            weights=weights,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bargein.nodes.weights import path_of
+from bargein.nodes.weights import WeightsInUse
 from bargein.routes.type_annotations import signature_of
 
 from ._errors import need
@@ -40,13 +40,14 @@ class SileroModel:
         runtime = need("SileroModel", "onnxruntime", "local")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._weights = WeightsInUse("silero-vad", path)
         self._session: InferenceSession = runtime.InferenceSession(
-            str(path or path_of("silero-vad")), options, providers=["CPUExecutionProvider"]
+            str(self._weights.path), options, providers=["CPUExecutionProvider"]
         )
 
     def new_call(self) -> SileroVAD:
         """Return a detector for one call."""
-        return SileroVAD(self._session)
+        return SileroVAD(self._session, self._weights)
 
 
 class SileroVAD:
@@ -54,12 +55,13 @@ class SileroVAD:
 
     frame_samples = _FRAME
 
-    def __init__(self, session: InferenceSession) -> None:
-        """Use the shared session, with empty state."""
+    def __init__(self, session: InferenceSession, weights: WeightsInUse) -> None:
+        """Use the shared session of some weights, with empty state."""
         import numpy as np
 
         self._np = np
         self._session = session
+        self._check_weights = weights.check
         self._rate = np.array(16_000, np.int64)
         self._state: NDArray[np.float32] = np.zeros((2, 1, 128), np.float32)
         self._context: NDArray[np.float32] = np.zeros((1, _CONTEXT), np.float32)
@@ -75,7 +77,9 @@ class SileroVAD:
 
         Raises:
             ValueError: The frame has another length.
+            WeightsHashError: The model was found damaged since it was loaded.
         """
+        self._check_weights()
         if len(frame) != 2 * _FRAME:
             raise ValueError(f"frame has {len(frame)} bytes, it must have {2 * _FRAME}")
         samples = self._np.concatenate([self._context, samples_of(frame)[None]], 1)

@@ -12,6 +12,7 @@ from typing import Self
 
 from bargein.bridge.events import WordTiming
 from bargein.nodes.processes import ChildError, EngineLoadError, JobError, Pool, PoolSettings
+from bargein.nodes.weights import WeightsInUse
 
 from ._errors import SpeechEngineError, SpeechNotOpenError, SpeechWorkerError
 from ._protocols import SpeechPiece
@@ -45,6 +46,8 @@ class WorkerSettings:
     silence_s: float = 2.0
     """How long a worker may yield no piece, in seconds, in addition to half the time that it takes
     to speak the text; then it is killed and replaced, and another one says the rest of the text."""
+    weights: WeightsInUse | None = None
+    """The weights that the engine loads; ``None`` for none of the model store."""
 
 
 class WorkerPool:
@@ -110,9 +113,12 @@ class WorkerPool:
             SpeechWorkerError: Two workers died, or the pool was closed; the pieces so far are
                 valid, the rest is lost.
             SpeechNotOpenError: The pool is not open.
+            WeightsHashError: The engine's weights were found damaged since.
         """
         if not self._pool.is_open:
             raise SpeechNotOpenError(self.name)
+        if self._settings.weights is not None:
+            self._settings.weights.check()
         silence_s = self._settings.silence_s + _CHARACTER_S * len(text)
         with _as_speech_errors(self.name):
             async with aclosing(self._pool.run(text.encode(), silence_s=silence_s)) as pieces:
@@ -167,6 +173,7 @@ class WorkerVoice:
             SpeechNotOpenError: Outside of `open`.
             SpeechEngineError: The engine failed at this text.
             SpeechWorkerError: The worker died; the next text gets a new one.
+            WeightsHashError: The voice was found damaged since it was loaded.
         """
         return self._open_pool().synthesize(text)
 

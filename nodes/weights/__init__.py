@@ -25,9 +25,10 @@ from ._sources import Wheel as Wheel
 from ._store import ModelStore as ModelStore
 from ._store import Progress as Progress
 from ._store import ProgressCallback as ProgressCallback
-from ._store import cache_folder as cache_folder
+from ._store_folder import cache_folder as cache_folder
 from ._user_store import fetch_models as fetch_models
 from ._user_store import path_of as path_of
+from ._weights_in_use import WeightsInUse as WeightsInUse
 
 __all__ = [
     "Downloader",
@@ -45,6 +46,7 @@ __all__ = [
     "WeightsDownloadError",
     "WeightsError",
     "WeightsHashError",
+    "WeightsInUse",
     "WeightsMissingError",
     "WeightsNetworkError",
     "Wheel",

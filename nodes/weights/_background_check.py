@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
 from bargein.routes.logs import get_logger
 
+from ._damaged_files import marks
 from ._errors import WeightsError, WeightsHashError
 from ._store import ModelStore
 
@@ -31,7 +33,7 @@ class BackgroundCheck:
         """Start without a thread; one runs only while there is something to check."""
         self._lock = threading.Lock()
         self._checked: set[tuple[Path, str]] = set()
-        self._damaged: dict[tuple[Path, str], WeightsHashError] = {}
+        self._damages: dict[tuple[Path, str], list[WeightsHashError]] = {}
         self._waiting: deque[tuple[ModelStore, str]] = deque()
         self._thread: threading.Thread | None = None
 
@@ -41,14 +43,9 @@ class BackgroundCheck:
         Args:
             store: The store that holds the model.
             name: Its name in the table.
-
-        Raises:
-            WeightsHashError: It was found damaged, and its file could not be set aside.
         """
         key = (store.folder, name)
         with self._lock:
-            if key in self._damaged:
-                raise self._damaged[key]
             if key in self._checked:
                 return
             self._checked.add(key)
@@ -59,6 +56,15 @@ class BackgroundCheck:
                     target=self._run, name="bargein weights", daemon=True
                 )
                 self._thread.start()
+
+    def damages(self, folder: Path, name: str) -> Sequence[WeightsHashError]:
+        """Return how often a model was found damaged in this process, each time as an error.
+
+        Args:
+            folder: That of its store.
+            name: Its name in the table.
+        """
+        return self._damages.get((folder, name), ())
 
     def wait(self, limit_s: float) -> bool:
         """Block until nothing is left to check; for tests.
@@ -88,16 +94,22 @@ class BackgroundCheck:
             store.verify(name, rest=REST)
         except WeightsHashError as error:
             key = (store.folder, name)
+            self._damages.setdefault(key, []).append(error)  # those who have loaded it stop
+            is_known = True
             try:
                 # The model is missing from now on: nobody loads it again, and a fetch replaces it.
                 Path(error.file).replace(f"{error.file}.damaged")
             except OSError:
-                with self._lock:
-                    self._damaged[key] = error
-            else:
-                with self._lock:
-                    self._checked.discard(key)  # what replaces it is checked, too
-            log.error("model_damaged", model=name, file=error.file, remedy=error.remedy)
+                is_known = marks.add(Path(error.file), error.found)
+            with self._lock:
+                self._checked.discard(key)  # what replaces it is checked, too
+            log.error(
+                "model_damaged",
+                model=name,
+                file=error.file,
+                remedy=error.remedy,
+                known_to_others=is_known,
+            )
         except (WeightsError, OSError) as error:  # removed meanwhile: loading it raises
             log.warning("model_not_checked", model=name, error=type(error).__name__)
 

@@ -100,6 +100,7 @@ class WeightsHashError(WeightsError):
             remedy = f"Fetch it again: python -m bargein models --fetch {model}"
         super().__init__(model, f"{file!r} has sha256 {found}, the table says {expected}", remedy)
         self.file = file
+        self.found = found
 
 
 class WeightsDiskError(WeightsError):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import shutil
-import sys
 import tempfile
 import time
 import zipfile
@@ -15,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ._damaged_files import marks
 from ._download import Downloader, PipDownloader
 from ._errors import (
     UnknownWeightsError,
@@ -25,6 +24,7 @@ from ._errors import (
 )
 from ._lock import locked
 from ._sources import MODELS, Model, ModelFile
+from ._store_folder import cache_folder
 
 _CHUNK = 1 << 20
 
@@ -49,25 +49,6 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
-
-
-def cache_folder() -> Path:
-    """Return the folder that keeps the models of this user.
-
-    Returns:
-        The folder in ``BARGEIN_MODELS`` if that is set; else ``bargein/models`` in the user's
-        cache folder: ``XDG_CACHE_HOME`` or ``~/.cache`` on Linux, ``~/Library/Caches`` on macOS,
-        ``LOCALAPPDATA`` on Windows.  It may not exist yet.
-    """
-    if own := os.environ.get("BARGEIN_MODELS"):
-        return Path(own).expanduser()
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "bargein" / "models"
 
 
 class ModelStore:
@@ -114,10 +95,13 @@ class ModelStore:
         return folder / model.main if model.main else folder
 
     def is_present(self, name: str) -> bool:
-        """Return whether all files of a model are present, by size; a download hashed them."""
+        """Return whether all files of a model are present, by size; a download hashed them.
+
+        A file that was found damaged is not.
+        """
         model = self.model(name)
         folder = self._folder_of(model)
-        return all(_has_size(folder / file.name, file.size) for file in model.files)
+        return all(_is_usable(folder / file.name, file.size) for file in model.files)
 
     def verify(self, name: str, *, rest: float = 0.0) -> None:
         """Hash all files of a present model; blocks, so call it in a thread.
@@ -157,13 +141,24 @@ class ModelStore:
         Raises:
             UnknownWeightsError: No such name.
             WeightsMissingError: The model is missing, and `fetch` is false.
+            WeightsHashError: It was found damaged, its file could not be renamed, and `fetch` is
+                false.
             WeightsError: It could not be fetched; see `fetch`.
         """
         if not self.is_present(name):
             if not fetch:
+                self._refuse_damaged(name)
                 raise WeightsMissingError(name, self.folder)
             self.fetch([name], progress)
         return self.location(name)
+
+    def _refuse_damaged(self, name: str) -> None:
+        """Raise WeightsHashError if a file of a model is marked as damaged."""
+        model = self.model(name)
+        for file in model.files:
+            path = self._folder_of(model) / file.name
+            if (found := marks.found(path)) is not None:
+                raise WeightsHashError(name, str(path), file.sha256, found, is_cached=True)
 
     def fetch(
         self,
@@ -307,9 +302,10 @@ def _sha256(path: Path, rest: float = 0.0) -> str:
     return digest.hexdigest()
 
 
-def _has_size(path: Path, size: int) -> bool:
+def _is_usable(path: Path, size: int) -> bool:
+    """Return whether a file has its size, and is not marked as damaged."""
     try:
-        return path.stat().st_size == size
+        return path.stat().st_size == size and marks.found(path) is None
     except OSError:
         return False
 

@@ -16,8 +16,9 @@ def path_of(name: str, *, fetch: bool = False, progress: ProgressCallback | None
     """Return the path of a model in the user's cache folder.
 
     On the first use in a process its files are hashed in the background, which takes a fifth of a
-    core for a few seconds.  A file that differs from the table is logged as an error and renamed to
-    ``….damaged``, so that it is not loaded again.
+    core for a few seconds.  A file that differs from the table is logged as an error, renamed to
+    ``….damaged`` or marked as damaged, and not loaded again by any process; engines that have
+    loaded it refuse to go on.
 
     Args:
         name: A name in the table, such as ``"whisper-tiny.en"``.
