@@ -7,7 +7,6 @@ from ._ear import Ear as Ear
 from ._echo_detector import EchoDetector as EchoDetector
 from ._end_of_turn_model import SilenceOnly as SilenceOnly
 from ._end_of_turn_model import SmartTurn as SmartTurn
-from ._english_numbers import EnglishNumbers as EnglishNumbers
 from ._errors import SpeechEngineError as SpeechEngineError
 from ._errors import SpeechError as SpeechError
 from ._errors import SpeechExtraError as SpeechExtraError
@@ -18,6 +17,7 @@ from ._late_answer_fillers import SpokenFillers as SpokenFillers
 from ._listening_settings import ListeningSettings as ListeningSettings
 from ._local_speech import LocalSpeech as LocalSpeech
 from ._markup import SpokenPart as SpokenPart
+from ._number_words import NumbersInWords as NumbersInWords
 from ._playback_reference import HeardAgent as HeardAgent
 from ._protocols import EchoProbability as EchoProbability
 from ._protocols import EndOfTurn as EndOfTurn
@@ -75,7 +75,6 @@ __all__ = [
     "EchoDetector",
     "EchoProbability",
     "EndOfTurn",
-    "EnglishNumbers",
     "EspeakVoice",
     "Fillers",
     "FollowedContext",
@@ -84,6 +83,7 @@ __all__ = [
     "LocalSpeech",
     "TTSNode",
     "NoiseFilter",
+    "NumbersInWords",
     "PerhapsOver",
     "PiperVoice",
     "PlainWords",

@@ -8,9 +8,9 @@ from pathlib import Path
 from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_count, check_range
 
-from ._english_numbers import EnglishNumbers
 from ._errors import SpeechExtraError
-from ._spoken_form import PlainWords
+from ._number_words import numbers_in_words
+from ._spoken_form import NewSpokenForm
 from ._worker_voice import WorkerSettings, WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_espeak.py")
@@ -64,13 +64,13 @@ class EspeakVoice(WorkerVoice):
             },
             size=workers,
         )
-        self._is_english = voice.lower().startswith("en")
+        self._voice = voice
         super().__init__()
 
     @property
-    def spoken_form(self) -> type[PlainWords]:
-        """`EnglishNumbers` for an English voice, else `PlainWords`."""
-        return EnglishNumbers if self._is_english else PlainWords
+    def spoken_form(self) -> NewSpokenForm:
+        """`NumbersInWords` of the voice's language, or `PlainWords`."""
+        return numbers_in_words(self._voice)
 
     def _worker_settings(self) -> WorkerSettings:
         return self._settings

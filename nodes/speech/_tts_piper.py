@@ -9,9 +9,9 @@ from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_count, check_range
 from bargein.nodes.weights import WeightsInUse
 
-from ._english_numbers import EnglishNumbers
 from ._errors import SpeechEngineError, SpeechExtraError
-from ._spoken_form import PlainWords
+from ._number_words import numbers_in_words
+from ._spoken_form import NewSpokenForm
 from ._worker_voice import WorkerSettings, WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_piper.py")
@@ -64,10 +64,9 @@ class PiperVoice(WorkerVoice):
         super().__init__()
 
     @property
-    def spoken_form(self) -> type[PlainWords]:
-        """`EnglishNumbers` for an English voice, known by its file's name, else `PlainWords`."""
-        is_english = self._model is None or self._model.name.lower().startswith("en")
-        return EnglishNumbers if is_english else PlainWords
+    def spoken_form(self) -> NewSpokenForm:
+        """`NumbersInWords` of the voice's language, known by its file's name; else `PlainWords`."""
+        return numbers_in_words(self._model.name if self._model else "en")
 
     def _worker_settings(self) -> WorkerSettings:
         weights = WeightsInUse("piper-joe", self._model)
