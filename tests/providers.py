@@ -36,6 +36,7 @@ from bargein.fakes import (
     FakeDeepgramNova,
     FakeElevenLabsEar,
     FakeElevenLabsVoice,
+    FakeGeminiChat,
     FakeOpenAIChat,
     FakeOpenAIEar,
     FakeOpenAIRealtime,
@@ -45,7 +46,7 @@ from bargein.fakes import (
     FakeVendor,
     Fault,
 )
-from bargein.llm import AnthropicChat, AzureChat, OpenAIChat
+from bargein.llm import AnthropicChat, AzureChat, GeminiChat, OpenAIChat
 from bargein.realtime import OpenAIRealtime
 from bargein.testing import (
     CheckReport,
@@ -136,6 +137,7 @@ EARS: dict[str, tuple[Any, type[FakeVendor]]] = {
 }
 MODELS: dict[str, tuple[Any, type[FakeChat]]] = {
     "AnthropicChat": (AnthropicChat, FakeAnthropic),
+    "GeminiChat": (GeminiChat, FakeGeminiChat),
     "OpenAIChat": (OpenAIChat, FakeOpenAIChat),
 }
 VOICES: dict[str, tuple[Any, type[FakeVendor]]] = {
@@ -150,6 +152,7 @@ NOT_OF_MODELS = ("late", "backwards", "deaf")
 SKIPPED = {
     "AnthropicChat": NOT_OF_MODELS,
     "AzureChat": NOT_OF_MODELS,
+    "GeminiChat": NOT_OF_MODELS,
     "OpenAIChat": NOT_OF_MODELS,
     "CartesiaEar": ("backwards",),  # it gives no times
     "DeepgramAura": ("backwards",),  # it gives no times

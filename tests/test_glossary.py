@@ -20,10 +20,10 @@ PLAIN = """
     click clock closeup color completion connect connection content core damaged data deadline
     decision decorator deepgram default demo detector download duplicate editor elevenlabs embedded
     english environment error espeak eval everywhere excerpt execution failure field file folder for
-    foreign format french function generator german guard hearing hello http ignored import input
-    japanese json label last late latency launch layout lazy library listener listening local lock
-    long main measure measurement merge microphone missing monitoring number nursery observer open
-    openai option output parser partial pausable per picture piper plain player plugin position
+    foreign format french function gemini generator german guard hearing hello http ignored import
+    input japanese json label last late latency launch layout lazy library listener listening local
+    lock long main measure measurement merge microphone missing monitoring number nursery observer
+    open openai option output parser partial pausable per picture piper plain player plugin position
     process python reconnecting recorded recorder recording rehearse remote repeated reply report
     resample resource result resumable row runner running safe say schema scope screen script
     scripted serve server service session setting shared shell signal signature signed similarity

@@ -30,6 +30,7 @@ from bargein.fakes import (
     FakeDeepgramNova,
     FakeElevenLabsEar,
     FakeElevenLabsVoice,
+    FakeGeminiChat,
     FakeOpenAIChat,
     FakeOpenAIEar,
     FakeOpenAIRealtime,
@@ -266,6 +267,36 @@ for client in (dated, one):
     print(text)
 """
 
+SIGNED = """
+import sys
+from openai import BadRequestError, OpenAI
+client = OpenAI(api_key="any", base_url="http://127.0.0.1:" + sys.argv[1] + "/v1beta/openai/")
+tools = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+
+def ask(messages):
+    text, calls = "", {}
+    asked = {"model": "gemini", "messages": messages, "tools": tools, "stream": True}
+    for chunk in client.chat.completions.create(**asked):
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            for piece in choice.delta.tool_calls or ():
+                call = calls.setdefault(piece.index, {"type": "function", "function": {}})
+                call.update({k: v for k, v in piece.to_dict().items() if k not in ("function",)})
+                for name, value in piece.function.to_dict().items():
+                    call["function"][name] = call["function"].get(name, "") + value
+    return text, list(calls.values())
+
+chat = [{"role": "user", "content": "Rome?"}]
+_, (call,) = ask(chat)
+result = {"role": "tool", "tool_call_id": call["id"], "content": "sunny"}
+print(ask([*chat, {"role": "assistant", "content": None, "tool_calls": [call]}, result])[0])
+call.pop("extra_content")
+try:
+    ask([*chat, {"role": "assistant", "content": None, "tool_calls": [call]}, result])
+except BadRequestError as error:
+    print(error.status_code)
+"""
+
 MESSAGES = """
 import sys
 from anthropic import Anthropic
@@ -462,6 +493,12 @@ PROOFS = {
     "OpenAIChat": Proof("openai[realtime]==3.54.0", COMPLETIONS, FakeOpenAIChat().serve, ANSWER),
     "AzureChat": Proof(
         "openai[realtime]==3.54.0", DEPLOYED, FakeAzureChat().serve, f"{ANSWER}\n{ANSWER}"
+    ),
+    "GeminiChat": Proof(
+        "openai[realtime]==3.54.0",
+        SIGNED,
+        FakeGeminiChat(calls={"weather": {"city": "Rome"}}).serve,
+        f"{ANSWER}\n400",
     ),
     "Anthropic": Proof("anthropic==2.12.0", MESSAGES, FakeAnthropic().serve, ANSWER),
 }

@@ -9,6 +9,7 @@ from ._error_tables import ASSEMBLYAI_ERRORS as ASSEMBLYAI_ERRORS
 from ._error_tables import CARTESIA_ERRORS as CARTESIA_ERRORS
 from ._error_tables import DEEPGRAM_ERRORS as DEEPGRAM_ERRORS
 from ._error_tables import ELEVENLABS_ERRORS as ELEVENLABS_ERRORS
+from ._error_tables import GEMINI_ERRORS as GEMINI_ERRORS
 from ._error_tables import OPENAI_ERRORS as OPENAI_ERRORS
 from ._errors import Meaning as Meaning
 from ._errors import VendorError as VendorError
@@ -44,6 +45,7 @@ __all__ = [
     "CARTESIA_ERRORS",
     "DEEPGRAM_ERRORS",
     "ELEVENLABS_ERRORS",
+    "GEMINI_ERRORS",
     "OPENAI_ERRORS",
     "Backoff",
     "Credential",

@@ -131,15 +131,21 @@ def _is_thinking(body: Mapping[str, Any]) -> bool:
     return bool((body.get("thinking") or {}).get("type") == "enabled")
 
 
+def _blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the blocks of a message, which may be a mere text."""
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+
+
 def _has_results(message: Mapping[str, Any]) -> bool:
-    return any(block["type"] == "tool_result" for block in message["content"])
+    return any(block["type"] == "tool_result" for block in _blocks(message))
 
 
 def _problem(body: Mapping[str, Any]) -> str | None:
     """Return what is wrong with the thoughts of a request."""
     messages = body["messages"]
     for number, message in enumerate(messages):
-        for place, block in enumerate(message["content"]):
+        for place, block in enumerate(_blocks(message)):
             if block["type"] == "thinking" and block["signature"] != signature(block["thinking"]):
                 where = f"messages.{number}.content.{place}"
                 return (
@@ -150,7 +156,7 @@ def _problem(body: Mapping[str, Any]) -> str | None:
         first -= 2
     if not _is_thinking(body) or first == len(messages):
         return None
-    found = messages[first]["content"][0]["type"]
+    found = _blocks(messages[first])[0]["type"]
     if found in ("thinking", "redacted_thinking"):
         return None
     wanted = f"Expected `thinking` or `redacted_thinking`, but found `{found}`"

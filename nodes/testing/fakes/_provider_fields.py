@@ -22,6 +22,15 @@ class FakeGeminiChat(FakeOpenAIChat):
 
     error = {"error": {"code": 503, "message": "no", "status": "UNAVAILABLE"}}  # noqa: RUF012
 
+    def refusal(self, head: str) -> tuple[int, Any] | None:
+        """Refuse a request without a key, or to another path."""
+        if not head.partition("\r\n")[0].split()[1].endswith("/chat/completions"):
+            return 404, [{"error": {"code": 404, "message": "no", "status": "NOT_FOUND"}}]
+        if "\r\nauthorization: bearer " in head.lower():
+            return None
+        told = "Missing or invalid Authorization header."
+        return 401, [{"error": {"code": 401, "message": told, "status": "UNAUTHENTICATED"}}]
+
     def own_fields(self, index: int) -> Mapping[str, Any]:
         """Return the signature of the first call."""
         signed = {"google": {"thought_signature": signature("gemini")}}

@@ -14,7 +14,7 @@ from bargein.conversations import SqliteConversations
 from bargein.events import ToolCall
 from bargein.fakes import FakeAnthropic, FakeGeminiChat, FakeOpenAIChat, FakeReasoningChat
 from bargein.fallback import Fallback
-from bargein.llm import AnthropicChat, OpenAIChat, TextDelta, ToolCallRequest, Usage
+from bargein.llm import AnthropicChat, GeminiChat, OpenAIChat, TextDelta, ToolCallRequest, Usage
 from bargein.testing import open_call
 from bargein.tools import tool
 
@@ -57,7 +57,8 @@ def model_of(vendor, name="m", url="http://models.example.com/v1"):
         thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
         given = {"base_url": "http://fake/v1", "api_key": "k", "options": thinking}
         return AnthropicChat(name, transport=vendor.transport(), **given)
-    return OpenAIChat(name, base_url=url, transport=vendor.transport())
+    cls = GeminiChat if isinstance(vendor, FakeGeminiChat) else OpenAIChat
+    return cls(name, base_url=url, api_key="k", transport=vendor.transport())
 
 
 @asynccontextmanager

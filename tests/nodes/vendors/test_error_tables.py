@@ -12,6 +12,7 @@ from bargein.vendors import (
     CARTESIA_ERRORS,
     DEEPGRAM_ERRORS,
     ELEVENLABS_ERRORS,
+    GEMINI_ERRORS,
     OPENAI_ERRORS,
     ErrorTable,
     Meaning,
@@ -29,6 +30,17 @@ PUBLISHED: dict[str, tuple[ErrorTable, dict[Meaning, str]]] = {
             "final": "auth_error unaccepted_terms invalid_request",
             "credit": "quota_exceeded",
             "ignore": "commit_throttled",
+        },
+    ),
+    # googleapis: `google.rpc.Code`, and `google.api.ErrorReason` of a key or an account
+    "Gemini": (
+        GEMINI_ERRORS,
+        {
+            "passing": "RESOURCE_EXHAUSTED UNAVAILABLE DEADLINE_EXCEEDED INTERNAL ABORTED "
+            "CANCELLED UNKNOWN DATA_LOSS RATE_LIMIT_EXCEEDED",
+            "final": "INVALID_ARGUMENT FAILED_PRECONDITION NOT_FOUND OUT_OF_RANGE UNIMPLEMENTED "
+            "PERMISSION_DENIED UNAUTHENTICATED API_KEY_INVALID",
+            "credit": "BILLING_DISABLED",
         },
     ),
     # assemblyai 1.8: `RealTimeErrorCodes`
