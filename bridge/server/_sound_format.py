@@ -23,6 +23,9 @@ GAP_S = 0.5
 TOO_MUCH, TOO_LITTLE = 1.3, 0.75
 """Times the sound of the time that has passed: 22.05 kHz gives 1.38, and 11.025 kHz 0.69."""
 
+STEADY = 0.05
+"""How far two measurements of a rate lie apart at most: that of a busy machine changes more."""
+
 _RATES = {
     0.25: "8-bit sound of a telephone, at 8 kHz",
     0.5: "8 kHz, or 8-bit sound at 16 kHz",
@@ -66,7 +69,7 @@ class SoundFormat:
         self._has_complained = False
         self._since_s = self._last_s = 0.0
         self._bytes = 0
-        self._suspected = ""  # what the time before was like
+        self._suspected = 0.0  # times the sound in the time before, if that was odd
         self._samples = 0
         self._steps = [0, 0]  # from sample to sample, as they are and in the other order of bytes
 
@@ -94,12 +97,13 @@ class SoundFormat:
     def _rate(self, now_s: float) -> str | None:
         times = self._bytes / ((now_s - self._since_s) * BYTES_PER_S)
         self._since_s, self._bytes = now_s, 0
-        nearest = ""
-        if not TOO_LITTLE <= times <= TOO_MUCH:
-            nearest = _RATES[min(_RATES, key=lambda known: abs(times / known - 1))]
-        is_sure, self._suspected = nearest == self._suspected, nearest
-        if not nearest or not is_sure:
+        suspected, self._suspected = self._suspected, 0.0
+        if TOO_LITTLE <= times <= TOO_MUCH:
             return None
+        self._suspected = times
+        if abs(suspected - times) > STEADY * times:
+            return None
+        nearest = _RATES[min(_RATES, key=lambda known: abs(times / known - 1))]
         return f"{nearest} ({times:.2f} seconds of sound came in each second)"
 
     def _header(self, pcm: bytes) -> str | None:
