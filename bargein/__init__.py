@@ -8,14 +8,17 @@ This module has what a first agent needs.  The rest lives in submodules: ``barge
 cheap and needs no extra.
 """
 
+from __future__ import annotations
+
 import os
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
 
 from . import _shadowing
 
+TYPE_CHECKING = False  # typing takes a while, in which Ctrl+C would be a traceback
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from . import cli as cli
     from . import client as client
     from . import control as control

@@ -5,11 +5,8 @@ import sys
 
 def main() -> int:
     """Run the command line of the process; Ctrl+C while it loads is one line, too."""
-    try:
-        from bargein.cli import main as run
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        return 130
+    from bargein.cli import main as run
+
     return run()
 
 

@@ -5,10 +5,15 @@ file is imported wherever the library is meant.  The error that follows names ne
 be hidden that this module would import, so it imports what Python itself starts with.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Iterator
 from importlib.machinery import PathFinder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CORE = frozenset({"trio", "pydantic", "structlog", "websockets"})
 """What importing bargein needs beside Python's own modules."""

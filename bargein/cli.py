@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 
+from . import _ctrl_c as _ctrl_c  # first: the others take their time
 from . import _shadowing
 from .bridge.cli._command_runner import exit_code as exit_code
 from .bridge.cli._logs import configure_logs as configure_logs

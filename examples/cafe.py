@@ -7,6 +7,9 @@ works on words, numbers and negation, so that the confirmation can be checked, a
 what it does not understand.  `--model local` or `--model URL` replaces it with a language model.
 """
 
+from bargein.cli import exit_code  # first: Ctrl+C is one line while the rest is loaded, too
+
+# isort: split
 import argparse
 import functools
 import os
@@ -24,7 +27,6 @@ import structlog
 import trio
 
 from bargein import App, Call, ChatNode, ConversationContext, Message, ReasoningNode, UserEntry
-from bargein.cli import exit_code
 from bargein.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.llm import ChatModel, LocalChat, OpenAIChat
 from bargein.speech import EspeakVoice, LocalSpeech

@@ -7,6 +7,9 @@ have no second provider either: the caller hears that it takes a moment, and at 
 The call is recorded in demo-out/.
 """
 
+from bargein.cli import exit_code  # first: Ctrl+C is one line while the rest is loaded, too
+
+# isort: split
 import argparse
 import math
 import re
@@ -20,7 +23,6 @@ import structlog
 import trio
 
 from bargein import App, Call, ChatNode
-from bargein.cli import exit_code
 from bargein.events import StageStalled, UserStoppedSpeaking
 from bargein.fallback import Fallback
 from bargein.llm import AnswerPiece, TextDelta

@@ -7,6 +7,9 @@ needs no network, and its work can be checked.  To see it in the browser, run
 `python -m bargein talk examples/pause_and_redirect.py:app`.
 """
 
+from bargein.cli import exit_code  # first: Ctrl+C is one line while the rest is loaded, too
+
+# isort: split
 import argparse
 import json
 import os
@@ -21,7 +24,6 @@ import structlog
 import trio
 
 from bargein import App, Call, ChatNode, Handle, open_agent
-from bargein.cli import exit_code
 from bargein.events import (
     AgentResponse,
     AnswerEnded,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
+from ..stopping._guard import guarded
 from ._output import complain, settle
 
 INTERRUPTED = 130
@@ -14,12 +15,19 @@ INTERRUPTED = 130
 def exit_code(program: Callable[[], int]) -> int:
     """Run a program, and end it in order: Ctrl+C is one line, not a traceback.
 
+    A second Ctrl+C ends it by force if it still runs half a second later, whatever keeps it.
+
     Args:
         program: Returns its exit code.
 
     Returns:
         That code; 130 after Ctrl+C; 1 if its output cannot be written.
     """
+    with guarded():
+        return _exit_code(program)
+
+
+def _exit_code(program: Callable[[], int]) -> int:
     try:
         return settle(program())
     except KeyboardInterrupt:

@@ -19,6 +19,7 @@ from ..cli._logs import configure_logs
 from ..cli._option_values import as_conversation
 from ..cli._target import load_app
 from ..conversations import SqliteConversations
+from ..stopping._guard import guarded
 from ._audio_transport import MachineVoice
 from ._captured_output import log_to, opened_log
 from ._console import Console
@@ -78,8 +79,13 @@ def chat(options: argparse.Namespace) -> int:
         ConsoleError: The conversation cannot start.
         Exception: The app raised this while it was opened.
     """
-    configure_logs(options.log_level, pii=options.log_pii)  # standard output is for answers
-    app = load_app(options.target)
+    with guarded() as guard:
+        guard.watch_terminal()
+        configure_logs(options.log_level, pii=options.log_pii)  # standard output is for answers
+        return _open_and_chat(load_app(options.target), options)
+
+
+def _open_and_chat(app: App, options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         try:
             log, where = stack.enter_context(opened_log(options.log))

@@ -66,7 +66,6 @@ class Console:
             self.handle_signal,
             others=TERMINAL_SIGNALS,
             last_words=terminal.abandon,
-            tty=terminal.input,
         )
         self._narrator = Narrator(self, live=True)
         self._painter = Painter(color=not environment.get("NO_COLOR"), encoding=terminal.encoding)

@@ -68,7 +68,7 @@ class PlainConsole:
         self._in_line = False
         self._asked = ""
         self._interrupted_s = -AGAIN_S
-        self._signals = StopSignals(self._handle_signal, others=TERMINAL_SIGNALS, tty=_tty())
+        self._signals = StopSignals(self._handle_signal, others=TERMINAL_SIGNALS)
 
     # --- what is shown --------------------------------------------------------------------------
 
@@ -217,11 +217,6 @@ class PlainConsole:
             self._scope.cancel(reason="the person left")
         else:
             self._typed.leave()
-
-
-def _tty() -> int:
-    """Return the terminal of standard input; -1 if it is none."""
-    return 0 if sys.stdin is not None and sys.stdin.isatty() else -1
 
 
 def _read_some() -> bytes:

@@ -14,7 +14,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from types import FrameType
+from types import CodeType, FrameType
 
 import trio
 
@@ -54,28 +54,16 @@ class IgnoredCancellations:
     def check(self) -> None:
         """Log which tasks ignore their cancellation; call it on the loop, about once a second."""
         now_s = time.perf_counter()
-        cancelled = [
-            task
-            for task in _tasks_below(self._root)
-            if _is_cancelled(task) and not any(one.child_tasks for one in task.child_nurseries)
-        ]
-        self._since_s = {task: self._since_s.get(task, now_s) for task in cancelled}
+        self._since_s = {t: self._since_s.get(t, now_s) for t in cancelled_tasks(self._root)}
         for task, since_s in self._since_s.items():
             if now_s - since_s >= IGNORED_S:
                 self._log(task)
 
     def _log(self, task: trio.lowlevel.Task) -> None:
-        frames: list[tuple[FrameType, int]] = []
-        with suppress(RuntimeError):  # it waits for something that trio does not know
-            frames += task.iter_await_frames()
-        if any(frame.f_code is _TO_THREAD for frame, _ in frames):
+        own = app_code_of(task)
+        if own is None:
             return
-        own = [
-            (frame.f_code, line) for frame, line in frames if is_of_app(frame.f_code.co_filename)
-        ]
-        if not own:
-            return
-        code, line = own[-1]
+        code, line = own
         place = (code.co_filename, line)
         if place in self._places or len(self._places) >= MOST_PLACES:
             return
@@ -87,6 +75,30 @@ class IgnoredCancellations:
         }
         log.warning("cancellation_ignored", **known)
         self._on_hang(f"{place[0]}:{line}, in {code.co_qualname}, was cancelled and works on")
+
+
+def cancelled_tasks(root: trio.lowlevel.Task | None) -> list[trio.lowlevel.Task]:
+    """Return the tasks below a task that are cancelled, and wait for no other tasks."""
+    return [
+        task
+        for task in _tasks_below(root)
+        if _is_cancelled(task) and not any(one.child_tasks for one in task.child_nurseries)
+    ]
+
+
+def app_code_of(task: trio.lowlevel.Task) -> tuple[CodeType, int] | None:
+    """Return the innermost function of the app in which a task waits, and its line.
+
+    Returns:
+        ``None`` if there is none, or if it waits for a thread.
+    """
+    frames: list[tuple[FrameType, int]] = []
+    with suppress(RuntimeError):  # it waits for something that trio does not know
+        frames += task.iter_await_frames()
+    if any(frame.f_code is _TO_THREAD for frame, _ in frames):
+        return None
+    own = [(frame.f_code, line) for frame, line in frames if is_of_app(frame.f_code.co_filename)]
+    return own[-1] if own else None
 
 
 def _tasks_below(root: trio.lowlevel.Task | None) -> Iterator[trio.lowlevel.Task]:

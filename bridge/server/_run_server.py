@@ -35,7 +35,7 @@ def run(
     """Serve an app until SIGINT, SIGTERM or SIGHUP, then drain; a second signal closes at once.
 
     A server that does not stop is ended by force: at the second signal if its event loop hangs, 5 s
-    after SIGTERM or SIGHUP if it still hangs, and 2 s after the time for draining.
+    after the first if it still hangs, and 2 s after the time for draining.
 
     Args:
         app: Answers the calls.

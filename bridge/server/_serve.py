@@ -445,9 +445,9 @@ async def open_server(
         if host_names and not listens_publicly and not proxies:
             log.warning("no_limits_by_address", host_names=list(host_names), advice=TRUST_THE_PROXY)
         server = Server(app, listeners, limits, access=access, proxies=proxies, ssl=ssl)
-        async with open_service_nursery("the server is closed") as nursery:
-            await nursery.start(server.run)
-            with watch_loop(server.metrics.loop_delay.observe, on_block=server.report_block):
+        with watch_loop(server.metrics.loop_delay.observe, on_block=server.report_block):
+            async with open_service_nursery("the server is closed") as nursery:
+                await nursery.start(server.run)
                 try:
                     yield server
                 finally:

@@ -1,4 +1,11 @@
-"""Starts the guard: the process that ends ours if it was asked to stop and cannot."""
+"""Starts the guard: the process that ends ours if it was asked to stop and cannot.
+
+Rules:
+1. A process has one guard, however many blocks ask for it.
+2. The handler in C that tells the guard of a signal comes before Python's, and whoever sets another
+   handler takes it away, as `trio.run()` does: a thread puts it back.
+3. Ignored signals stay ignored, and what ends a process by default still does.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +13,70 @@ import contextlib
 import faulthandler
 import os
 import signal
+import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import final
+from types import MappingProxyType
+from typing import Any, final
 
 _SCRIPT = Path(__file__).with_name("_guard_child.py")
+
+LOOK_S = 0.2
+"""How often to look for a new handler of a signal, in seconds."""
 
 
 @final
 class Guard:
-    """The guard of this process; without one, its methods do nothing.
+    """The guard of this process; where a process cannot have one, its methods do nothing.
 
     Attributes:
         pid: Its process id; 0 without one.
     """
 
-    def __init__(self, messages: int | None = None, pid: int = 0) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes] | None = None,
+        pipes: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         """Talk to a guard.
 
         Args:
-            messages: Where it reads messages; ``None`` if there is none.
-            pid: Its process id.
+            process: Its process; ``None`` if there is none.
+            pipes: Where it reads ``interrupts``, ``stops`` and ``messages``.
         """
-        self.pid = pid
-        self._messages = messages
+        self.pid = 0 if process is None else process.pid
+        self._process = process
+        self._pipes = pipes
+        self._signal_pipes: dict[int, int] = {}
+        """The signals that it is told of, each with the pipe for it."""
+        self._handlers: dict[int, Any] = {}
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="bargein guard", daemon=True)
+        if process is not None:
+            self._register_signals({signal.SIGINT: pipes["interrupts"]})
+            self._thread.start()
+
+    @contextmanager
+    def handled(self, numbers: set[int]) -> Iterator[None]:
+        """Expect `report_heard()` after each of these signals, which have handlers already.
+
+        Outside of this block, only the second SIGINT ends the process by force.
+        """
+        if self._process is None:
+            yield
+            return
+        before = self._signal_pipes
+        self._register_signals(dict.fromkeys(numbers, self._pipes["stops"]))
+        try:
+            yield
+        finally:
+            self._register_signals(before)
+            self._send("over")
 
     def report_heard(self) -> None:
         """Tell it that the event loop has heard all signals so far."""
@@ -46,60 +90,91 @@ class Guard:
         """Tell it that the stopping event loop runs; it expects that again within 5 s."""
         self._send("alive")
 
+    def watch_terminal(self) -> None:
+        """Count the loss of the terminal of standard input as SIGHUP, from now on."""
+        self._send("terminal")
+
+    def close(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._is_over.set()
+            self._thread.join()
+            self._register_signals({})
+            self._process.kill()  # it has nothing to lose
+            self._process.wait()
+        for pipe in self._pipes.values():
+            os.close(pipe)
+
     def _send(self, line: str) -> None:
-        if self._messages is not None:
+        if self._process is not None:
             with contextlib.suppress(OSError):  # it is gone, or does not read
-                os.write(self._messages, f"{line}\n".encode())
+                os.write(self._pipes["messages"], f"{line}\n".encode())
+
+    def _register_signals(self, pipes: dict[int, int]) -> None:
+        with self._lock:
+            for number in self._signal_pipes:
+                faulthandler.unregister(number)
+            self._signal_pipes = pipes
+            for number in pipes:
+                self._register(number)
+
+    def _register(self, number: int) -> None:
+        """Have a signal written to its pipe in C, at once, whoever has the interpreter's lock."""
+        self._handlers[number] = handler = signal.getsignal(number)
+        if callable(handler):
+            faulthandler.unregister(number)  # brings back Python's own handler in C
+            faulthandler.register(number, self._signal_pipes[number], all_threads=False, chain=True)
+
+    def _keep(self) -> None:
+        while not self._is_over.wait(LOOK_S):
+            with self._lock:
+                for number in self._signal_pipes:
+                    if signal.getsignal(number) is not self._handlers[number]:
+                        self._register(number)
+
+
+_current: Guard | None = None
 
 
 @contextmanager
-def guarded(numbers: set[int], tty: int = -1) -> Iterator[Guard]:
-    """Have a guard while the block runs; the handlers of the signals must be set already.
+def guarded() -> Iterator[Guard]:
+    """Have a guard while the block runs; within another such block, it is the same one.
 
     Where a process cannot have one (on Windows, or if none can be started), it does without.
-
-    Args:
-        numbers: The signals that ask to stop, which have handlers.
-        tty: The terminal whose loss counts as SIGHUP; -1 for none.
     """
-    if not hasattr(faulthandler, "register") or not sys.executable:
-        yield Guard()
+    global _current
+    if _current is not None:
+        yield _current
         return
-    pipes = [os.pipe() for _ in range(3)]
-    process = None
-    registered: set[int] = set()
+    guard = _current = _start()
     try:
-        with contextlib.suppress(OSError):
-            process = _start([read for read, _ in pipes], tty)
-        for read, write in pipes:
-            os.close(read)
-            os.set_blocking(write, False)  # a signal's handler must never wait
-        interrupts, stops, messages = (write for _, write in pipes)
-        if process is not None:
-            for number in numbers:
-                # Written in C, at once, whoever has the interpreter's lock.
-                faulthandler.register(
-                    number,
-                    file=interrupts if number == signal.SIGINT else stops,
-                    all_threads=False,
-                    chain=True,
-                )
-                registered.add(number)
-        yield Guard(messages, 0 if process is None else process.pid)
+        yield guard
     finally:
-        for number in registered:
-            faulthandler.unregister(number)
-        for _, write in pipes:
-            os.close(write)
-        if process is not None:
-            process.wait()  # it ends when its pipes are closed
+        _current = None
+        guard.close()
 
 
-def _start(reads: list[int], tty: int) -> subprocess.Popen[bytes]:
-    kept = [*reads, tty] if tty >= 0 else reads
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(_SCRIPT), str(os.getpid()), *map(str, [*reads, tty])],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        pass_fds=kept,
-    )
+def _start() -> Guard:
+    if not hasattr(faulthandler, "register") or not sys.executable:
+        return Guard()
+    pipes = {name: os.pipe() for name in ("interrupts", "stops", "messages")}
+    reads = [read for read, _ in pipes.values()]
+    process = None
+    with contextlib.suppress(OSError):
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_SCRIPT), str(os.getpid()), *map(str, reads)],
+            stdin=None if _may_be_terminal() else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=reads,
+        )
+    for read, write in pipes.values():
+        os.close(read)
+        os.set_blocking(write, False)  # a signal's handler must never wait
+    return Guard(process, {name: write for name, (_, write) in pipes.items()})
+
+
+def _may_be_terminal() -> bool:
+    """Whether standard input is a terminal, or was one: one that is lost looks like any device."""
+    with contextlib.suppress(OSError):
+        return stat.S_ISCHR(os.fstat(0).st_mode)
+    return False

@@ -3,8 +3,8 @@
 Rules:
 1. It must work while native code of the process keeps the interpreter lock for ever, so it needs
    nothing of the process but what the C handler of a signal writes (``faulthandler.register``).
-2. It first asks once more, by SIGTERM: the process' own handler then says what keeps it, and ends.
-   Only if that fails does the guard say so itself, and kill.
+2. If the process handles its signals, it is first asked once more, by SIGTERM: its own handler then
+   says what keeps it, and ends.  Otherwise, and if that fails, the guard says so, and kills.
 3. It ends with the process.
 """
 
@@ -21,8 +21,7 @@ from math import inf
 from typing import Any
 
 UNHEARD_S = 5.0
-"""How long SIGTERM or SIGHUP may go unheard, and how long a stopping event loop may hang, in
-seconds."""
+"""How long a signal may go unheard, and how long a stopping event loop may hang, in seconds."""
 
 AGAIN_S = 0.5
 """How long a second signal may go unheard, in seconds: two may come at once, and a healthy event
@@ -31,6 +30,9 @@ loop hears both within milliseconds."""
 LOOK_S = 1.0
 """How often to check that the process is still there, in seconds; a pipe that a child of it has
 inherited does not tell."""
+
+TERMINAL = 0
+"""The descriptor of the terminal: standard input, if that is one."""
 
 STACK = b"Stack (most recent call first)"
 """Starts each stack that ``faulthandler`` writes."""
@@ -63,19 +65,22 @@ def _kill_group(child: int) -> None:
 class WatchedProcess:
     """A process that is ended if it does not stop."""
 
-    def __init__(self, watched: int, interrupts: int, stops: int, messages: int, tty: int) -> None:
+    def __init__(self, watched: int, interrupts: int, stops: int, messages: int) -> None:
         """Watch a process.
 
         Args:
             watched: Its process id; it is the parent.
-            interrupts: Where its C handler writes a stack for each SIGINT.
-            stops: The same for SIGTERM and SIGHUP.
+            interrupts: Where its C handler writes a stack for each SIGINT that nobody reports as
+                heard.
+            stops: The same for all signals that are reported.
             messages: Where the process writes lines: ``heard``, ``within SECONDS`` once it stops,
-                and from then on ``alive`` each second.
-            tty: The terminal whose loss counts as SIGHUP; -1 for none.
+                and from then on ``alive`` each second; ``over`` when nothing reports signals any
+                more; and ``terminal``, if the loss of its terminal counts as SIGHUP.
         """
         self._watched = watched
-        self._interrupts, self._stops, self._messages, self._tty = interrupts, stops, messages, tty
+        self._interrupts, self._stops, self._messages = interrupts, stops, messages
+        self._poll = select.poll()
+        self._is_handled = False
         self._unheard = 0
         self._stack = b""
         self._due_s: float | None = None
@@ -84,20 +89,17 @@ class WatchedProcess:
         """When its orderly stop has to be over."""
         self._alive_s: float | None = None
         """When it has to have said again that it is alive."""
-        self._modes = self._terminal_modes()
+        self._modes: list[Any] | None = None
 
     def run(self) -> None:
         """Watch until the process has ended."""
-        poll = select.poll()
         for descriptor in (self._interrupts, self._stops, self._messages):
-            poll.register(descriptor, select.POLLIN)
-        if self._tty >= 0:
-            poll.register(self._tty, 0)  # only its loss
+            self._poll.register(descriptor, select.POLLIN)
         while os.getppid() == self._watched:
-            ready = poll.poll(1000 * max(0.0, min(LOOK_S, self._left_s())))
+            ready = self._poll.poll(1000 * max(0.0, min(LOOK_S, self._left_s())))
             for descriptor, _ in ready:
-                if descriptor == self._tty:
-                    poll.unregister(descriptor)
+                if descriptor == TERMINAL:
+                    self._poll.unregister(descriptor)
                     self._signal(signal.SIGHUP)
                 elif not self._read(descriptor):
                     return
@@ -119,11 +121,12 @@ class WatchedProcess:
             self._hear(data)
             return True
         now_s = time.monotonic()
+        self._is_handled = descriptor == self._stops
         self._stack = data if STACK in data else self._stack + data
         self._unheard += data.count(STACK)
         if self._unheard > 1:
             self._due_s = min(self._due_s or now_s + AGAIN_S, now_s + AGAIN_S)
-        elif descriptor == self._stops:
+        elif self._is_handled:
             self._due_s = now_s + UNHEARD_S
         return True
 
@@ -133,17 +136,20 @@ class WatchedProcess:
             if word == b"heard":
                 self._unheard, self._due_s = 0, None
             elif word == b"within":
+                self._is_handled = True
                 self._over_s = time.monotonic() + float(number)
             elif word == b"alive":
                 self._alive_s = time.monotonic() + UNHEARD_S
+            elif word == b"over":
+                self._is_handled = False
+                self._due_s = self._over_s = self._alive_s = None
+            elif word == b"terminal":
+                self._modes = _terminal_modes()
+                self._poll.register(TERMINAL, 0)  # only its loss
 
     def _end(self) -> None:
-        self._signal(signal.SIGTERM)
-        until_s = time.monotonic() + AGAIN_S
-        while time.monotonic() < until_s:
-            if os.getppid() != self._watched:
-                return
-            time.sleep(0.02)
+        if self._is_handled and self._ends_itself():
+            return
         self._restore()
         lines = [line.strip() for line in self._stack.decode(errors="replace").splitlines()]
         place = next((line for line in lines if line.startswith("File ")), "native code")
@@ -152,19 +158,20 @@ class WatchedProcess:
         kill_children(self._watched, spared=os.getpid())
         self._signal(signal.SIGKILL)
 
+    def _ends_itself(self) -> bool:
+        """Ask it once more; False if it still runs."""
+        self._signal(signal.SIGTERM)
+        until_s = time.monotonic() + AGAIN_S
+        while time.monotonic() < until_s:
+            if os.getppid() != self._watched:
+                return True
+            time.sleep(0.02)
+        return False
+
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             if os.getppid() == self._watched:  # else the number may be another's by now
                 os.kill(self._watched, number)
-
-    def _terminal_modes(self) -> list[Any] | None:
-        if self._tty < 0:
-            return None
-        import termios
-
-        with contextlib.suppress(termios.error):
-            return termios.tcgetattr(self._tty)
-        return None
 
     def _restore(self) -> None:
         """Restore the terminal as it was before the process changed it."""
@@ -173,9 +180,17 @@ class WatchedProcess:
         import termios
 
         with contextlib.suppress(OSError, termios.error):
-            if select.select([], [self._tty], [], AGAIN_S)[1]:
-                os.write(self._tty, b"\r\n\x1b[?2004l\x1b[?25h\x1b[0m\x1b[J")
-            termios.tcsetattr(self._tty, termios.TCSANOW, self._modes)
+            if select.select([], [TERMINAL], [], AGAIN_S)[1]:
+                os.write(TERMINAL, b"\r\n\x1b[?2004l\x1b[?25h\x1b[0m\x1b[J")
+            termios.tcsetattr(TERMINAL, termios.TCSANOW, self._modes)
+
+
+def _terminal_modes() -> list[Any] | None:
+    import termios
+
+    with contextlib.suppress(termios.error):
+        return termios.tcgetattr(TERMINAL)
+    return None
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 Rules:
 1. A signal that asks to stop is for the event loop, which stops in order.
 2. The process ends at the second such signal if the loop has not heard the first one for half a
-   second; 5 s after SIGTERM or SIGHUP if it has not heard that; and during an orderly stop, once
-   that takes longer than it may, or the loop hangs for 5 s.  The guard keeps the time; the handler
+   second; 5 s after one that it has not heard; and during an orderly stop, once that takes longer
+   than it may, or the loop hangs for 5 s.  The guard keeps the time; the handler
    here only looks at the clock.
 3. Whoever keeps the process from stopping is named.
 """
@@ -18,13 +18,14 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, final
 
 import trio
 
 from bargein.routes.logs import write_to_stderr
 
+from ..monitoring._ignored_cancellations import app_code_of, cancelled_tasks
 from ..monitoring.error_text import is_of_app
 from ._guard import Guard, guarded
 from ._guard_child import AGAIN_S, UNHEARD_S, kill_children
@@ -54,7 +55,6 @@ class StopSignals:
         *,
         others: Sequence[str] = (),
         last_words: Callable[[str], None] = write_to_stderr,
-        tty: int = -1,
     ) -> None:
         """Prepare.
 
@@ -63,18 +63,17 @@ class StopSignals:
             others: The names of further signals that are passed on.
             last_words: Called before the process ends by force, with a line that says why, or with
                 an empty text; restores the terminal.
-            tty: The terminal whose loss counts as SIGHUP; -1 for none.
         """
         self.is_final = False
         self._on_signal = take
         self._others = others
         self._last_words = last_words
-        self._tty = tty
         self._unheard_since_s: float | None = None
         self._asked = signal.SIGINT.value
         self._limit_s: float | None = None
         self._alive_s = math.inf
         self._token: trio.lowlevel.TrioToken | None = None
+        self._root: trio.lowlevel.Task | None = None
         self._guard = Guard()
 
     def make_final(self) -> None:
@@ -100,6 +99,7 @@ class StopSignals:
         SIGHUP stays ignored if it was, as ``nohup`` has it.
         """
         self._token = trio.lowlevel.current_trio_token()
+        self._root = trio.lowlevel.current_root_task()
         before: dict[int, Any] = {}
         stopping = _numbers(STOPPING)
         if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -107,7 +107,7 @@ class StopSignals:
         try:
             for number in (*stopping, *_numbers(self._others)):
                 before[number] = signal.signal(number, self._handle)
-            with guarded(set(stopping), self._tty) as self._guard:
+            with guarded() as self._guard, self._guard.handled(set(stopping)):
                 yield
         finally:
             self._guard = Guard()
@@ -147,7 +147,7 @@ class StopSignals:
 
     def _end(self, frame: FrameType | None) -> None:
         """End the process now."""
-        place = None if frame is None else place_of(frame)
+        place = None if frame is None else place_of(frame) or _ignoring_place(self._root)
         self._last_words("" if place is None else f"error: ended by force; it was at {place}\n")
         kill_children(os.getpid(), spared=self._guard.pid)
         os._exit(128 + self._asked)
@@ -161,8 +161,18 @@ def place_of(frame: FrameType) -> str | None:
     """
     for one, line in traceback.walk_stack(frame):
         if is_of_app(one.f_code.co_filename):
-            return f'File "{one.f_code.co_filename}", line {line}, in {one.f_code.co_qualname}'
+            return _written(one.f_code, line)
     return None
+
+
+def _ignoring_place(root: trio.lowlevel.Task | None) -> str | None:
+    """Return where cancelled code of the app works on; ``None`` if there is none."""
+    found = (app_code_of(task) for task in cancelled_tasks(root))
+    return next((_written(*place) for place in found if place is not None), None)
+
+
+def _written(code: CodeType, line: int) -> str:
+    return f'File "{code.co_filename}", line {line}, in {code.co_qualname}'
 
 
 def _numbers(names: Sequence[str]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import select
 import signal
 import socket
@@ -34,7 +35,12 @@ class Stopped:
     """
 
     def __init__(
-        self, folder: Path, *command: str, terminal: bool = False, stdin: int | None = None
+        self,
+        folder: Path,
+        *command: str,
+        terminal: bool = False,
+        stdin: int | None = None,
+        nohup: bool = False,
     ) -> None:
         self.text = ""
         environment = {
@@ -59,7 +65,7 @@ class Stopped:
             stdout=ends[1],
             stderr=ends[2],
             start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            preexec_fn=lambda: _set_signals(nohup),
         )
         os.close(end)
 
@@ -114,6 +120,12 @@ class Stopped:
         return bool(data)
 
 
+def _set_signals(nohup: bool) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if nohup:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 @contextlib.contextmanager
 def program(folder: Path, *arguments: str, **options: object) -> Iterator[Stopped]:
     """Run a command of the command line; end it after the block."""
@@ -130,3 +142,10 @@ def call(port: int) -> socket.socket:
     line = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
     line.sendall(HANDSHAKE.encode())
     return line
+
+
+def port_of(text: str) -> int:
+    """Return the port that a server says it has."""
+    found = re.search(r"http://127\.0\.0\.1:(\d+)/", text)
+    assert found is not None
+    return int(found[1])

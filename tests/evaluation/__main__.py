@@ -7,6 +7,9 @@ bound is broken.
 
 from __future__ import annotations
 
+from bargein.cli import exit_code  # first: Ctrl+C is one line while the rest is loaded, too
+
+# isort: split
 import argparse
 import json
 import os
@@ -19,7 +22,6 @@ from typing import TypeAlias
 
 import trio
 
-from bargein.cli import exit_code
 from bargein.rehearsal import draw
 
 from . import _at_places, _rooms_cases, _talking, _turns_cases
