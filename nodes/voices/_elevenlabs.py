@@ -11,6 +11,8 @@ from urllib.parse import quote
 import trio
 
 from bargein.bridge.events import WordTiming
+from bargein.bridge.playout.word_alignment import said_length
+from bargein.bridge.validation.texts import has_words
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
     ELEVENLABS_ERRORS,
@@ -39,8 +41,8 @@ INACTIVE_S = 180
 """How long the vendor keeps a context without text, in seconds: the longest it allows."""
 
 QUIET_S = 1.5
-"""A flush whose characters the vendor does not all report, as of an emoji, counts as answered after
-this silence behind its audio, in seconds: audio comes many times as fast as it is heard."""
+"""A flush whose last word the vendor does not report counts as answered after this silence behind
+its audio, in seconds: audio comes many times as fast as it is heard."""
 
 LIMIT = ContextLimit(5, lambda message: message.get("isFinal") is True, INACTIVE_S)
 """A sixth context would make the vendor close the socket, with all utterances on it."""
@@ -127,21 +129,23 @@ class ElevenLabsVoice(VendorVoice):
 class MultiContextCodec:
     """The messages of one context of ``multi-stream-input``.
 
-    The vendor does not answer flushes: a clause is complete when the audio has as many characters.
+    The vendor does not answer flushes: a clause is complete when its last word was said, in
+    whatever spelling, or when the vendor falls silent.
     """
 
     def __init__(self, context: str, *, speed: float | None) -> None:
         self._context = context
         self._speed = speed
         self._is_open = False
-        self._sent = self._said = 0  # characters without spaces
-        self._flushes: list[int] = []  # the number of characters that answers each
+        self._text = ""  # since the last flush
+        self._flushes: list[str] = []  # the text of each that has no answer
+        self._said: list[str] = []  # the words that were said of the first of them
         self._word, self._word_s = "", (0.0, 0.0)
         self._audio_s = 0.0
 
     def text(self, text: str) -> Sequence[str]:
         """Return the text, after a message that opens the context if it is not open."""
-        self._sent += _count(text)
+        self._text += text
         said = json.dumps({"text": text.rstrip() + " ", "context_id": self._context})
         if self._is_open:
             return (said,)
@@ -153,7 +157,8 @@ class MultiContextCodec:
 
     def flush(self) -> Sequence[str]:
         """Return a flush."""
-        self._flushes.append(self._sent)
+        self._flushes.append(self._text)
+        self._text = ""
         return (json.dumps({"context_id": self._context, "flush": True}),)
 
     def end(self) -> Sequence[str]:
@@ -175,17 +180,32 @@ class MultiContextCodec:
             )
         if message.get("audio"):
             pcm = base64.b64decode(message["audio"])
-            yield SpeechPiece(pcm, self._words_or_none(message.get("alignment")))
+            words = self._words_or_none(message.get("alignment"))
+            self._said += [word.text for word in words]
+            count = self._said_flushes([*self._said, self._word])
+            if count > self._said_flushes(self._said):  # the word in progress is the last one
+                words = (*words, *self._end_word())
+            yield SpeechPiece(pcm, words)
             self._audio_s += len(pcm) / 2 / SAMPLE_RATE_HZ
-            reached = sum(count <= self._said for count in self._flushes)
-            yield from self._answers(reached)
+            yield from self._answers(count)
         if message.get("isFinal") is True:
             yield from self._answers(len(self._flushes))
             yield None
 
+    def _said_flushes(self, said: Sequence[str]) -> int:
+        """Return of how many flushes the last word is among some words."""
+        text = ""
+        for count, clause in enumerate(self._flushes):
+            text += clause
+            if has_words(text[said_length(text, said) :]):
+                return count
+        return len(self._flushes)
+
     def _answers(self, count: int) -> Iterable[TextSaid]:
         """Answer some flushes, whose audio came together."""
         del self._flushes[:count]
+        if count:
+            self._said.clear()
         for number in range(count):
             yield TextSaid(joined=number > 0)
 
@@ -214,11 +234,8 @@ class MultiContextCodec:
             if not str(char).strip():
                 found.extend(self._end_word())
                 continue
-            self._said += 1
             since_s = self._word_s[0] if self._word else begins_s
             self._word, self._word_s = self._word + char, (since_s, begins_s + lasts_ms / 1000)
-        if self._flushes and self._said >= self._flushes[0]:
-            found.extend(self._end_word())
         return tuple(found)
 
     def _end_word(self) -> Iterable[WordTiming]:
@@ -226,8 +243,3 @@ class MultiContextCodec:
             start_s, end_s = self._word_s
             yield WordTiming(self._word, start_s - self._audio_s, end_s - self._audio_s)
             self._word = ""
-
-
-def _count(text: str) -> int:
-    """Return the number of characters that are not spaces."""
-    return sum(not char.isspace() for char in text)

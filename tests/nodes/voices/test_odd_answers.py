@@ -101,6 +101,63 @@ async def test_a_flush_of_unreported_characters_is_answered(autojump_clock: Any)
     assert audio_s > 0.5
 
 
+class Respelling(FakeElevenLabsVoice):
+    """Reports characters of its own, as many vendors do for numbers and abbreviations."""
+
+    spellings: Mapping[str, str] = {}
+
+    def audio(self, context: str, word: str, at_s: float) -> Sequence[Any]:
+        told = [dict(message) for message in super().audio(context, word, at_s)]
+        chars = [*self.spellings.get(word.strip(), word.strip()), " "]
+        times = {"charStartTimesMs": [50 * n for n in range(len(chars))]}
+        times["charDurationsMs"] = [50] * len(chars)
+        for message in told:
+            message["alignment"] = {"chars": chars, **times}
+        return told
+
+
+@pytest.mark.parametrize("spelled", ["twenty-five", "2 5", ""])
+async def test_a_flush_is_answered_by_its_last_word_and_not_by_characters(
+    autojump_clock: Any, spelled: str
+) -> None:
+    """However many characters the vendor reports, the audio of a clause ends with its last word."""
+    fake = Respelling()
+    fake.spellings = {"25": spelled, "50": spelled}
+    first, second = "It is 25 or 50 dollars now. ", "That is all."
+    async with fake.open() as vendor:
+        voice = ElevenLabsVoice("joe", api_key="k", url="ws://fake", dial=vendor.dial)
+        async with voice.open(), voice.open_context(VoiceStyle()) as context:
+            for clause in (first, second):
+                await context.send(clause)
+                await context.flush()
+            audio_s, ends_s, began_s = 0.0, [], trio.current_time()
+            while len(ends_s) < 2:
+                piece = await context.receive()
+                if isinstance(piece, TextSaid):
+                    ends_s.append(audio_s)
+                elif isinstance(piece, SpeechPiece):
+                    audio_s += len(piece.pcm) / BYTES_PER_S
+            took_s = trio.current_time() - began_s
+    lasts_s = [len(first) * 0.05, len(first + second + " ") * 0.05]
+    assert ends_s == pytest.approx(lasts_s, abs=0.01)
+    assert took_s < 1.4  # it waited for no silence
+
+
+async def test_an_emoji_at_the_end_of_a_clause_costs_no_wait(autojump_clock: Any) -> None:
+    """What is no word need not be reported: the clause ends with its last word all the same."""
+    fake = Respelling()
+    fake.spellings = {"🎉": ""}
+    async with fake.open() as vendor:
+        voice = ElevenLabsVoice("joe", api_key="k", url="ws://fake", dial=vendor.dial)
+        async with voice.open(), voice.open_context(VoiceStyle()) as context:
+            await context.send("Well done 🎉 ")
+            await context.flush()
+            began_s = trio.current_time()
+            while not isinstance(await context.receive(), TextSaid):
+                pass
+            assert trio.current_time() - began_s < 1.0
+
+
 async def test_a_context_that_the_vendor_ended_is_opened_anew(autojump_clock: Any) -> None:
     """Text behind the end of a context for inactivity is said in another one."""
 
