@@ -164,8 +164,8 @@ class AuraCodec:
             if number is None or number != self._answered:
                 self._answered = number
                 yield TextSaid()
-        elif kind == "SpeechStarted":
-            self._answered = None
+        elif kind == "SpeechStarted" and message.get(self.FLUSH_ID) == self._answered:
+            self._answered = None  # a server that gives every turn the same id
 
     def _is_fatal(self, warning: Mapping[str, Any]) -> bool:
         return "flush" in _detail(warning).lower()  # a flush that is never answered

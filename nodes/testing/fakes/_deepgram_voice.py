@@ -20,7 +20,9 @@ from ._fake_vendor import FakeLine
 from ._fake_voice import CHAR_S, FakeVoice, VendorMessage, VoiceRequest, pcm_of
 from ._fault import Fault, FaultKind
 
-SPEECH = "dg_sp_0123456789ab"
+SPEECH = "dg_sp_0123456789a"
+"""The vendor's name of a turn, without the turn's number."""
+
 MODEL: Mapping[str, Any] = {
     "request_id": REQUEST,
     "model_name": "fake",
@@ -77,15 +79,15 @@ class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
 
     def taken(self, asked: VoiceRequest) -> Sequence[VendorMessage]:
         """Return the echo of a flush."""
-        return ({"type": "Flushed", "speech_id": SPEECH},) if asked.flush else ()
+        return ({"type": "Flushed", "speech_id": f"{SPEECH}0"},) if asked.flush else ()
 
-    def began(self, context: str) -> Sequence[VendorMessage]:
+    def began(self, context: str, number: int) -> Sequence[VendorMessage]:
         """Return ``SpeechStarted``."""
-        return ({"type": "SpeechStarted", "speech_id": SPEECH},)
+        return ({"type": "SpeechStarted", "speech_id": f"{SPEECH}{number}"},)
 
     def flushed(self, context: str, number: int) -> Sequence[VendorMessage]:
         """Return ``SpeechMetadata``."""
-        return ({"type": "SpeechMetadata", **_metadata(0.0)},)
+        return ({"type": "SpeechMetadata", **_metadata(0.0, number)},)
 
     def stopped(self, context: str, at_s: float) -> Sequence[VendorMessage]:
         """Return ``SpeechInterrupted``, without an offset in the text."""
@@ -93,10 +95,10 @@ class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
         return ({**interrupted, "metadata": _metadata(at_s)},)
 
 
-def _metadata(audio_s: float) -> dict[str, Any]:
+def _metadata(audio_s: float, number: int = 1) -> dict[str, Any]:
     characters = round(audio_s / CHAR_S)
     return {
-        "speech_id": SPEECH,
+        "speech_id": f"{SPEECH}{number}",
         "audio_duration_ms": round(1000 * audio_s),
         "input_character_count": characters,
         "billable_character_count": characters,

@@ -89,8 +89,8 @@ class FakeVoice(FakeVendor):
         """Return the messages that acknowledge a request at once."""
         return ()
 
-    def began(self, context: str) -> Sequence[VendorMessage]:
-        """Return the messages that precede the audio of a flush."""
+    def began(self, context: str, number: int) -> Sequence[VendorMessage]:
+        """Return the messages that precede the audio of a flush; flushes count from 1."""
         return ()
 
     def audio(self, context: str, word: str, at_s: float) -> Sequence[VendorMessage | bytes]:
@@ -214,7 +214,8 @@ class _Context:
 
     async def _say(self, asked: VoiceRequest) -> None:
         text, self._text = self._text, ""
-        await self._send_all(self._voice.began(self.name), "middle" if self._at_s else "first")
+        began = self._voice.began(self.name, self._flushes + 1)
+        await self._send_all(began, "middle" if self._at_s else "first")
         for word in [] if self._line.has("empty") else text.split():
             await trio.sleep(len(word) * CHAR_S / self._voice.speed)
             at: FaultStage = "middle" if self._at_s else "first"

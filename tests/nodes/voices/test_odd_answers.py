@@ -195,7 +195,45 @@ async def test_a_second_answer_to_a_flush_is_none(
             return (*told, *(dict(message) for message in told if message["type"] == kind))
 
     clauses = ("Hello there.", "Your table is booked.", "See you.")
-    assert await length_of(Twice(), make, *clauses) == await length_of(fake(), make, *clauses)
+    lasts_s = pytest.approx(len(" ".join(clauses) + " ") * 0.05, abs=0.001)
+    assert await length_of(fake(), make, *clauses) == (lasts_s, 3)
+    assert await length_of(Twice(), make, *clauses) == (lasts_s, 3)
+
+
+@pytest.mark.parametrize("has_ids", [True, False])
+async def test_an_answer_that_comes_again_in_the_next_turn_is_none(
+    autojump_clock: Any, has_ids: bool
+) -> None:
+    """Flux answers each turn under an id of its own; a server that reuses one is understood."""
+
+    class Again(FakeDeepgramFluxVoice):
+        def began(self, context: str, number: int) -> Sequence[Any]:
+            if not has_ids:
+                return super().began(context, 1)
+            late = () if number == 1 else super().flushed(context, number - 1)
+            return (*super().began(context, number), *late)
+
+        def flushed(self, context: str, number: int) -> Sequence[Any]:
+            return super().flushed(context, number if has_ids else 1)
+
+    clauses = ("Hello there.", "Your table is booked.", "See you.")
+    make = lambda **options: DeepgramVoice("flux-haley-en", **options)  # noqa: E731
+    lasts_s = pytest.approx(len(" ".join(clauses) + " ") * 0.05, abs=0.001)
+    assert await length_of(Again(), make, *clauses) == (lasts_s, 3)
+
+
+async def test_the_echo_of_a_flush_answers_nothing(autojump_clock: Any) -> None:
+    """Flux echoes a flush before it says anything: the text is said when the turn is over."""
+    async with FakeDeepgramFluxVoice().open() as vendor:
+        voice = DeepgramVoice("flux-haley-en", api_key="k", url="ws://fake", dial=vendor.dial)
+        async with voice.open(), voice.open_context(VoiceStyle()) as context:
+            await context.send("Hello there.")
+            await context.flush()
+            audio_s = 0.0
+            while isinstance(piece := await context.receive(), SpeechPiece):
+                audio_s += len(piece.pcm) / BYTES_PER_S
+    assert isinstance(piece, TextSaid)
+    assert audio_s == pytest.approx(len("Hello there. ") * 0.05, abs=0.001)
 
 
 async def test_an_error_without_a_context_fails_all_at_once(autojump_clock: Any) -> None:
