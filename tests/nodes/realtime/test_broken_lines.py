@@ -8,6 +8,9 @@ from bargein.events import AgentError, ListeningFailed
 
 from .calling import LONG, PROMPT, calling
 
+REFUSED_WAITS_S = (0.25, 0.5, 1.0, 2.0)
+"""After how long a refused response is asked for again."""
+
 # --- when the line breaks -------------------------------------------------------------------------
 
 
@@ -68,7 +71,10 @@ async def test_a_model_that_gives_nothing_is_an_error(autojump_clock, vendor):
     vendor.is_stalled = True
     async with calling(vendor, errors=True) as caller:
         await vendor.hear("Hello?")
-        await caller.receives(AgentError)
+        await trio.sleep(19.5)
+        assert not caller.events(AgentError)
+        await trio.sleep(1)
+        assert len(caller.events(AgentError)) == 1
         vendor.is_stalled = False
         await vendor.hear("Hello?")
         await caller.quiet()
@@ -90,12 +96,16 @@ async def test_a_response_that_fails_is_an_error(autojump_clock, vendor):
 
 
 async def test_a_vendor_that_refuses_to_answer_is_an_error(autojump_clock, vendor):
-    """An ask that is refused fails its answer at once, not after a wait."""
+    """A response that is refused each time is asked for four times more, within 4 s, and fails."""
     vendor.is_refusing = True
     async with calling(vendor, errors=True) as caller:
         await vendor.hear("Hello?")
-        failed = await caller.receives(AgentError, within_s=6)  # it is asked four times more
+        await trio.sleep(sum(REFUSED_WAITS_S) - 0.5)
+        assert not caller.events(AgentError)
+        await trio.sleep(1)
+        (failed,) = caller.events(AgentError)
         assert "refused to respond" in failed.message
+        assert len(vendor.line.of("response.create")) == 1 + len(REFUSED_WAITS_S)
 
 
 async def test_a_session_that_is_refused_is_told(autojump_clock, vendor):

@@ -107,6 +107,7 @@ async def test_a_barge_in_cuts_a_prepared_filler(autojump_clock: Any) -> None:
     vendor = FakeOpenAIRealtime("Never.", "Yes?", fault=Fault("stall", "first"))
     async with vendor.open(), calling(vendor, errors=True, speech=StreamingSpeech()) as caller:
         await vendor.hear("Hello?", written_s=0.0)
+        await trio.sleep(5.2)
         await caller.until(lambda caller: "patience" in caller.heard or "working" in caller.heard)
         await vendor.hear("Never mind.", takes_s=0.4)
         await trio.sleep(1)

@@ -152,6 +152,7 @@ async def test_a_barge_in_cuts_the_spare_at_the_heard_word(autojump_clock: Any) 
     spare = ScriptedModel("one two three four five six seven eight nine ten.", "Yes?")
     async with calling(vendor, spare) as caller:
         await caller.says("Count.")
+        await trio.sleep(2.5)
         await caller.until(lambda caller: "three" in caller.heard, within_s=30)
         await caller.says("Stop it please.")
         await caller.quiet(within_s=30)
@@ -245,9 +246,10 @@ async def test_a_model_known_to_rest_costs_no_wait(autojump_clock: Any) -> None:
     spare = ScriptedModel("First.", "Second.")
     waits = []
     async with calling(vendor, spare) as caller:
-        for _ in range(2):
+        for sure_s in (2.0, 0.0):
             await caller.says("Hello?")
             over_s, before = trio.current_time(), caller.heard
+            await trio.sleep(sure_s)
             await caller.until(lambda caller, b=before: caller.heard != b, within_s=30)
             waits.append(trio.current_time() - over_s)
             await caller.quiet(within_s=30)
