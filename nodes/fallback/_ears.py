@@ -28,6 +28,7 @@ from bargein.nodes.speech import (
     StreamingSTT,
     TurnOver,
 )
+from bargein.nodes.speech._line_silence import LeftOutSilence
 from bargein.nodes.speech._silent_ear import TRUSTED_S, Loudness
 from bargein.nodes.speech._used_words import release_turn
 from bargein.routes.error_containment import first_error
@@ -131,7 +132,7 @@ class FallbackStream:
         if self._error is not None:
             raise self._error
         quiet_s = self._loudness.quiet_s
-        is_loud = self._loudness.add(pcm)
+        is_loud = not isinstance(pcm, LeftOutSilence) and self._loudness.add(pcm)
         self._kept.append((trio.current_time(), pcm))
         self._kept_bytes += len(pcm)
         if not is_loud and quiet_s >= FORGET_S:

@@ -52,6 +52,7 @@ from ._classifier_schedule import ClassifierSchedule
 from ._early_recognition import VoiceRecording, words_of
 from ._engine_results import transcript_by
 from ._errors import is_probability, no_probability
+from ._line_silence import LEFT_OUT_S, LineSilence
 from ._listening_settings import ListeningSettings
 from ._noise_filter import FilteredMicrophone
 from ._protocols import (
@@ -74,10 +75,6 @@ SAMPLE_RATE_HZ = 16_000
 RECOGNISER_LOST_S = 30.0
 """How long the recogniser may take in all, in seconds. Turn taking waits for a shorter time, and
 later words are still a turn; but the recording behind them must not grow without end."""
-
-MICROPHONE_LOST_S = 1.0
-"""How long frames may be missing, in seconds, before a voice counts as stopped, and the line as one
-that sends only what is said."""
 
 DISTANT = 0.9
 """The probability that a voice that may be babble is: until somebody is louder, it is."""
@@ -177,6 +174,7 @@ class Ear:
         self._is_distant = False  # published so of this voice
         self._voiced_windows = self._silent_windows = 0  # windows in a row
         self._last_voice_s, self._last_frame_s = 0.0, trio.current_time()
+        self._line = LineSilence()
         self._failed_since_s: float | None = None  # when the detectors started failing
         self._failed_s = 0.0  # when they failed last
         bridge.on(UserAudio, source="caller").map(self.hear)
@@ -202,7 +200,7 @@ class Ear:
             pcm = message.event.pcm
             pcm = self._samples.push(pcm)
             self._waiting += pcm if self._filter is None else self._filter.clean(pcm)
-            is_late = message.at_s >= self._last_frame_s + MICROPHONE_LOST_S
+            is_late = message.at_s >= self._last_frame_s + LEFT_OUT_S
             if is_late and self._failed_since_s is None:  # if the detectors failed, it was sent
                 self._voice.nothing_was_sent()
             while len(self._waiting) >= self._window_bytes:
@@ -216,6 +214,7 @@ class Ear:
         # Frames on which the detectors failed do not count, so failing detectors stop a voice like
         # a lost microphone.
         self._last_frame_s = message.at_s
+        self._line.add_frame(len(pcm) / 2 / SAMPLE_RATE_HZ, message.at_s)
         if self._failed_since_s is not None:
             self._resume(self._failed_since_s)
 
@@ -385,7 +384,7 @@ class Ear:
     async def _guard(self, _: Message) -> None:
         """Stop the voice if the microphone falls silent in mid-word."""
         while self._recording is not None and not self._paused:
-            lost_at_s = self._last_frame_s + MICROPHONE_LOST_S
+            lost_at_s = min(self._line.missing_at_s, self._last_frame_s + LEFT_OUT_S)
             if trio.current_time() < lost_at_s:
                 await trio.sleep_until(lost_at_s)
                 continue

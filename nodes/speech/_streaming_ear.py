@@ -18,6 +18,7 @@ Rules:
    that has reported words, and nothing since the caller stopped, has fallen silent; a caller who
    waits then hears a filler.
 7. A voice that an ear reports, and then nothing of for `LONGEST_S`, stops, whatever is heard.
+8. The ear hears silence where the line sends none (`LineSilence`), so that it can end turns.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from bargein.bridge.events import (
 from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger
 
+from ._line_silence import LineSilence
 from ._resample import WholeSamples
 from ._silent_ear import QUIET_S, Loudness
 from ._streaming_protocols import (
@@ -147,6 +149,7 @@ class StreamingEar:
         self._send, self._frames = self._new_channel()
         self._lost_frames = 0
         self._samples = WholeSamples()
+        self._line, self._has_frames = LineSilence(), trio.Event()
         self._is_voiced = False
         self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
         self._used = UsedWords()
@@ -178,11 +181,26 @@ class StreamingEar:
 
     def _enqueue_frame(self, message: Message) -> None:
         pcm = self._samples.push(message.event.pcm)
+        self._line.add_frame(len(pcm) / 2 / self._ear.sample_rate_hz, message.at_s)
+        self._has_frames.set()
+        self._judge_silence(pcm)
+        self._enqueue(pcm)
+
+    async def _fill_silence(self) -> None:
+        """Enqueue the silence that the line leaves out."""
+        await self._has_frames.wait()
+        while True:
+            await trio.sleep_until(self._line.missing_at_s)
+            if self._line.missing_at_s <= trio.current_time():
+                self._judge_silence(b"")  # it is not how quiet the line is
+                self._enqueue(self._line.fill(trio.current_time()))
+
+    def _judge_silence(self, pcm: bytes) -> None:
+        """Notice a caller who is quiet, and an ear that is silent."""
         if self._loudness is not None:
             self._end_voice_if_quiet(self._loudness, pcm)
         if self._stopped_s is not None and self._words:
             self._restart_if_silent(self._stopped_s)
-        self._enqueue(pcm)
 
     def _note_voice(self, message: Message) -> None:
         has_stopped = isinstance(message.event, VoiceStopped)
@@ -274,6 +292,7 @@ class StreamingEar:
         async with self._ear.open_stream() as stream, trio.open_nursery() as nursery:
             self._stream = stream
             nursery.start_soon(self._carry, stream)
+            nursery.start_soon(self._fill_silence)
             if self._lost_s is not None:
                 nursery.start_soon(self._trust_later)
             while True:
