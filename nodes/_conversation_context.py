@@ -80,11 +80,13 @@ class ConversationContext(SuggestsNames):
     def last_user_text(self) -> str:
         """What the user has said since an agent was last heard, joined by spaces.
 
-        Empty once the first word of the answer to it was heard.
+        For a node that answers it stays what the node answers to, however much of the answer was
+        heard; elsewhere it is empty once the first word of the answer was heard.
         """
         words: list[str] = []
+        answering = self._answer()
         for entry in reversed(self.entries):
-            if isinstance(entry, AgentEntry) and entry.heard.strip():
+            if isinstance(entry, AgentEntry) and entry.heard.strip() and entry.answer != answering:
                 break
             if isinstance(entry, UserEntry) and not entry.is_returned:
                 words.insert(0, entry.content.strip())

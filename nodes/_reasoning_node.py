@@ -72,8 +72,8 @@ class ReasoningNode(Node, ABC):
         propagate.
 
         Args:
-            context: What the node knows; it follows the call, also while the node answers: read
-                ``last_user_text`` before the first ``yield``, or ``copy()`` it.
+            context: What the node knows; it follows the call, also while the node answers; a
+                ``copy()`` of it is a snapshot.
 
         Yields:
             ``AgentResponse`` for text to say, and any other events.

@@ -6,8 +6,9 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
+import trio
 
-from bargein import Call, ConversationContext, Message
+from bargein import Call, ConversationContext, Message, ReasoningNode
 from bargein.events import (
     AgentResponse,
     AgentSpeechSent,
@@ -131,6 +132,32 @@ async def test_what_the_user_said_last(autojump_clock):
         assert context.last_user_text == ""
         await caller.says("thanks", takes_s=0)
         assert context.last_user_text == "thanks"
+
+
+async def test_what_a_node_answers_to_stays_while_it_answers(autojump_clock):
+    """Neither the words that the caller hears nor a notice of the answer take it from the node."""
+    seen: list[str] = []
+
+    class Slow(ReasoningNode):
+        async def process_context(
+            self, context: ConversationContext
+        ) -> AsyncIterator[AgentResponse]:
+            yield AgentResponse(content="One moment. ")
+            seen.append(context.last_user_text)
+            await trio.sleep(5)
+            seen.append(context.last_user_text)
+            seen.append(context.copy().last_user_text)
+            yield AgentResponse(content="Here it is.")
+
+    async def slow(call: Call) -> None:
+        call.converse(Slow())
+
+    async with open_call(slow) as caller:
+        await caller.says("a large", takes_s=0)
+        await caller.quiet()
+        await caller.says("a small", takes_s=0)
+        await caller.quiet()
+    assert seen == ["a large"] * 3 + ["a small"] * 3
 
 
 async def test_following_the_same_call_again_forgets_nothing_anew(autojump_clock):
