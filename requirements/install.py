@@ -64,4 +64,8 @@ def pip(*arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except KeyboardInterrupt:  # pip, which has heard it, too, undoes what it had begun
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)

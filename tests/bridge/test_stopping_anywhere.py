@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bridge.stopping import Stopped, call, port_of, program
+from tests.bridge.stopping import ROOT, Stopped, call, port_of, program
 
 pytestmark = [
     pytest.mark.proof,
@@ -276,6 +276,29 @@ def test_ctrl_c_in_a_program_of_ones_own(folder, slow):
     finally:
         running.close()
     assert running.text == "interrupted\n"
+
+
+STAND_IN_FOR_PIP = """
+import time
+open("agent.py.began", "w").close()
+time.sleep(1000)
+"""
+
+
+def test_ctrl_c_while_make_installs(folder):
+    """The first step of `make demo` and `make test` is one line, too, and installs nothing more."""
+    (folder / "pip.py").write_text(STAND_IN_FOR_PIP)
+    install = str(ROOT / "requirements" / "install.py")
+    command = f"PYTHONPATH={folder} exec {sys.executable} {install} demo 2>&1"
+    running = Stopped(folder, "/bin/sh", "-c", command)
+    try:
+        running.until((folder / "agent.py.began").exists)
+        running.ask(signal.SIGINT)
+        assert running.code() == 130
+    finally:
+        running.close()
+    assert running.text.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in running.text
 
 
 IGNORES_IN_TRIO = """
