@@ -41,6 +41,7 @@ from bargein.fakes import (
     FakeOpenAIEar,
     FakeOpenAIRealtime,
     FakeOpenAIVoice,
+    FakeRimeVoice,
     FakeSonioxEar,
     FakeTranscription,
     FakeVendor,
@@ -56,7 +57,13 @@ from bargein.testing import (
     check_speech_to_speech,
     check_voice,
 )
-from bargein.voices import CartesiaVoice, DeepgramVoice, ElevenLabsVoice, OpenAIVoice
+from bargein.voices import (
+    CartesiaVoice,
+    DeepgramVoice,
+    ElevenLabsVoice,
+    OpenAIVoice,
+    RimeVoice,
+)
 
 KEY = "a key"
 
@@ -144,6 +151,7 @@ VOICES: dict[str, tuple[Any, type[FakeVendor]]] = {
     "CartesiaVoice": (partial(CartesiaVoice, "joe"), FakeCartesiaVoice),
     "DeepgramAura": (partial(DeepgramVoice, "aura-2-thalia-en"), FakeDeepgramAura),
     "DeepgramFluxVoice": (partial(DeepgramVoice, "flux-haley-en"), FakeDeepgramFluxVoice),
+    "RimeVoice": (partial(RimeVoice, "joe"), FakeRimeVoice),
     "ElevenLabsVoice": (partial(ElevenLabsVoice, "joe"), FakeElevenLabsVoice),
 }
 

@@ -25,11 +25,11 @@ PLAIN = """
     lock long main measure measurement merge microphone missing monitoring number nursery observer
     open openai option output parser partial pausable per picture piper plain player plugin position
     process python reconnecting recorded recorder recording rehearse remote repeated reply report
-    resample resource result resumable row runner running safe say schema scope screen script
+    resample resource result resumable rime row runner running safe say schema scope screen script
     scripted serve server service session setting shared shell signal signature signed similarity
     simulated slash socket soniox source spanish sqlite start status stdio store table target task
-    terminal testing time traceback transcription transfer type typed usage validation value view
-    warning wire writer
+    terminal testing time timed traceback transcription transfer type typed usage validation value
+    view warning wire writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

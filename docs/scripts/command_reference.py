@@ -38,6 +38,7 @@ VARIABLES = {
     "OPENAI_BASE_URL": "`OpenAIChat`: the address of the endpoint, unless your code names one",
     "GEMINI_API_KEY": "`GeminiChat`: the key, unless your code gives one",
     "GEMINI_MODEL": "`GeminiChat`: the model, unless your code names one",
+    "RIME_API_KEY": "`RimeVoice`: the key, unless your code gives one",
     "ASSEMBLYAI_API_KEY": "`AssemblyAIEar`: the key, unless your code gives one",
     "SONIOX_API_KEY": "`SonioxEar`: the key, unless your code gives one",
     "CARTESIA_API_KEY": "`CartesiaEar` and `CartesiaVoice`: the key, unless your code gives one",
@@ -72,7 +73,7 @@ NOT_READ_BY_NAME = {"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"} | {
     f"{vendor}_API_KEY"
     for vendor in (
         *("ANTHROPIC", "ASSEMBLYAI", "AZURE_OPENAI", "CARTESIA", "DEEPGRAM", "ELEVENLABS"),
-        *("GEMINI", "OPENAI", "SONIOX"),
+        *("GEMINI", "OPENAI", "RIME", "SONIOX"),
     )
 }
 """Variables that the standard library reads for us, and those that vendors' keys are given by."""

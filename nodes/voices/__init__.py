@@ -4,6 +4,7 @@ from ._cartesia import CartesiaVoice as CartesiaVoice
 from ._deepgram import DeepgramVoice as DeepgramVoice
 from ._elevenlabs import ElevenLabsVoice as ElevenLabsVoice
 from ._openai import OpenAIVoice as OpenAIVoice
+from ._timed_chunks import TimedChunks as TimedChunks
 from ._vendor_voice import VendorVoice as VendorVoice
 from ._voice_connection import ContextLimit as ContextLimit
 from ._voice_context import VendorVoiceContext as VendorVoiceContext
@@ -15,6 +16,7 @@ __all__ = [
     "DeepgramVoice",
     "ElevenLabsVoice",
     "OpenAIVoice",
+    "TimedChunks",
     "VendorVoice",
     "VendorVoiceContext",
     "VoiceCodec",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import trio
 
-from bargein.bridge.events import WordTiming
-from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
+from bargein.nodes.speech import TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
     CARTESIA_ERRORS,
     Query,
@@ -21,6 +19,7 @@ from bargein.nodes.vendors import (
     with_key,
 )
 
+from ._timed_chunks import TimedChunks
 from ._vendor_voice import VendorVoice
 from ._voice_context import Piece
 
@@ -146,8 +145,7 @@ class SonicCodec:
         self._text = ""
         self._answered: object = None  # the id of the newest answer to a flush
         self._is_open = False
-        self._audio_s = self._flush_s = 0.0  # of all audio, and of that before this flush
-        self._counts_from_s: float | None = None
+        self._chunks = TimedChunks(SAMPLE_RATE_HZ, back_s=EARLIER_S)
 
     def text(self, text: str) -> Sequence[str]:
         """Return nothing: text waits for its flush, as without a delay the vendor says each piece
@@ -180,13 +178,11 @@ class SonicCodec:
         """Yield the pieces in a message; see `VoiceCodec.pieces`."""
         match message["type"]:
             case "chunk":
-                pcm = base64.b64decode(message["data"])
-                self._audio_s += len(pcm) / 2 / SAMPLE_RATE_HZ
-                yield SpeechPiece(pcm)
+                yield self._chunks.audio(message["data"])
             case "timestamps":
-                yield SpeechPiece(b"", self._words(message["word_timestamps"]))
+                yield self._chunks.words(message["word_timestamps"])
             case "flush_done" if self._is_new_answer(message.get("flush_id")):
-                self._flush_s, self._counts_from_s = self._audio_s, None
+                self._chunks.flushed()
                 yield TextSaid()
             case "done":
                 yield None
@@ -205,15 +201,3 @@ class SonicCodec:
         is_same = number is not None and number == self._answered
         self._answered = number
         return not is_same
-
-    def _words(self, times: Mapping[str, Any]) -> tuple[WordTiming, ...]:
-        words = [*zip(times["words"], times["start"], times["end"], strict=True)]
-        if words and self._counts_from_s is None:
-            is_from_flush = words[0][1] < self._flush_s - EARLIER_S
-            self._counts_from_s = self._flush_s if is_from_flush else 0.0
-        before_s = self._audio_s - (self._counts_from_s or 0.0)
-        return tuple(
-            WordTiming(str(word).strip(), start - before_s, end - before_s)
-            for word, start, end in words
-            if str(word).strip()
-        )

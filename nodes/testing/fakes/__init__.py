@@ -36,6 +36,7 @@ from ._openai_realtime import RealtimeItem as RealtimeItem
 from ._openai_voice import FakeOpenAIVoice as FakeOpenAIVoice
 from ._provider_fields import FakeGeminiChat as FakeGeminiChat
 from ._provider_fields import FakeReasoningChat as FakeReasoningChat
+from ._rime import FakeRimeVoice as FakeRimeVoice
 from ._soniox import FakeSonioxEar as FakeSonioxEar
 from ._transcription import FakeTranscription as FakeTranscription
 
@@ -60,6 +61,7 @@ __all__ = [
     "FakeOpenAIRealtime",
     "FakeOpenAIVoice",
     "FakeReasoningChat",
+    "FakeRimeVoice",
     "FakeSonioxEar",
     "FakeTranscription",
     "FakeTurn",
