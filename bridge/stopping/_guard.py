@@ -157,7 +157,7 @@ def guarded() -> Iterator[Guard]:
 def _start() -> Guard:
     if not hasattr(faulthandler, "register") or not sys.executable:
         return Guard()
-    pipes = {name: os.pipe() for name in ("interrupts", "stops", "messages")}
+    pipes = {name: _pipe() for name in ("interrupts", "stops", "messages")}
     reads = [read for read, _ in pipes.values()]
     process = None
     with contextlib.suppress(OSError):
@@ -171,6 +171,17 @@ def _start() -> Guard:
         os.close(read)
         os.set_blocking(write, False)  # a signal's handler must never wait
     return Guard(process, {name: write for name, (_, write) in pipes.items()})
+
+
+def _pipe() -> tuple[int, int]:
+    """Return the ends of a pipe; neither takes the number of a standard stream that is closed."""
+    import fcntl  # POSIX only, as all of this
+
+    ends = os.pipe()
+    read, write = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
+    for end in ends:
+        os.close(end)
+    return read, write
 
 
 def _may_be_terminal() -> bool:
