@@ -30,6 +30,7 @@ from ._mcp_content import (
     schema_problem,
 )
 from ._mcp_errors import McpExtraError, McpToolError
+from ._mcp_http import open_http
 from ._mcp_session import McpConnection, McpSession
 from ._mcp_stdio import open_server
 from ._schema_check import MOST_CHARACTERS, SchemaCheck, shortened
@@ -240,8 +241,13 @@ class McpServer:
     ) -> AbstractAsyncContextManager[Client]:
         from mcp import Client
 
+        transport: AbstractAsyncContextManager[TransportStreams]
+        if self.command is None:
+            transport = open_http(self.url or "", self._headers)
+        else:
+            transport = self._process(self.command, link)
         return Client(
-            self._http() if self.command is None else self._process(self.command, link),
+            transport,
             logging_callback=session.log,
             elicitation_callback=session.answer if self._may_ask else None,
             log_level="info",
@@ -255,17 +261,6 @@ class McpServer:
 
         env = get_default_environment() | self._env
         return open_server(self.name, command, env, self._cwd, link.lost)
-
-    @asynccontextmanager
-    async def _http(self) -> AsyncIterator[TransportStreams]:
-        from mcp.client.streamable_http import streamable_http_client
-        from mcp.shared._httpx_utils import create_mcp_http_client
-
-        async with (
-            create_mcp_http_client(self._headers) as http_client,
-            streamable_http_client(self.url or "", http_client=http_client) as streams,
-        ):
-            yield streams
 
     def __repr__(self) -> str:
         return f"<McpServer {self.name!r}>"

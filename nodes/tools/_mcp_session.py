@@ -54,6 +54,8 @@ _CLOSE_S = 6.0
 """Ending a server process takes at most 5 s; the rest is for what comes before it."""
 CONNECTION_CLOSED = -32000
 """The SDK's error code for a lost connection (``mcp_types``)."""
+_UNREAD = "Failed to parse "
+"""How the SDK's text begins when it cannot read an answer over HTTP; the rest quotes the answer."""
 _MOST_PAGES = 100
 """A list of tools with more pages is treated as endless."""
 
@@ -349,7 +351,8 @@ def _failure(tool: str, error: Exception, link: McpConnection | None) -> McpTool
     from mcp import MCPError
     from pydantic import ValidationError
 
-    if isinstance(error, ValidationError):
+    unread = isinstance(error, MCPError) and str(error).startswith(_UNREAD)
+    if isinstance(error, ValidationError) or unread:
         return McpToolError(f"The call of {tool!r} was answered, but {UNREADABLE}.")
     told = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
     why = bounded(_why(error, link), MOST_OF_RESULT)
