@@ -36,7 +36,7 @@ async def open_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Trans
     """
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
-    from mcp.shared._httpx_utils import create_mcp_http_client
+    from mcp.shared._httpx_utils import MCP_DEFAULT_SSE_READ_TIMEOUT, MCP_DEFAULT_TIMEOUT
 
     class Bounded(httpx2.AsyncByteStream):
         """The body of an answer, as far as it is read."""
@@ -55,13 +55,18 @@ async def open_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Trans
             await self._body.aclose()
 
     async def bound(response: httpx2.Response) -> None:
-        response.stream = Bounded(response)
+        setattr(response, "stream", Bounded(response))  # noqa: B010 - a hook has no other way
 
-    # An answer that is packed could be a thousand times as long as what arrives of it.
-    async with create_mcp_http_client({"accept-encoding": "identity", **headers}) as client:
-        client.event_hooks = {"response": [bound]}
-        async with streamable_http_client(url, http_client=client) as streams:
-            yield streams
+    async with (
+        httpx2.AsyncClient(
+            # An answer that is packed could be a thousand times as long as what arrives of it.
+            headers={"accept-encoding": "identity", **headers},
+            timeout=httpx2.Timeout(MCP_DEFAULT_TIMEOUT, read=MCP_DEFAULT_SSE_READ_TIMEOUT),
+            event_hooks={"response": [bound]},
+        ) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
 
 
 async def _checked(
