@@ -278,6 +278,19 @@ def test_ctrl_c_in_a_program_of_ones_own(folder, slow):
     assert running.text == "interrupted\n"
 
 
+def test_other_errors_of_a_program_are_shown(folder):
+    """Only Ctrl+C is one line; whatever else a program raises is shown as ever."""
+    (folder / "slow.py").write_text("def work():\n    raise LookupError('no tea')\n")
+    (folder / "prog.py").write_text(PROGRAM)
+    running = Stopped(folder, sys.executable, "prog.py")
+    try:
+        assert running.code() == 1
+    finally:
+        running.close()
+    assert running.text.startswith("Traceback")
+    assert running.text.endswith("LookupError: no tea\n")
+
+
 STAND_IN_FOR_PIP = """
 import time
 open("agent.py.began", "w").close()
