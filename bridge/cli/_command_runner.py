@@ -31,13 +31,11 @@ def _exit_code(program: Callable[[], int]) -> int:
     try:
         return settle(program())
     except KeyboardInterrupt:
-        complain("interrupted\n")
-        return settle(INTERRUPTED)
+        return _settle_interrupted()
     except BaseExceptionGroup as group:  # from the nurseries of trio
         if group.subgroup(KeyboardInterrupt) is None:
             raise
-        complain("interrupted\n")
-        return settle(INTERRUPTED)
+        return _settle_interrupted()
     except OSError as error:
         if error.errno == errno.ENOSPC:
             complain(f"error: the output cannot be written: {error}\n")
@@ -46,3 +44,11 @@ def _exit_code(program: Callable[[], int]) -> int:
         return settle(1)
     except SystemExit as end:  # argparse ends this way
         return settle(end.code if isinstance(end.code, int) else int(end.code is not None))
+
+
+def _settle_interrupted() -> int:
+    complain("interrupted\n")
+    # `python -m` dies of a Ctrl+C that came out of exec("..."), which dataclasses use at import,
+    # whoever has caught it, unless another text runs afterwards (CPython's Python/pythonrun.c).
+    exec("")
+    return settle(INTERRUPTED)

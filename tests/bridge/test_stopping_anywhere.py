@@ -249,6 +249,12 @@ def work():
     time.sleep(1000)
 """
 
+IN_A_TEXT_THAT_RUNS = """
+def work():
+    open("agent.py.began", "w").close()
+    exec("while True: pass")
+"""
+
 IN_TRIO = """
 import trio
 
@@ -262,14 +268,15 @@ def work():
 
 
 @pytest.mark.parametrize(
-    "slow", [IN_AN_IMPORT, WHERE_PYTHON_ONLY_SHOWS_ERRORS, IN_ITS_WORK, IN_TRIO],
-    ids=["import", "unraisable", "work", "trio"],
-)  # fmt: skip
+    "slow",
+    [IN_AN_IMPORT, WHERE_PYTHON_ONLY_SHOWS_ERRORS, IN_ITS_WORK, IN_A_TEXT_THAT_RUNS, IN_TRIO],
+    ids=["import", "unraisable", "work", "exec", "trio"],
+)
 def test_ctrl_c_in_a_program_of_ones_own(folder, slow):
     """From the import of `exit_code` on, Ctrl+C is one line, and the exit code is 130."""
     (folder / "slow.py").write_text(slow)
     (folder / "prog.py").write_text(PROGRAM)
-    running = Stopped(folder, sys.executable, "prog.py")
+    running = Stopped(folder, sys.executable, "-m", "prog")
     try:
         stop(running, folder, signal.SIGINT, 1)
         assert running.code() == 130
