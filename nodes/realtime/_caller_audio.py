@@ -158,6 +158,8 @@ class CallerAudioStream:
             self._post(self._codec.commit())
         elif self._is_open:
             self._post(self._codec.clear())
+        if not self._detects:
+            self.turn_taken(0.0)  # else the next item on another line would begin with it
         self._is_open = self._is_voiced = False
 
     @property
@@ -181,6 +183,7 @@ class CallerAudioStream:
         if self._is_open:
             self._is_open = False
             self._post(self._codec.clear())
+            self.turn_taken(0.0)
         return bool(items)
 
     def restart(self) -> None:

@@ -261,6 +261,55 @@ async def test_words_that_another_line_repeats_are_no_turn(autojump_clock, again
     assert await turns_with(*HELLO, again=again) == ["hello there", *rest]
 
 
+@pytest.mark.parametrize("late_s", [-0.001, 0.0, 0.001])
+@pytest.mark.parametrize("apart_s", [0.0, 0.001])
+async def test_words_that_come_in_the_step_of_our_end(autojump_clock, late_s, apart_s):
+    """Another line's words are one turn with ours, whichever comes first, and none is missing."""
+    ear = ScriptedEar()
+    async with open_call(agent_with(ear, turns=ended_after(0.3))) as caller:
+        ear.tell(*HELLO)
+        await trio.sleep(0.3 + late_s)
+        ear.tell(EarRestarted())
+        await trio.sleep(apart_s)
+        ear.tell(*HELLO, TurnOver("hello there one latte"))
+        await trio.sleep(3)
+        assert " ".join(turns_of(caller)) == "hello there one latte"
+
+
+@pytest.mark.parametrize("late_s", [-0.001, 0.0, 0.001])
+async def test_late_words_of_a_turn_do_not_end_the_next_one(autojump_clock, late_s):
+    """The ear's own end of what was answered says nothing of what the caller says by then."""
+    ear = ScriptedEar()
+    async with open_call(agent_with(ear, turns=ended_after(0.3))) as caller:
+        ear.tell(*HELLO)
+        await trio.sleep(0.3 + late_s)
+        ear.tell(WordsHeard("hello there", final=True), TurnOver("hello there"))
+        await trio.sleep(1)
+        assert turns_of(caller) == ["hello there"]
+        ear.tell(VoiceBegan(), TurnOver("hello there"))
+        await trio.sleep(1)
+        assert turns_of(caller) == ["hello there", "hello there"]
+
+
+@pytest.mark.parametrize(
+    "leaves_s",
+    [1.5, 6.7, 12.0, *proofs(0.0, 0.05, 1.0, 1.25, 2.4, 7.4, 7.45, 9.0, 11.4, 11.5, 11.6)],
+)
+@pytest.mark.parametrize("sends_silence", [True, *proofs(False)])
+async def test_a_caller_may_hang_up_at_any_time(autojump_clock, leaves_s, sends_silence):
+    """While a line hangs, is replaced, and gets silence: nothing is left behind."""
+    vendor = WordVendor(2)
+    async with vendor.open():
+        async with open_call(app_with(ear_at(vendor)), own_speech=True) as caller:
+            with trio.move_on_after(leaves_s):
+                await be_silent(caller, 1.0)
+                await speak(caller, "hello there")
+                if sends_silence:
+                    await be_silent(caller, 20.0)
+                await trio.sleep_forever()
+        assert caller.now_s < leaves_s + 10.0
+
+
 async def test_the_agent_is_not_held_for_words_that_are_repeated(autojump_clock):
     """Its answer goes on while another line hears the turn again."""
     ear = ScriptedEar()
