@@ -10,7 +10,9 @@ Rules:
 3. The history records them as notices: they were heard, but no model sees them as its own answer.
 4. A slow tool never counts as a failure: its answer continues in the background.
 5. A filler or an apology that fails itself is followed by nothing: the next one would fail, too.
-6. Where nothing speaks, because the agent answers in writing, nothing sounds either.
+6. A filler promises words: if the call falls idle without any, whatever the reason, the apology
+   follows. Only who cuts what was waited for, or begins another turn, waits no longer.
+7. Where nothing speaks, because the agent answers in writing, nothing sounds either.
 """
 
 from __future__ import annotations
@@ -26,11 +28,14 @@ import trio
 
 from bargein.bridge.answers.apology import APOLOGY
 from bargein.bridge.events import (
+    AgentResponse,
     AnswerEnded,
     ListeningFailed,
     ListeningResumed,
     StageStalled,
+    StateChanged,
     TranscriptionFailed,
+    UserStartedSpeaking,
     UserTranscriptionReceived,
     VoiceStarted,
 )
@@ -64,6 +69,13 @@ starts without them tries again."""
 
 WAITS_AFTER = 2
 """After so many turns in a row without a word, no filler promises words that do not come."""
+
+SETTLED_S = 0.2
+"""How long a call must be idle before nothing more is expected, in seconds: what follows a turn or
+an answer begins in the same step."""
+
+_CUT = ("interrupted", "redirected", "backgrounded", "disconnected", "shutdown")
+"""Outcomes after which nobody waits for the answer any more."""
 
 _REMEMBERED = 8
 """How many of the last texts are known when they end; hardly ever more than two wait."""
@@ -224,6 +236,9 @@ class SilenceFiller:
         self._in_turn: AnswerHandle | None = None  # a filler within the caller's own turn
         self._is_deaf = False  # no words come, so asking the caller to wait would be untrue
         self._not_understood = 0  # turns without words in a row
+        self._promises = False  # words, since a filler
+        bridge.on(AgentResponse, where=bridge.is_audible).map(self._note_said)
+        bridge.on([StateChanged, UserStartedSpeaking]).map(self._note_state)
         bridge.on([StageStalled, AnswerEnded, VoiceStarted]).map(self._follow)
         bridge.on([ListeningFailed, ListeningResumed]).map(self._note_ear)
         bridge.on([TranscriptionFailed, UserTranscriptionReceived]).map(self._note_words)
@@ -236,19 +251,43 @@ class SilenceFiller:
         match message.event:
             case StageStalled() as stalled:
                 self._fill(stalled)
-            case AnswerEnded() as ended if ended.outcome == "failed" or ended.unanswered:
-                is_own = any(said.number == ended.answer for said in self._own)
-                if self._bridge.call.has_floor(ended.agent) and not is_own:
-                    self._say(self._spoken.fillers.apology, fails=True)
+            case AnswerEnded() as ended if not self._is_own(ended.answer):
+                if ended.outcome == "failed" or ended.unanswered:
+                    if self._bridge.call.has_floor(ended.agent):
+                        self._apologise()
+                elif ended.outcome in _CUT:
+                    self._promises = False
             case VoiceStarted() if self._in_turn is not None:
                 # The caller continues the same turn, which is not a barge-in.
                 in_turn, self._in_turn = self._in_turn, None
                 in_turn.interrupt()
 
+    def _is_own(self, answer: int) -> bool:
+        return any(said.number == answer for said in self._own)
+
+    def _note_said(self, message: Message) -> None:
+        if message.event.content and not self._bridge.is_notice(message):
+            self._promises = False
+
+    def _note_state(self, message: Message) -> None:
+        if isinstance(message.event, UserStartedSpeaking):
+            self._promises = False
+        elif self._promises and message.event.state == "idle":
+            self._bridge.call_at(message.at_s + SETTLED_S, self._keep_promise)
+
+    def _keep_promise(self) -> None:
+        if self._promises and self._bridge.call.current_state == "idle":
+            log.warning("filler_followed_by_nothing")
+            self._apologise()
+
+    def _apologise(self) -> None:
+        self._promises = False
+        self._say(self._spoken.fillers.apology, fails=True)
+
     def _note_ear(self, message: Message) -> None:
         self._is_deaf = isinstance(message.event, ListeningFailed)
         if self._is_deaf and self._wanted():
-            self._say(self._spoken.fillers.apology, fails=True)
+            self._apologise()
 
     def _note_words(self, message: Message) -> None:
         is_failure = isinstance(message.event, TranscriptionFailed)
@@ -267,7 +306,9 @@ class SilenceFiller:
             self._said += 1
             said = self._say(fillers.fillers[self._said - 1])
             self._in_turn = said if is_ear else None
+            self._promises = said is not None
         elif stalled.stage == "tool" and self._bridge.move_answer_to_background():
+            self._promises = False  # of a job, which tells its result
             self._say(fillers.in_background)
         elif stalled.answer:
             # Without an answer the ears are late, and turn taking gives up the turn itself.

@@ -15,6 +15,10 @@ from bargein.events import (
     AnswerEnded,
     EndCall,
     JobFinished,
+    TurnScored,
+    VoiceStarted,
+    VoiceStopped,
+    VoiceWords,
 )
 from bargein.fallback import Fallback
 from bargein.llm import EmptyAnswerError, TextDelta, ToolCallRequest, Usage
@@ -364,3 +368,77 @@ async def test_a_sub_agent_without_words_fails_its_tool(autojump_clock):
 def test_a_request_without_own_fields_has_none():
     """The fields of a provider are empty by default."""
     assert ToolCallRequest("x", "f", {}, "{}").extra == {}
+
+
+SLOW_AND_SILENT = {
+    "completed": {"may_be_silent": True},
+    "asked twice": {},
+}
+
+
+@pytest.mark.parametrize("options", SLOW_AND_SILENT.values(), ids=SLOW_AND_SILENT)
+async def test_who_was_asked_to_wait_is_told_how_it_ended(autojump_clock, options):
+    """After a filler even a silence that may be deliberate ends in an apology, and in one."""
+    done = await asked(ScriptedModel([6.0], []), **options)
+    assert done.heard.startswith("One moment.I am still working on it.")
+    assert done.heard.endswith(APOLOGY)
+    assert done.heard.count(APOLOGY) == 1
+
+
+async def test_nobody_is_apologised_to_without_a_filler(autojump_clock):
+    """A silence that may be deliberate and comes soon stays silent."""
+    assert (await asked(ScriptedModel([1.0]), may_be_silent=True)).heard == ""
+
+
+async def test_a_slow_node_that_stays_silent_is_apologised_for(autojump_clock):
+    """Also one that says so itself: the caller has been told that something comes."""
+
+    class Late(ReasoningNode):
+        async def process_context(self, context):
+            await trio.sleep(6)
+            yield AgentStaysSilent()
+
+    async def answer(call) -> None:
+        call.converse(Late())
+
+    app = App(answer, speech=StreamingSpeech(None, Voice()))
+    async with open_call(app, own_speech=True) as caller:
+        await caller.says("hello", takes_s=0.5)
+        await trio.sleep(30)
+        assert caller.heard.endswith(APOLOGY)
+
+
+@pytest.mark.parametrize("after_s", [2.5, 4.2])
+async def test_a_slow_ear_that_finds_no_words_is_apologised_for(autojump_clock, after_s):
+    """The caller was asked to wait within their turn, and then the turn had no words."""
+
+    async def answer(call) -> None:
+        call.converse(ChatNode(ScriptedModel("Hello.")))
+
+    app = App(answer, speech=StreamingSpeech(None, Voice()))
+    async with open_call(app, own_speech=True) as caller:
+        caller.publish(VoiceStarted())
+        await trio.sleep(0.8)
+        caller.publish(VoiceStopped())
+        await trio.sleep(after_s)
+        assert "One moment." in caller.heard
+        caller.publish(VoiceWords(content=""))
+        caller.publish(TurnScored(complete=1.0, over=True))
+        await trio.sleep(30)
+        assert caller.heard.replace("\n", "").removeprefix("One moment.")  # not left in silence
+        assert caller.heard.count(APOLOGY) + caller.heard.count("did not catch") == 1
+
+
+async def test_who_was_asked_to_wait_and_cancels_hears_no_apology(autojump_clock):
+    """Who has ended the work waits for nothing."""
+
+    async def answer(call) -> None:
+        call.converse(ChatNode(ScriptedModel([20.0, "Late."])))
+
+    app = App(answer, speech=StreamingSpeech(None, Voice()))
+    async with open_call(app, own_speech=True) as caller:
+        await caller.says("hello", takes_s=0.5)
+        await trio.sleep(4)
+        caller.call.handle.cancel()
+        await trio.sleep(20)
+        assert caller.heard.replace("\n", "") == "One moment."
