@@ -22,6 +22,8 @@ MEANINGS = {
     "its rate",
     "answer_cut_off": "the limit on tokens cut an answer off in mid-text: raise `max_tokens`, or "
     "ask for shorter answers",
+    "filler_followed_by_nothing": "a caller who was asked to wait got no words, and heard the "
+    "apology: the turn had none, or the agent chose to be silent",
     "question_shortened": "a conversation was too long for its model, and was sent again with its "
     "long results and its beginning left out: use `last_entries=`",
     "mcp_results_are_strict": "this version of the MCP SDK refuses results without content itself",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 
+import numpy as np
 import pytest
 import trio
 
-from bargein import Call, Caps, tool
+from bargein import App, Call, Caps, tool
 from bargein.events import (
+    AgentAudio,
     AgentResponse,
     AgentSpeechCut,
     AnswerEnded,
@@ -22,7 +25,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.fakes import RealtimeCall
+from bargein.fakes import FakeOpenAIRealtime, RealtimeCall
 from bargein.realtime import OpenAIRealtime, RealtimeNode
 from bargein.speech import SpeechPiece, StreamingSpeech
 from bargein.testing import open_call
@@ -125,6 +128,77 @@ async def test_a_barge_in_truncates_at_the_played_millisecond(autojump_clock, ve
     assert vendor.line.cancels == []  # all of it had been made
     assert vendor.line.conversation[1] == ("assistant", "")  # truncated: its text is gone
     assert vendor.line.items[1].audio_ms == int(cut.at_ms)
+
+
+async def test_a_player_that_hangs_truncates_where_it_was_heard(autojump_clock, vendor):
+    """Half a second behind its last report the vendor's item ends, however long nobody says more;
+    what the vendor is told is what the history has."""
+    vendor.replies += [" ".join([LONG] * 6), "Sorry."]
+    async with calling(vendor) as caller:
+        await vendor.hear("Count.")
+        await caller.until(lambda caller: "one" in caller.heard)
+        await trio.sleep(0.7)
+        caller.call.report_playback(1, 600.0, "position")
+        await trio.sleep(8)
+        await vendor.hear("Stop it please.", takes_s=0.4)
+        await trio.sleep(0.5)
+        (cut,) = caller.events(AgentSpeechCut)
+        (truncated,) = vendor.line.of("conversation.item.truncate")
+        assert truncated["audio_end_ms"] == int(cut.at_ms) == 1100
+        heard = caller.call.history.entries[1].heard
+        assert len(heard) * CHAR_S <= 1.1 + CHAR_S
+        assert heard == cut.heard
+        await caller.quiet()
+        assert vendor.line.items[1].audio_ms == 1100
+    assert vendor.line.errors == []
+
+
+class At16kHz(OpenAIRealtime):
+    """A compatible server whose audio has another rate than the caller's player."""
+
+    def new_codec(self):
+        codec = super().new_codec()
+        codec.output_rate_hz = 16_000
+        return codec
+
+
+async def test_the_speech_of_an_utterance_is_one_stream(autojump_clock):
+    """Pieces of the vendor's audio, cut anywhere, are resampled as one: no seam clicks."""
+    tone_hz, times = 700.0, np.arange(2 * 16_000) / 16_000
+    tone = (9000 * np.sin(2 * np.pi * tone_hz * times)).astype("<i2").tobytes()
+
+    class Beeping(FakeOpenAIRealtime):
+        """Says one tone, in pieces of some 20 ms, of which every second one ends in mid-sample."""
+
+        async def _part(self, line, response, part):
+            head = {"response_id": response, "item_id": "item_9"}
+            text = "response.output_audio_transcript.delta"
+            await self.send(line, text, delta="Beep.", **head)
+            for n, at in enumerate(range(0, len(tone), 640)):
+                pcm = tone[at - n % 2 : at + 640 - (n + 1) % 2]
+                delta = base64.b64encode(pcm).decode()
+                await self.send(line, "response.output_audio.delta", delta=delta, **head)
+
+    vendor, sounds = Beeping("Beep."), []
+    model = At16kHz(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+
+    async def answer(call: Call) -> None:
+        call.router.observe(AgentAudio, lambda message: sounds.append(message.event))
+        call.converse(RealtimeNode(model, PROMPT))
+
+    app = App(answer, speech=StreamingSpeech())
+    async with vendor.open(), open_call(app, own_speech=True) as caller:
+        await trio.sleep(0.1)
+        await vendor.hear("Beep?")
+        await caller.quiet()
+    assert {sound.sample_rate_hz for sound in sounds} == {24_000}
+    heard = np.frombuffer(b"".join(sound.pcm for sound in sounds), "<i2").astype(float)
+    assert len(heard) == pytest.approx(48_000, abs=4)
+    middle = heard[2400:-2400] * np.hanning(len(heard) - 4800)
+    power = np.abs(np.fft.rfft(middle)) ** 2
+    hz = np.fft.rfftfreq(len(middle), 1 / 24_000)
+    clicks_db = 10 * np.log10(power[np.abs(hz - tone_hz) > 60].sum() / power.sum())
+    assert clicks_db < -60
 
 
 async def test_a_response_under_way_is_cancelled_once(autojump_clock, vendor):
