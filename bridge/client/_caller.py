@@ -34,6 +34,7 @@ from ..server._call_messages import (
     Mute,
     Ping,
     PlaybackReport,
+    PlayerSound,
     ServerMessage,
     Stop,
     Talk,
@@ -108,6 +109,7 @@ class Caller(SuggestsNames):
         self._listening = trio.CancelScope()
         self.line = line
         self._stopped_at: LoudspeakerReport | None = None
+        self._is_held = self._stands = False  # by the server; by the device
         self._can_speak = has_audio and microphone is None
         self._spoken = SpokenAudio(keep_last)
         self._next_frame = microphone or self._spoken.next_frame
@@ -181,6 +183,23 @@ class Caller(SuggestsNames):
         """
         check_flag("talk", "down", down)
         self._send(Talk(down=down))
+
+    def sound(self, on: bool = True) -> None:
+        """Let the loudspeaker stand still at the sample being heard, or run again.
+
+        A device that suspends its sound does this, as for a telephone call.  The server holds the
+        agent's voice meanwhile, also over a lost connection, and nothing counts as heard.
+
+        Args:
+            on: Whether it runs.
+
+        Raises:
+            TypeError: The argument is not a bool.
+        """
+        check_flag("sound", "on", on)
+        self._stands = not on
+        self._send(PlayerSound(on=on))
+        self._hold_loudspeaker()
 
     def stop(self) -> None:
         """Press the Stop key."""
@@ -420,6 +439,8 @@ class Caller(SuggestsNames):
         """
         self.line.resume(outbox, resumed)
         self._receive(resumed, 0)
+        if self._stands:
+            self._send(PlayerSound(on=False))  # the server has forgotten it
 
     def end(self, reason: str) -> None:
         """Record that the call is over.
@@ -469,13 +490,19 @@ class Caller(SuggestsNames):
             case Clear(utterance=fence, request=request):
                 self._report(self._speaker.clear(fence, now), request)
             case Hold(on=on):
-                held_at = self._speaker.hold(on, now)
-                if held_at is not None:
-                    self._report(held_at)
+                self._is_held = on
+                self._hold_loudspeaker()
             case UtteranceEnd(utterance=utterance):
                 self._speaker.end(utterance)
         self._played.set()
         self._received.add(message, size)
+
+    def _hold_loudspeaker(self) -> None:
+        """Stop the loudspeaker while the server or the device holds it; say where it stopped."""
+        held_at = self._speaker.hold(self._is_held or self._stands, trio.current_time())
+        if held_at is not None:
+            self._report(held_at)
+        self._played.set()
 
     def _report(self, report: LoudspeakerReport, request: int | str | None = None) -> None:
         if not self.line.is_up:

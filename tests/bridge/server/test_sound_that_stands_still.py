@@ -1,5 +1,6 @@
 """Clients whose sound stands still, or whose player says nothing any more; in virtual time."""
 
+import pytest
 import trio
 
 from bargein.client import Resumed
@@ -50,6 +51,46 @@ async def test_sound_that_stands_still_outlives_its_line(serving, autojump_clock
         with trio.fail_after(60):
             await told_all(caller)
         assert samples(caller) == SAMPLES
+
+
+async def test_a_program_lets_its_sound_stand_still(serving, autojump_clock):
+    """At once nothing more is heard, over a lost line too, and then it goes on at the sample."""
+    kept = Kept()
+    async with serving(kept, voice=True) as place, place.call(redials=True) as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        caller.sound(False)
+        stopped = samples(caller)
+        await trio.sleep(20)
+        assert samples(caller) == stopped
+        assert kept.calls[0].answers.is_held
+        place.cut()
+        await caller.wait_for(Resumed)
+        await trio.sleep(20)
+        assert samples(caller) == stopped
+        assert kept.calls[0].answers.is_held
+        assert len(heard_of_agent(kept)) * 0.06 <= 1.6
+        caller.sound()
+        with trio.fail_after(60):
+            await told_all(caller)
+        assert samples(caller) == SAMPLES
+        with pytest.raises(TypeError, match="sound"):
+            caller.sound("off")  # type: ignore[arg-type]
+
+
+async def test_a_loudspeaker_that_stands_still_says_where(serving, autojump_clock):
+    """A barge-in over it tells the model no more than was heard before."""
+    kept = Kept()
+    async with serving(kept, voice=True) as place, place.call() as caller:
+        caller.write("tell")
+        await trio.sleep(1.5)
+        caller.sound(False)
+        played_ms = caller.played_ms(1)
+        await trio.sleep(5)
+        caller.write("hello")
+        await trio.sleep(1)
+        assert len(heard_of_agent(kept)) * 60 <= played_ms
+        assert caller.played_ms(1) == played_ms
 
 
 async def test_a_client_that_stops_reporting_hears_no_more(serving, autojump_clock):
