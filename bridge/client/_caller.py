@@ -10,13 +10,9 @@ import trio
 
 from bargein.routes.error_hints import SuggestsNames
 
-from .._verbs import Verb
 from ..control._verb_argument_checks import (
-    check_answer,
     check_flag,
-    check_instruction,
     check_string,
-    check_verb,
     check_word,
 )
 from ..events import Button
@@ -26,7 +22,6 @@ from ..server._call_messages import (
     AgentFrame,
     CallerAudio,
     Clear,
-    ClientMessage,
     CustomInput,
     HangUp,
     Hold,
@@ -43,19 +38,12 @@ from ..server._call_messages import (
     encode,
 )
 from ..server._connection_messages import Ended, Hello, Resume, Resumed
-from ..server._control_messages import (
-    AnswerPermission,
-    AnswerQuestion,
-    AskSnapshot,
-    DescribeVerb,
-    UseVerb,
-)
 from ..server._message_validation import decode_server
 from ..server._outbox import Outbox
-from ..server._watch_messages import Watch
 from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
 from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech
+from ._caller_requests import CallerRequests
 from ._loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
 from ._message_record import MessageRecord
 from ._microphone import FRAME_S, SpokenAudio
@@ -73,7 +61,7 @@ raise.
 
 
 @final
-class Caller(SuggestsNames):
+class Caller(CallerRequests, SuggestsNames):
     """One call, made by ``open_caller``.
 
     Attributes:
@@ -116,7 +104,6 @@ class Caller(SuggestsNames):
         keep_s = math.inf if keep_last is None else keep_last * CHUNK_S
         self._speaker = Loudspeaker(buffer_s=buffer_s, keep_s=keep_s)
         self._played = trio.Event()
-        self._requests = 0
 
     # --- doing ----------------------------------------------------------------------------------
 
@@ -204,109 +191,6 @@ class Caller(SuggestsNames):
     def stop(self) -> None:
         """Press the Stop key."""
         self._send(Stop())
-
-    def control(self, verb: Verb, text: str = "") -> int:
-        """Use a verb on the agent's work.
-
-        Args:
-            verb: The verb.
-            text: The instruction of ``redirect``, or the note of ``resume``.
-
-        Returns:
-            The ``request`` of the ``VerbReceipt`` (or error) and the ``VerbSettled`` that follow.
-
-        Raises:
-            ValueError: There is no such verb, or the instruction has no words.
-            TypeError: The text is no string.
-        """
-        check_verb("control", verb)
-        check_string("control", "text", text)
-        if verb == "redirect":
-            check_instruction(text)
-        request = self._next_request()
-        self._send(UseVerb(verb=verb, text=text, request=request))
-        return request
-
-    def respond(self, permission: str, allow: bool, remember: bool = False) -> int:
-        """Answer a tool's permission question.
-
-        Args:
-            permission: The id of the question.
-            allow: Whether it may.
-            remember: Whether the answer also covers later calls of the tool in this conversation.
-
-        Returns:
-            The ``request`` of the error that comes if nobody waits for the answer any more.
-
-        Raises:
-            TypeError: The id is not a string, or `allow` or `remember` is not a bool.
-        """
-        check_answer(permission, allow, remember)
-        request = self._next_request()
-        self._send(AnswerPermission(id=permission, allow=allow, remember=remember, request=request))
-        return request
-
-    def answer(self, question: str, text: str) -> int:
-        """Answer a tool's question.
-
-        Args:
-            question: The id of the question.
-            text: One of its choices, or any words; "never mind" withdraws it.
-
-        Returns:
-            The ``request`` of the error that comes if nobody waits for the answer any more.
-
-        Raises:
-            TypeError: An argument is not a string.
-            pydantic.ValidationError: The text has no words.
-        """
-        check_string("answer", "question", question)
-        check_string("answer", "text", text)
-        request = self._next_request()
-        self._send(AnswerQuestion(id=question, text=text, request=request))
-        return request
-
-    def ask_description(self, verb: Verb) -> int:
-        """Ask what a verb would do now; returns the ``request`` of the ``Description``.
-
-        Raises:
-            ValueError: There is no such verb.
-        """
-        check_verb("ask_description", verb)
-        request = self._next_request()
-        self._send(DescribeVerb(verb=verb, request=request))
-        return request
-
-    def ask_snapshot(self, *, follow: bool = False) -> int:
-        """Ask what the call is doing.
-
-        Args:
-            follow: Whether to send it again whenever it changes.
-
-        Returns:
-            The ``request`` of the ``SnapshotMessage``.
-
-        Raises:
-            TypeError: `follow` is not a bool.
-        """
-        check_flag("ask_snapshot", "follow", follow)
-        request = self._next_request()
-        self._send(AskSnapshot(request=request, follow=follow))
-        return request
-
-    def watch(self, on: bool = True) -> int:
-        """Ask for every event of the call, as ``Seen`` messages, or ask to stop them.
-
-        Returns:
-            The ``request`` of the ``Watching`` that answers.
-
-        Raises:
-            TypeError: `on` is not a bool.
-        """
-        check_flag("watch", "on", on)
-        request = self._next_request()
-        self._send(Watch(on=on, request=request))
-        return request
 
     def ping(self, t: float = 0.0) -> None:
         """Ask for a ``Pong`` with the same ``t``."""
@@ -518,10 +402,3 @@ class Caller(SuggestsNames):
                 received=self.line.received if report.kind == "position" else None,
             )
         )
-
-    def _next_request(self) -> int:
-        self._requests += 1
-        return self._requests
-
-    def _send(self, message: ClientMessage) -> None:
-        self.line.send(encode(message))
