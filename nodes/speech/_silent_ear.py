@@ -101,3 +101,36 @@ class Loudness:
         """Start counting again, because the ear has reported something."""
         self.loud_s = 0.0
         self._since_s = math.inf
+
+
+class RecentSound:
+    """The newest sound of a caller, for an ear that has missed it."""
+
+    def __init__(self, sample_rate_hz: int) -> None:
+        """Start without sound.
+
+        Args:
+            sample_rate_hz: The sample rate of the frames.
+        """
+        self._bytes_per_s = 2 * sample_rate_hz
+        self._frames: deque[bytes] = deque()
+        self._bytes = 0
+
+    def add(self, pcm: bytes, keep_s: float) -> None:
+        """Add a frame, and drop older ones.
+
+        Args:
+            pcm: PCM16 little-endian mono.
+            keep_s: How much to keep, in seconds; never more than `TRUSTED_S`.
+        """
+        self._frames.append(pcm)
+        self._bytes += len(pcm)
+        while self._bytes > min(keep_s, TRUSTED_S) * self._bytes_per_s:
+            self._bytes -= len(self._frames.popleft())
+
+    def pop(self) -> bytes:
+        """Remove the sound and return it."""
+        pcm = b"".join(self._frames)
+        self._frames.clear()
+        self._bytes = 0
+        return pcm

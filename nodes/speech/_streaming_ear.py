@@ -14,9 +14,9 @@ Rules:
 6. An ear may die without an error. A voice that it reported stops when the caller is quiet, and a
    loud sound that it does not report counts as a voice that began and stopped, so nobody waits
    longer than the words of a turn may take. If the ear has nothing to report of the next loud sound
-   either, it is opened again; what it reports nothing of then is no voice, but music, say. An ear
-   that has reported words, and nothing since the caller stopped, has fallen silent; a caller who
-   waits then hears a filler.
+   either, it is opened again, and hears that sound; what it reports nothing of then is music, say.
+   An ear that has reported words, and nothing since the caller stopped, has fallen silent; a caller
+   who waits then hears a filler.
 7. A voice that an ear reports, and then nothing of for `LONGEST_S`, stops, whatever is heard.
 8. The ear hears silence where the line sends none (`LineSilence`), so that it can end turns.
 """
@@ -50,7 +50,7 @@ from bargein.routes.logs import get_logger
 
 from ._line_silence import LineSilence
 from ._resample import WholeSamples
-from ._silent_ear import QUIET_S, Loudness
+from ._silent_ear import QUIET_S, Loudness, RecentSound
 from ._streaming_protocols import (
     EarFact,
     EarRestarted,
@@ -158,6 +158,7 @@ class StreamingEar:
         self._stream: EarStream | None = None
         self._sign_s: float | None = None
         self._loudness = Loudness(ear.sample_rate_hz) if hears_voice else None
+        self._recent, self._missed = RecentSound(ear.sample_rate_hz), b""
         self._last_fact_s = 0.0
         self._session = trio.CancelScope()
         self._unreported = 0  # loud sounds in a row of which the ear reported nothing
@@ -247,6 +248,7 @@ class StreamingEar:
     def _end_voice_if_quiet(self, loudness: Loudness, pcm: bytes) -> None:
         """Stop a voice that the ear no longer reports."""
         loud_s, is_loud = loudness.loud_s, loudness.add(pcm)
+        self._recent.add(pcm, max(0.0, loudness.waits_s) + QUIET_S)
         told_s = trio.current_time() - self._last_fact_s
         if self._stopped_s is None:
             self._unheard_s += loudness.loud_s - loud_s
@@ -272,6 +274,7 @@ class StreamingEar:
             self._start_voice()
             self._stop_voice()
         elif self._lost_s is None:
+            self._missed = self._recent.pop()  # for the next stream
             self._session.cancel()
 
     async def _listen(self, _: Message) -> None:
@@ -319,6 +322,9 @@ class StreamingEar:
     def _open_again(self) -> None:
         self._send, self._frames = self._new_channel()
         self._lost_frames = 0
+        if self._missed:
+            self._enqueue(self._missed)
+        self._missed = b""
         self._publish(StreamOpened())
 
     async def _trust_later(self) -> None:

@@ -171,6 +171,22 @@ async def test_words_of_which_nothing_was_reported_are_heard_by_the_next_line(au
     assert said == ["hello", "one latte please"]
 
 
+async def test_an_ear_that_is_opened_again_hears_what_it_missed(autojump_clock):
+    """What the caller says again, to an ear that reports nothing, is heard by its next stream."""
+    ear, loud = ScriptedEar(), b"\x00\x10\x00\xf0" * 8000
+    async with open_call(agent_with(ear)) as caller:
+        await be_silent(caller, 1.0)
+        await send(caller, loud)
+        await be_silent(caller, 20.0)
+        assert (ear.closed, ear.heard.count(loud)) == (0, 1)
+        await send(caller, loud)
+        await be_silent(caller, 5.0)
+        assert (ear.closed, ear.heard.count(loud)) == (1, 3)
+        await send(caller, loud)
+        await be_silent(caller, 5.0)
+        assert (ear.closed, ear.heard.count(loud)) == (1, 4)
+
+
 @pytest.mark.parametrize("ends_s", [0.4, *proofs(0.2, 0.9)])
 @pytest.mark.parametrize("drops_after_s", [0.3, 0.7, *proofs(0.05, 0.5, 1.2)])
 async def test_a_line_that_breaks_around_the_end_of_a_turn(autojump_clock, drops_after_s, ends_s):
