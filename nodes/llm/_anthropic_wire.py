@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bargein.nodes.vendors import WholeCharacters, parse_json
+from bargein.nodes.vendors import ANTHROPIC_ERRORS, WholeCharacters, parse_json
 
 from ._anthropic_fields import OwnBlocks, blocks_of
 from ._completion_chunks import check_calls
@@ -187,7 +187,7 @@ class MessageReading:
 
     def error(self, error: object, status: int | None = None) -> ChatModelError:
         """Return the exception for an error that the server reports."""
-        return reported_error(self._model, error, status)
+        return reported_error(self._model, error, ANTHROPIC_ERRORS, status)
 
     def _note_usage(self, told: object) -> None:
         self._usage |= {name: n for name, n in object_of(told).items() if n is not None}

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bargein.nodes.vendors import WholeCharacters, parse_json
+from bargein.nodes.vendors import OPENAI_ERRORS, ErrorTable, WholeCharacters, parse_json
 
 from ._completion_fields import call_fields, is_thought, kept_fields, message_fields
 from ._errors import ChatModelError
@@ -75,13 +75,15 @@ def _no_chunk(model: str, where: str) -> ChatModelError:
 class Assembler:
     """The state of one answer between its chunks."""
 
-    def __init__(self, model: str, provider: str = "") -> None:
+    def __init__(self, model: str, provider: str = "", errors: ErrorTable = OPENAI_ERRORS) -> None:
         """Start before the first chunk.
 
         Args:
             model: The model's name.
             provider: The name for its own fields; empty drops them.
+            errors: What the vendor's errors mean.
         """
+        self._errors = errors
         self._model = model
         self._provider = provider
         self._own = OwnFields(model)
@@ -176,7 +178,7 @@ class Assembler:
             error: The value of ``error``: an object or a text.
             status: HTTP status; ``None`` if the error came inside an answer.
         """
-        return reported_error(self._model, error, status)
+        return reported_error(self._model, error, self._errors, status)
 
     def _assemble(self, delta: Mapping[str, Any]) -> Iterator[AnswerPiece]:
         """Yield the pieces of a delta, in the order in which models write them."""

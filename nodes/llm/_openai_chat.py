@@ -95,4 +95,4 @@ class OpenAIChat(HttpChat):
         }
 
     def _reading(self) -> Reading:
-        return Assembler(self.model, self.provider)
+        return Assembler(self.model, self.provider, self._errors)

@@ -11,30 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bargein.nodes.vendors import ErrorTable
+
 from ._errors import ChatModelError, safe_word
 from ._json_fields import count_of, object_of, text_of
 
 _PASSING_WORDS = (
-    "api_error",
-    "capacity",
-    "exhausted",
-    "internal",
-    "overloaded",
-    "rate_limit",
-    "server_error",
-    "service_unavailable",
-    "timeout",
-    "too_many_requests",
-    "unavailable",
+    *("api_error", "capacity", "exhausted", "internal", "overloaded", "rate_limit"),
+    *("server_error", "service_unavailable", "timeout", "too_many_requests", "unavailable"),
 )
-_FINAL_WORDS = ("insufficient_quota", "billing", "invalid_request", "context_length")
-"""These go before the passing ones, and before a status of 429: waiting does not help."""
-_RETRYABLE_STATUS = frozenset({408, 409, 429})
-
-
-def retryable_status(status: int) -> bool:
-    """Return whether a request refused with this HTTP status may succeed when sent again."""
-    return status in _RETRYABLE_STATUS or status >= 500
+"""What servers of one's own write in errors that pass, in codes of no vendor and in texts: anything
+else that no table knows, such as "no such model", is not asked again."""
 
 
 def error_in(message: Mapping[str, Any]) -> object | None:
@@ -56,34 +43,37 @@ def error_of_body(body: object) -> object | None:
     return error_in(body) or body.get("detail") or body or None
 
 
-def reported_error(model: str, error: object, status: int | None = None) -> ChatModelError:
+def reported_error(
+    model: str, error: object, errors: ErrorTable, status: int | None = None
+) -> ChatModelError:
     """Return the exception for an error that a server reports in its own words.
 
     Args:
         model: The model's name.
         error: The value of ``error``: an object or a text.
+        errors: What the vendor's errors mean.
         status: HTTP status; ``None`` if the error came inside an answer.
     """
     fields = object_of(error) or {"message": error}
-    inner = object_of(fields.get("error"))
-    fields = inner or fields
+    fields = object_of(fields.get("error")) or fields
     code, kind, word = fields.get("code"), fields.get("type"), fields.get("status")
+    message = text_of(fields.get("message")) or text_of(fields.get("detail"))
     told = count_of(code)
     if told is None:
         told = count_of(word)
     if status is None and told is not None and 400 <= told < 600:
         status = told
+    meaning = errors.meaning_of_request(code, kind, word, message, status=status)
     words = f"{code} {kind} {word}".lower()
-    if safe_word(fields.get("message")) or isinstance(error, str):
-        words += f" {fields.get('message')}".lower()[:64]
-    retryable = (status is not None and retryable_status(status)) or any(
-        word in words for word in _PASSING_WORDS
-    )
+    if safe_word(message) or isinstance(error, str):
+        words += f" {error if isinstance(error, str) else message}".lower()[:64]
+    is_known = status is not None or errors.knows(code, kind, word)
+    is_passing = is_known or any(each in words for each in _PASSING_WORDS)
     return ChatModelError(
         "the server reported an error",
         model=model,
-        retryable=retryable and not any(word in words for word in _FINAL_WORDS),
+        retryable=meaning == "passing" and is_passing,
         status=status,
         code=safe_word(code) or safe_word(kind) or safe_word(word),
-        detail=text_of(fields.get("message")) or text_of(fields.get("detail")) or str(error),
+        detail=message or str(error),
     )

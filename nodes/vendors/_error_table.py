@@ -100,6 +100,31 @@ class ErrorTable:
             return "credit"
         return "final" if status in _FINAL_STATUSES else "passing"
 
+    def meaning_of_request(self, *codes: object, status: int | None = None) -> Meaning:
+        """Return what an error that ends a request means: nothing goes on that could ignore it.
+
+        Args:
+            codes: As for `meaning`.
+            status: HTTP status, also one told in the body of an answer; ``None`` if there is none.
+
+        Returns:
+            The meaning of the code, or else of the status: a request that the server refuses is
+            refused again, except by `_PASSING_STATUSES`.
+        """
+        known = self.meaning(*codes, status=status)
+        if self.knows(*codes, status) and known != "ignore":
+            return known
+        if status is None:
+            return "final" if known == "ignore" else known
+        if status == HTTPStatus.PAYMENT_REQUIRED:
+            return "credit"
+        is_refused = 300 <= status < 500 and status not in _PASSING_STATUSES
+        return "final" if is_refused else "passing"
+
+    def knows(self, *codes: object) -> bool:
+        """Return whether one of the codes has a meaning, here or at most vendors."""
+        return any(self._find_meaning(code) for code in codes)
+
     def _find_meaning(self, code: object) -> Meaning | None:
         if isinstance(code, bool) or not isinstance(code, str | int):
             return None
@@ -188,16 +213,10 @@ class ErrorTable:
             body: What came of the body.
         """
         told, text = error_in_body(body)
-        is_refused = 300 <= status < 500 and status not in _PASSING_STATUSES
-        is_named = any(self._find_meaning(code) for code in (*told, text, status))
-        meaning = self.meaning(*told, text, status=status)
-        if meaning == "ignore" or not is_named:
-            is_credit = status == HTTPStatus.PAYMENT_REQUIRED
-            meaning = "credit" if is_credit else "final" if is_refused else "passing"
         return VendorError(
             self.vendor,
             problem,
-            meaning=meaning,
+            meaning=self.meaning_of_request(*told, text, status=status),
             status=status,
             code=next(iter(words(told)), ""),
             detail=text,

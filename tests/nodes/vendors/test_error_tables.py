@@ -196,3 +196,23 @@ def test_a_code_that_is_a_sentence_is_kept_out_of_the_safe_text() -> None:
     error = OPENAI_ERRORS.read("refused", "Jane said no", detail="Jane said no")
     assert error is not None
     assert "Jane" not in error.safe_text
+
+
+@pytest.mark.parametrize(
+    ("table", "codes", "status", "meaning"),
+    [
+        (OPENAI_ERRORS, ("invalid_request_error",), None, "final"),  # no session that goes on
+        (OPENAI_ERRORS, ("context_length_exceeded", "invalid_request_error"), None, "final"),
+        (OPENAI_ERRORS, ("insufficient_quota",), 429, "credit"),
+        (OPENAI_ERRORS, (), 400, "final"),
+        (OPENAI_ERRORS, (), 409, "passing"),
+        (OPENAI_ERRORS, (), 402, "credit"),
+        (ANTHROPIC_ERRORS, ("overloaded_error",), 529, "passing"),
+        (ANTHROPIC_ERRORS, ("organization_on_hold",), None, "final"),
+        (GEMINI_ERRORS, ("RESOURCE_EXHAUSTED",), 429, "passing"),
+        (GEMINI_ERRORS, ("BILLING_DISABLED",), 403, "credit"),
+    ],
+)
+def test_an_error_of_a_request_ends_it(table, codes, status, meaning):
+    """What a session would ignore ends a request, and a status that refuses it is final."""
+    assert table.meaning_of_request(*codes, status=status) == meaning
