@@ -17,8 +17,11 @@ from bargein.nodes.vendors import (
     SessionLimits,
     VendorAddress,
     checked_query,
+    count_of,
     endpoint,
     lowest_probability,
+    objects_of,
+    text_of,
     timed_words,
     with_key,
 )
@@ -147,25 +150,32 @@ class TurnCodec:
                 code = str(message.get("warning_code", ""))
                 log.warning("vendor_warning", vendor=VENDOR, code=code)
 
+    def _number_of(self, turn: Mapping[str, Any]) -> int:
+        """Return the number of a turn; of one without a number, that of the next."""
+        number = count_of(turn.get("turn_order"))
+        return self._over + 1 if number is None else number
+
     def _turn(self, turn: Mapping[str, Any]) -> Iterable[EarFact]:
-        number = int(turn["turn_order"])
+        number = self._number_of(turn)
         if number <= self._over:
             return  # the end of the same turn again, with formatted words
-        words = [word for word in turn.get("words") or () if isinstance(word, dict)]
+        words = objects_of(turn.get("words"))
         sure = lowest_probability(word.get("confidence") for word in words)
-        if turn["end_of_turn"] is not True:
+        if turn.get("end_of_turn") is not True:
             # `transcript` has only the final words.
-            text = " ".join(str(word["text"]) for word in words) or str(turn["transcript"])
+            text = " ".join(text_of(word.get("text")) for word in words) or text_of(
+                turn.get("transcript")
+            )
             yield WordsHeard(text, confidence=sure)
             return
         if self._formatted and turn.get("turn_is_formatted") is not True:
             return
         self._over = number
         yield TurnOver(
-            str(turn["transcript"]),
+            text_of(turn.get("transcript")),
             sure,
-            language=str(turn.get("language_code") or ""),
-            speaker=str(turn.get("speaker_label") or ""),
+            language=text_of(turn.get("language_code")),
+            speaker=text_of(turn.get("speaker_label")),
             words=timed_words(words, "text", per_s=1000),
         )
 

@@ -17,6 +17,7 @@ from bargein.nodes.vendors import (
     VendorAddress,
     checked_query,
     endpoint,
+    text_of,
     with_key,
 )
 
@@ -129,7 +130,7 @@ class InkCodec:
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
         """Yield the facts in a message; see `EarCodec.facts`."""
-        text = str(message.get("transcript") or "")
+        text = text_of(message.get("transcript"))
         if self._ended is not None and text and self._ended.startswith(text):
             return  # a late message of a turn that is over
         match message["type"]:

@@ -23,9 +23,14 @@ from bargein.nodes.vendors import (
     SessionLimits,
     VendorAddress,
     checked_query,
+    count_of,
     endpoint,
     lowest_probability,
+    number_of,
+    object_of,
+    objects_of,
     probability,
+    text_of,
     timed_words,
     with_key,
 )
@@ -138,11 +143,12 @@ class FluxCodec:
                 log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code", "")))
 
     def _turn(self, info: Mapping[str, Any]) -> Iterable[EarFact]:
-        event, text = info["event"], str(info.get("transcript") or "")
-        number = int(info["turn_index"])
+        event, text = info["event"], text_of(info.get("transcript"))
+        told = count_of(info.get("turn_index"))
+        number = self._over + 1 if told is None else told
         if number <= self._over:
             return  # a late message of a turn that is over
-        words = [word for word in info.get("words") or () if isinstance(word, dict)]
+        words = objects_of(info.get("words"))
         sure = lowest_probability(word.get("confidence") for word in words)
         if event == "StartOfTurn":
             yield VoiceBegan()
@@ -150,7 +156,7 @@ class FluxCodec:
             yield WentOn()
         if event == "EndOfTurn":
             self._over = number
-            language = _first(info.get("languages") or ())
+            language = _first(_list(info.get("languages")))
             yield TurnOver(text, sure, language=language, words=timed_words(words, "word", per_s=1))
             return
         if text:
@@ -255,7 +261,7 @@ class NovaCodec:
         """Yield the facts in a message; see `EarCodec.facts`."""
         match message["type"]:
             case "SpeechStarted":
-                began_s = float(message["timestamp"])
+                began_s = number_of(message.get("timestamp"), self._over_s)
                 if began_s >= self._over_s:
                     if math.isinf(self._turn_start_s):
                         self._turn_start_s = began_s
@@ -263,7 +269,7 @@ class NovaCodec:
             case "Results":
                 yield from self._results(message)
             case "UtteranceEnd":
-                end_s = float(message.get("last_word_end", math.inf))
+                end_s = number_of(message.get("last_word_end"), math.inf)
                 if not self._is_late(end_s):
                     self._over_s = self._over_s if math.isinf(end_s) else end_s
                     yield self._over()
@@ -280,11 +286,11 @@ class NovaCodec:
         return end_s <= max(self._over_s, self._turn_start_s)
 
     def _results(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        end_s = float(message["start"]) + float(message["duration"])
-        best = message["channel"]["alternatives"][0]
-        text = str(best.get("transcript") or "")
+        end_s = number_of(message.get("start"), math.inf) + number_of(message.get("duration"))
+        best, *_ = [*objects_of(object_of(message.get("channel")).get("alternatives")), {}]
+        text = text_of(best.get("transcript"))
         spoken = timed_words(
-            [word for word in best.get("words") or () if isinstance(word, dict)],
+            best.get("words"),
             *("punctuated_word", "word"),
             per_s=1,
         )
@@ -293,13 +299,13 @@ class NovaCodec:
         is_final = message.get("is_final") is True
         if text:
             sure = probability(best.get("confidence"))
-            words = [word for word in best.get("words") or () if isinstance(word, dict)]
+            words = objects_of(best.get("words"))
             yield WordsHeard(
                 text,
                 self._segment,
                 final=is_final,
                 confidence=sure,
-                language=_first(best.get("languages") or ()),
+                language=_first(_list(best.get("languages"))),
                 speaker=_first(word.get("speaker") for word in words),
                 words=timed_words(words, "punctuated_word", "word", per_s=1),
             )
@@ -307,19 +313,23 @@ class NovaCodec:
                 self._segment += 1
                 self._parts.append(best)
         if message.get("speech_final") is True or message.get("from_finalize") is True:
-            self._over_s = end_s
+            self._over_s = self._over_s if math.isinf(end_s) else end_s
             yield self._over()
 
     def _over(self) -> TurnOver:
-        words = [word for part in self._parts for word in part.get("words") or ()]
+        words = [word for part in self._parts for word in objects_of(part.get("words"))]
         over = TurnOver(
-            language=_first(name for part in self._parts for name in part.get("languages") or ()),
+            language=_first(name for part in self._parts for name in _list(part.get("languages"))),
             speaker=_first(word.get("speaker") for word in words),
             words=timed_words(words, "punctuated_word", "word", per_s=1),
         )
         self._forget()
         self._turn_start_s = -math.inf
         return over
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _first(names: Iterable[object]) -> str:

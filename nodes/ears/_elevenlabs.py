@@ -19,6 +19,7 @@ from bargein.nodes.vendors import (
     VendorAddress,
     checked_query,
     endpoint,
+    text_of,
     with_key,
 )
 
@@ -120,8 +121,8 @@ class ScribeCodec:
         """Yield the facts in a message; see `EarCodec.facts`."""
         kind = str(message["message_type"])
         if kind == "partial_transcript":
-            yield WordsHeard(str(message["text"]))
+            yield WordsHeard(text_of(message.get("text")))
         elif kind == "committed_transcript":
-            yield TurnOver(str(message["text"]))
+            yield TurnOver(text_of(message.get("text")))
         elif "error" in message:
             ELEVENLABS_ERRORS.check("ended the session", kind, detail=message["error"])

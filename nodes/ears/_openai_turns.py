@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
+from bargein.nodes.vendors import object_of, objects_of, text_of
 from bargein.routes.logs import get_logger
 
 log = get_logger()
@@ -76,11 +77,11 @@ class OpenAITurns:
         elif kind in ("input_audio_buffer.speech_stopped", "input_audio_buffer.committed"):
             yield from self._stop_item(str(message["item_id"]))
         elif kind == HEARS + "delta":
-            yield from self._add_words(str(message["item_id"]), str(message.get("delta") or ""))
+            yield from self._add_words(str(message["item_id"]), text_of(message.get("delta")))
         elif kind == HEARS + "completed":
             yield from self._complete(message)
         elif kind == HEARS + "failed":
-            error = message.get("error") or {}
+            error = object_of(message.get("error"))
             log.warning("item_not_transcribed", vendor="OpenAI", code=str(error.get("code") or ""))
             item = self._items.get(str(message["item_id"]))
             if item is not None:
@@ -115,13 +116,13 @@ class OpenAITurns:
         item = self._items.get(str(message["item_id"]))
         if item is None or item.is_known:
             return
-        item.words, item.is_known = str(message["transcript"]), True
-        codes = [str(one["code"]) for one in message.get("languages") or ()]
+        item.words, item.is_known = text_of(message.get("transcript")), True
+        codes = [text_of(one.get("code")) for one in objects_of(message.get("languages"))]
         yield WordsHeard(
             item.words,
             item.segment,
             final=True,
-            confidence=confidence(message.get("logprobs") or ()),
+            confidence=confidence(objects_of(message.get("logprobs"))),
             language=codes[0] if codes else "",
         )
         yield from self._end_turn()

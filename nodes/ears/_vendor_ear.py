@@ -35,6 +35,7 @@ from bargein.nodes.speech import (
     WordsHeard,
 )
 from bargein.nodes.vendors import (
+    UNREADABLE,
     SessionLimits,
     SessionReopened,
     VendorAddress,
@@ -274,7 +275,7 @@ class VendorEarStream:
             # an error would be tried for ever.
             self._session.reopen(error)
             return
-        except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+        except UNREADABLE as error:
             self._unreadable += 1
             log.warning(
                 "vendor_message_unreadable", vendor=self._vendor, error=type(error).__name__

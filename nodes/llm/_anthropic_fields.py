@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bargein.bridge.history import extra_of
+from bargein.nodes.vendors import object_of, objects_of, text_of
 
-from ._json_fields import object_of, objects_of, text_of
 from ._provider_fields import OwnFields
 from ._tool_call_pieces import arguments_of
 

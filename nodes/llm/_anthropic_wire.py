@@ -11,12 +11,19 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bargein.nodes.vendors import ANTHROPIC_ERRORS, WholeCharacters, parse_json
+from bargein.nodes.vendors import (
+    ANTHROPIC_ERRORS,
+    WholeCharacters,
+    count_of,
+    object_of,
+    objects_of,
+    parse_json,
+    text_of,
+)
 
 from ._anthropic_fields import OwnBlocks, blocks_of
 from ._completion_chunks import check_calls
 from ._errors import ChatModelError
-from ._json_fields import count_of, object_of, objects_of, text_of
 from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
 from ._server_errors import error_in, reported_error
 from ._tool_call_pieces import arguments_of

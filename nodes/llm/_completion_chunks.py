@@ -20,11 +20,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bargein.nodes.vendors import OPENAI_ERRORS, ErrorTable, WholeCharacters, parse_json
+from bargein.nodes.vendors import (
+    OPENAI_ERRORS,
+    ErrorTable,
+    WholeCharacters,
+    count_of,
+    object_of,
+    objects_of,
+    parse_json,
+    text_of,
+)
 
 from ._completion_fields import call_fields, is_thought, kept_fields, message_fields
 from ._errors import ChatModelError
-from ._json_fields import count_of, object_of, objects_of, text_of
 from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
 from ._provider_fields import OwnFields
 from ._server_errors import error_in, reported_error

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bargein.nodes.vendors import ErrorTable
+from bargein.nodes.vendors import ErrorTable, count_of, object_of, text_of
 
 from ._errors import ChatModelError, safe_word
-from ._json_fields import count_of, object_of, text_of
 
 _PASSING_WORDS = (
     *("api_error", "capacity", "exhausted", "internal", "overloaded", "rate_limit"),

@@ -31,8 +31,12 @@ from bargein.nodes.vendors import (
     SessionLimits,
     VendorAddress,
     VendorError,
+    WholeCharacters,
     checked_query,
+    count_of,
     endpoint,
+    object_of,
+    text_of,
     with_key,
     without_secrets,
 )
@@ -183,6 +187,7 @@ class OpenAIRealtimeCodec:
         self._session = session
         self._detection = detection
         self._turns = OpenAITurns()
+        self._text_of = ("", WholeCharacters())  # the newest item, and its text so far
         self._numbers = count(1)
 
     # --- to the vendor --------------------------------------------------------------------------
@@ -265,9 +270,11 @@ class OpenAIRealtimeCodec:
             yield SpeechGiven(str(message["response_id"]), str(message["item_id"]), pcm)
         elif kind in TEXT:
             response, item = str(message["response_id"]), str(message["item_id"])
-            yield TextGiven(response, item, str(message["delta"]))
+            text = self._characters_of(item).add(text_of(message.get("delta")))
+            if text:
+                yield TextGiven(response, item, text)
         elif kind == "response.created":
-            asked = message["response"].get("metadata") or {}
+            asked = object_of(message["response"].get("metadata"))
             yield ResponseBegan(str(message["response"]["id"]), str(asked.get("ask") or ""))
         elif kind in ("response.output_item.added", "response.output_item.done"):
             yield from self._item(message, is_done=kind.endswith("done"))
@@ -280,6 +287,12 @@ class OpenAIRealtimeCodec:
             if kind == "input_audio_buffer.committed":
                 after = str(message.get("previous_item_id") or "root")
                 yield AudioCommitted(str(message["item_id"]), after)
+
+    def _characters_of(self, item: str) -> WholeCharacters:
+        """Return what joins the halves of characters in the newest item's text."""
+        if self._text_of[0] != item:
+            self._text_of = (item, WholeCharacters())
+        return self._text_of[1]
 
     def _item(self, message: Mapping[str, Any], *, is_done: bool) -> Iterable[RealtimeFact]:
         response, item = str(message["response_id"]), message["item"]
@@ -316,16 +329,16 @@ def _items(message: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
 
 
 def _over(response: Mapping[str, Any]) -> ResponseOver:
-    status, details = str(response.get("status") or ""), response.get("status_details") or {}
-    used = response.get("usage") or {}
+    status, details = str(response.get("status") or ""), object_of(response.get("status_details"))
+    used = object_of(response.get("usage"))
     reason = str(details.get("reason") or status)
     usage = Usage(
-        input_tokens=used.get("input_tokens"),
-        output_tokens=used.get("output_tokens"),
-        cached_tokens=(used.get("input_token_details") or {}).get("cached_tokens"),
+        input_tokens=count_of(used.get("input_tokens")),
+        output_tokens=count_of(used.get("output_tokens")),
+        cached_tokens=count_of(object_of(used.get("input_token_details")).get("cached_tokens")),
         finish_reason="stop" if status == "completed" else WORN.get(reason, reason),
     )
-    error = _failure(details.get("error") or {}, "the response failed")
+    error = _failure(object_of(details.get("error")), "the response failed")
     return ResponseOver(str(response["id"]), usage, error if status == "failed" else None)
 
 

@@ -18,9 +18,15 @@ from ._foreign_text import parse_json as parse_json
 from ._http_response import HttpResponse as HttpResponse
 from ._http_response import http_errors as http_errors
 from ._http_service import HttpService as HttpService
+from ._message_fields import UNREADABLE as UNREADABLE
+from ._message_fields import count_of as count_of
 from ._message_fields import in_time_order as in_time_order
 from ._message_fields import lowest_probability as lowest_probability
+from ._message_fields import number_of as number_of
+from ._message_fields import object_of as object_of
+from ._message_fields import objects_of as objects_of
 from ._message_fields import probability as probability
+from ._message_fields import text_of as text_of
 from ._message_fields import timed_words as timed_words
 from ._reconnecting_session import SessionReopened as SessionReopened
 from ._reconnecting_session import VendorSession as VendorSession
@@ -76,6 +82,12 @@ __all__ = [
     "retry_after_s",
     "timed_words",
     "error_in_body",
+    "UNREADABLE",
+    "count_of",
+    "number_of",
+    "object_of",
+    "objects_of",
+    "text_of",
     "with_key",
     "without_secrets",
 ]

@@ -8,6 +8,46 @@ from typing import Any
 
 from bargein.bridge.events import WordTiming
 
+UNREADABLE = (
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+)
+"""What reading a message raises that is not what its vendor sends; such a message is skipped."""
+
+
+def object_of(value: object) -> Mapping[str, Any]:
+    """Return an object; empty for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(value: object) -> list[Mapping[str, Any]]:
+    """Return the objects of a list, or one that came without its list."""
+    if isinstance(value, dict):
+        return [value]
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    """Return a text; a number, such as an id, as its digits; empty for anything else."""
+    if isinstance(value, str):
+        return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else ""
+
+
+def count_of(value: object) -> int | None:
+    """Return a count; ``None`` for what is none."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 16:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if math.isfinite(value) and value >= 0 else None
+
+
+def number_of(value: object, default: float = 0.0) -> float:
+    """Return a finite number; `default` for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else default  # type: ignore[arg-type]
+
 
 def probability(value: object) -> float | None:
     """Return a value as a probability, clamped to 0 and 1; ``None`` if it is no number."""
@@ -22,18 +62,16 @@ def lowest_probability(values: Iterable[object]) -> float | None:
     return min(known, default=None)
 
 
-def timed_words(
-    words: Iterable[Mapping[str, Any]], *names: str, per_s: int
-) -> tuple[WordTiming, ...]:
+def timed_words(words: object, *names: str, per_s: int) -> tuple[WordTiming, ...]:
     """Return the words that have times, in the order in which they come.
 
     Args:
-        words: The vendor's objects, with ``start`` and ``end``.
+        words: The vendor's objects, with ``start`` and ``end``; what is none is left out.
         names: The fields that may hold the word itself; the first non-empty one counts.
         per_s: How many of the vendor's time units make a second.
     """
     found = []
-    for word in words:
+    for word in objects_of(words):
         start, end = word.get("start"), word.get("end")
         text = next((str(word[name]) for name in names if word.get(name)), "").strip()
         if text and isinstance(start, int | float) and isinstance(end, int | float):

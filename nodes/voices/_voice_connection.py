@@ -20,7 +20,13 @@ from typing import Any
 import trio
 
 from bargein.bridge.websocket import Data
-from bargein.nodes.vendors import SessionReopened, VendorAddress, VendorError, VendorSession
+from bargein.nodes.vendors import (
+    UNREADABLE,
+    SessionReopened,
+    VendorAddress,
+    VendorError,
+    VendorSession,
+)
 from bargein.routes.logs import get_logger
 
 from ._flush_limit import FlushLimit
@@ -191,7 +197,7 @@ class VoiceLine:
             if name in self._cut:
                 self._end_cut(name, message)
             return False
-        except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+        except UNREADABLE as error:
             kind = type(error).__name__
             log.warning("vendor_message_unreadable", vendor=self.address.vendor, error=kind)
             return False

@@ -29,6 +29,8 @@ from bargein.nodes.vendors import (
     checked_query,
     endpoint,
     lowest_probability,
+    objects_of,
+    text_of,
     with_key,
 )
 
@@ -165,8 +167,9 @@ class TokenCodec:
             )
         passing: list[Token] = []  # what is heard of the turn so far, and may change
         is_new = False
-        for token in message["tokens"]:
-            if token["is_final"] is True and token["text"] in ENDS:
+        for token in objects_of(message.get("tokens")):
+            is_final = token.get("is_final") is True
+            if is_final and token.get("text") in ENDS:
                 # A turn of which the vendor has no words is over, too, once they were reported.
                 yield _over(self._final)
                 ends_ms = [ms for ms in map(_end_ms, self._final) if ms < math.inf]
@@ -174,7 +177,7 @@ class TokenCodec:
                 self._final, passing, is_new = [], [], False
             elif self._belongs(token):
                 is_new = True
-                (self._final if token["is_final"] is True else passing).append(token)
+                (self._final if is_final else passing).append(token)
         if is_new:
             heard = [*self._final, *passing]
             yield WordsHeard(
@@ -189,7 +192,7 @@ class TokenCodec:
         """Whether a token is of this turn: no translation, and nothing of a turn that is over."""
         is_late = _end_ms(token) <= self._over_ms
         is_translated = token.get("translation_status") == "translation"
-        return bool(token["text"]) and not is_late and not is_translated
+        return bool(text_of(token.get("text"))) and not is_late and not is_translated
 
 
 def _over(tokens: Sequence[Token]) -> TurnOver:
@@ -203,7 +206,7 @@ def _over(tokens: Sequence[Token]) -> TurnOver:
 
 
 def _text(tokens: Iterable[Token]) -> str:
-    return "".join(str(token["text"]) for token in tokens).strip()
+    return "".join(text_of(token.get("text")) for token in tokens).strip()
 
 
 def _sure(tokens: Iterable[Token]) -> float | None:
@@ -226,7 +229,7 @@ def _words(tokens: Iterable[Token]) -> tuple[WordTiming, ...]:
     words: list[WordTiming] = []
     is_between = True
     for token in tokens:
-        text, start, end = str(token["text"]), token.get("start_ms"), token.get("end_ms")
+        text, start, end = text_of(token.get("text")), token.get("start_ms"), token.get("end_ms")
         part = text.strip()
         is_between = is_between or text[:1].isspace()
         if part and isinstance(start, int | float) and isinstance(end, int | float):
