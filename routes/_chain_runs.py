@@ -63,7 +63,8 @@ class ChainRuns:
             Whether that left room for another run.
         """
         if run in self.background:
-            del self.background[run]
+            if run.is_cut or not run.keep_count:  # else its output has not all arrived
+                del self.background[run]
             return False
         if run not in self.active:
             return False
@@ -74,7 +75,8 @@ class ChainRuns:
 
     def keep_delivered(self, run: Run) -> None:
         """Keep an ended run interruptible, unless it still has its place or was cut."""
-        if run.outcome is not None and run not in self.active and not run.is_cut:
+        is_over = run.outcome is not None and run not in self.active
+        if is_over and not run.is_cut and run not in self.background:
             self._add_delivered(run)
 
     def _add_delivered(self, run: Run) -> None:
@@ -86,6 +88,8 @@ class ChainRuns:
         """Forget a run whose output has all arrived; ignored if it is not kept here."""
         if self.delivered:
             self.delivered.pop(run, None)
+        if run in self.background and run.outcome is not None:
+            del self.background[run]
 
     def move_to_background(self, run: Run) -> bool:
         """Move a run to the background, and return whether it was active."""

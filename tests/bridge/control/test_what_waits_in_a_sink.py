@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import trio
 import trio.testing
@@ -290,3 +292,64 @@ async def test_what_another_bridge_makes_of_an_answer_is_no_speech(autojump_cloc
         caller.publish(UserStoppedSpeaking())
         await caller.at(5)
         assert caller.call.handle.snapshot().state == "idle"
+
+
+STORM = ("pause", "resume", "cancel", "barge_in", "background", "emergency_stop", "redirect")
+
+
+async def storm(seed: int) -> None:
+    """Use verbs at random while a slow sink has pieces to take, and check what it got."""
+    chance = random.Random(seed)
+    got: list[tuple[int, int]] = []
+    answers = 0
+
+    async def counted(message):
+        nonlocal answers
+        answers += 1
+        answer = answers
+        for number in range(chance.randint(1, 30)):
+            yield AgentResponse(content=f"{answer}:{number} ")
+            if chance.random() < 0.1:
+                await trio.sleep(chance.random())
+
+    async with open_call(answering_with(counted), audio=False) as caller:
+
+        async def slow(message):
+            answer, number = message.event.content.split(":")
+            assert not (is_paused and trio.current_time() > paused_s)
+            got.append((int(answer), int(number)))
+            await trio.sleep(0.1)
+
+        is_paused, paused_s = False, 0.0
+        router, handle = caller.call.router, caller.call.handle
+        router.add_sink(slow, AgentResponse, limit=chance.choice([1, 4, 64]))
+        for _ in range(40):
+            if chance.random() < 0.4:
+                caller.publish(UserStoppedSpeaking())
+            else:
+                verb = chance.choice(STORM)
+                handle.redirect("else") if verb == "redirect" else getattr(handle, verb)()
+            is_paused, paused_s = handle.snapshot().state == "paused", trio.current_time()
+            await trio.sleep(chance.choice([0.0, 0.05, 0.4, 2.0]))
+        is_paused = False
+        handle.resume()
+        await trio.sleep(1000)
+        assert handle.snapshot().state in ("idle", "listening")
+        assert not router.async_sinks.waiting
+    for answer in {answer for answer, _ in got}:
+        numbers = [number for each, number in got if each == answer]
+        assert numbers == list(range(len(numbers)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_a_storm_of_verbs_leaves_nothing_waiting(autojump_clock, seed):
+    """Each answer arrives as a prefix, in order, nothing in a pause, and all comes to rest."""
+    await storm(seed)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("first", range(0, 300, 100))
+async def test_no_storm_of_verbs_leaves_anything_waiting(autojump_clock, first):
+    """So do three hundred others."""
+    for seed in range(first, first + 100):
+        await storm(seed)
