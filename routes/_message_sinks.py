@@ -134,7 +134,9 @@ class QueuedSink:
     async def _more_or_resumed(self) -> None:
         """Wait for more messages, or until a pause of some is over; these go first then."""
         pauses = {event for queued in self._paused if (event := queued.paused_until()) is not None}
-        if pauses or not self._paused:
+        if not self._paused:
+            await self._more.wait()
+        elif pauses:
             async with trio.open_nursery() as nursery:
 
                 async def wait(event: trio.Event) -> None:
