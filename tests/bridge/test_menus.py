@@ -145,3 +145,19 @@ async def test_what_contradicts_itself_is_refused(autojump_clock):
 
     async with open_call(answer):
         pass
+
+
+@pytest.mark.parametrize("telephone", [False, True])
+async def test_equal_keys_in_quick_succession_all_arrive(telephone: bool, autojump_clock):
+    """None is lost or doubled while the agent speaks, and speech goes on (jambonz 552)."""
+    menu = Menu()
+    async with open_call(menu.answer, telephone=telephone) as caller:
+        await caller.at(0.5)
+        press(caller, "1122334455")
+        for key in "99#":
+            await trio.sleep(0.001)
+            press(caller, key)
+        await caller.quiet()
+        assert caller.heard == MENU
+        assert caller.events(AgentSpeechCut) == []
+    assert "".join(menu.keys) == "112233445599#"

@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from bargein import ChatNode, ConversationContext, ReasoningNode
+from bargein import ChatNode, ConversationContext, OpenAIChat, ReasoningNode
 from bargein.events import UserStartedSpeaking
+from bargein.fakes import FakeOpenAIChat
 from bargein.testing import ScriptedModel, open_call
 from bargein.tools import ToolDefinitionError, tool
 
@@ -90,3 +91,34 @@ def test_one_tool_that_is_no_list_is_refused():
     for one in (look, len):
         with pytest.raises(ToolDefinitionError, match=r"write tools=\[\.\.\.\]"):
             ChatNode(ScriptedModel("Hi."), tools=one)
+
+
+@pytest.mark.parametrize("gap_s", [0.0, 0.001, 0.05, 0.2, 0.39])
+async def test_who_speaks_again_before_a_sound_gets_one_answer(autojump_clock, gap_s):
+    """Both questions are answered at once, and the first answer is never heard (pipecat 1140)."""
+    model = ScriptedModel(then=lambda request: [0.4, f"Answer {len(request.texts('user'))}."])
+    async with open_call(answer_with(ChatNode(model))) as caller:
+        await caller.says("one", takes_s=0.2)
+        await trio.sleep(gap_s)
+        await caller.says("two", takes_s=0.2)
+        await caller.quiet()
+        assert caller.heard == "Answer 2."
+
+
+async def test_cut_questions_leave_no_connection_open(autojump_clock):
+    """However often a caller asks again while the model is slow, and whenever."""
+
+    class Slow(FakeOpenAIChat):
+        def made_s(self, event):
+            return 2.0
+
+    async with Slow("One ", "two.").open() as fake:
+        model = OpenAIChat("m", base_url="http://fake/v1", api_key="k", transport=fake.transport())
+        async with model.open(), open_call(answer_with(ChatNode(model))) as caller:
+            for number in range(10):
+                await caller.says("again", takes_s=0.1)
+                await trio.sleep(0.07 * (number % 7))
+            await caller.quiet()
+            await trio.sleep(3)  # the fake notices a closed connection when it wants to send
+            assert fake.open_lines <= 1
+            assert caller.heard == "One two."

@@ -6,6 +6,7 @@ import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bargein.speech import EspeakVoice, SileroModel, SileroVAD, TextToSpeech, VoiceActivity
@@ -63,3 +64,29 @@ def test_a_missing_model_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv("BARGEIN_MODELS", str(tmp_path))
     with pytest.raises(WeightsMissingError, match="--fetch silero-vad"):
         SileroModel()
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("sound", ["noise", "offset", "music", "speech"])
+async def test_after_minutes_of_a_sound_voices_are_found_as_before(
+    speech_of: Say, sound: str
+) -> None:
+    """The state of a detector does not drift: a sentence is found three windows later at most."""
+    async with EspeakVoice("en-us+m3").open() as voice:
+        spoken = await speech_of(voice, "I would like a large latte, please.")
+    sentence = bytes(16 * FRAME) + spoken + bytes(16 * FRAME)
+    second, noise = np.arange(16_000) / 16_000, np.random.default_rng(0)
+    minute = {
+        "noise": noise.normal(0, 600, 60 * 16_000),
+        "offset": np.full(60 * 16_000, 3000.0),
+        "music": np.tile(1200 * sum(np.sin(2 * np.pi * hz * second) for hz in (220, 277, 330)), 60),
+        "speech": np.resize(np.frombuffer(sentence[: len(sentence) & ~1], "<i2"), 60 * 16_000),
+    }[sound]
+    model = SileroModel()
+    fresh = [score > 0.5 for score in over(model.new_call(), sentence)]
+    vad = model.new_call()
+    for _ in range(3):
+        over(vad, minute.astype("<i2").tobytes())
+    aged = [score > 0.5 for score in over(vad, sentence)]
+    assert aged.index(True) - fresh.index(True) <= 3
+    assert sum(aged) > 0.85 * sum(fresh)
