@@ -57,6 +57,7 @@ async def test_a_new_line_gets_no_sound_that_our_ears_have_decided_on(
         assert len(loud) / 24_000 == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.proof
 async def test_two_utterances_on_a_line_without_silence(autojump_clock):
     """The model answers both, each once, and a minute without frames costs nothing."""
     async with FakeOpenAIRealtime("Sure.", words="a latte").open() as vendor:
@@ -71,6 +72,7 @@ async def test_two_utterances_on_a_line_without_silence(autojump_clock):
         assert vendor.lines == 1
 
 
+@pytest.mark.proof
 async def test_a_turn_of_which_the_vendor_tells_no_words_is_answered_once(autojump_clock):
     """It hangs before it has written what it heard; the next line hears the turn again."""
     fake = FakeOpenAIRealtime("Sure.", words="a latte", fault=Fault("stall", "words"))

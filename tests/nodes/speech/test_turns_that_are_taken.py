@@ -136,7 +136,7 @@ async def hear(
 
 
 @pytest.mark.parametrize("vad", [None, *proofs(LoudIsSpeech)])
-@pytest.mark.parametrize("pause_s", [5.9, 8.0, *proofs(2.0, 5.5, 6.5, 9.9, 12.0)])
+@pytest.mark.parametrize("pause_s", [8.0, *proofs(2.0, 5.5, 5.9, 6.5, 9.9, 12.0)])
 async def test_what_is_said_to_a_hanging_line_is_heard_by_the_next(autojump_clock, pause_s, vad):
     """The second utterance is heard once, whether it begins before or after the first one was
     answered, and before or after the line was replaced."""
@@ -156,7 +156,8 @@ async def test_the_rest_of_a_turn_is_heard_by_the_next_line(autojump_clock):
     assert " ".join(said).count("hello") == 1
 
 
-@pytest.mark.parametrize("ends_s", [0.5, *proofs(0.3, 0.7, 3.0)])
+@pytest.mark.proof
+@pytest.mark.parametrize("ends_s", [0.3, 0.5, 0.7, 3.0])
 async def test_the_same_words_said_again_are_another_turn(autojump_clock, ends_s):
     """A caller who says again what was answered is answered again."""
     vendor = WordVendor(2)
@@ -164,6 +165,7 @@ async def test_the_same_words_said_again_are_another_turn(autojump_clock, ends_s
     assert said == ["hello there", "hello there"]
 
 
+@pytest.mark.proof
 async def test_words_of_which_nothing_was_reported_are_heard_by_the_next_line(autojump_clock):
     """A turn that nobody could answer is answered when its words come."""
     vendor = WordVendor(1)
@@ -188,7 +190,7 @@ async def test_an_ear_that_is_opened_again_hears_what_it_missed(autojump_clock):
 
 
 @pytest.mark.parametrize("ends_s", [0.4, *proofs(0.2, 0.9)])
-@pytest.mark.parametrize("drops_after_s", [0.3, 0.7, *proofs(0.05, 0.5, 1.2)])
+@pytest.mark.parametrize("drops_after_s", [0.7, *proofs(0.05, 0.3, 0.5, 1.2)])
 async def test_a_line_that_breaks_around_the_end_of_a_turn(autojump_clock, drops_after_s, ends_s):
     """Whether our end comes first or the next line's words, the turn is answered once, and so is
     the one behind it."""
