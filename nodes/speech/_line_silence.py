@@ -56,6 +56,8 @@ class LineSilence:
             seconds: How long it is.
             now_s: When it came, on a monotonic clock.
         """
+        if not seconds:
+            return  # some clients send empty frames in silence
         gap_s = now_s - self._last_frame_s - seconds
         self._last_frame_s = now_s
         if APART_S <= gap_s < LEFT_OUT_S:

@@ -73,6 +73,17 @@ async def test_silence_is_filled_in_in_real_time(autojump_clock, every_s):
     ]
 
 
+async def test_frames_without_sound_are_silence_that_was_left_out(autojump_clock):
+    """A client that sends empty frames while nobody speaks sends no sound."""
+    ear = ScriptedEar()
+    async with open_call(agent_with(ear)) as caller:
+        await send(caller, WORD)
+        for _ in range(100):
+            caller.publish(UserAudio(pcm=b""))
+            await trio.sleep(0.05)
+        assert len(ear.heard) / 2 / RATE_HZ == pytest.approx(5.2, abs=0.2)
+
+
 async def test_a_network_that_stands_still_is_no_silence(autojump_clock):
     """What comes late, all at once, is heard without anything between."""
     ear = ScriptedEar()
