@@ -143,7 +143,7 @@ class VendorEar:
     async def open_stream(self) -> AsyncIterator[VendorEarStream]:
         """Hear one caller while the block runs; see `StreamingSTT.open_stream`."""
         async with open_session(self._address, self._limits, dial=self._dial) as session:
-            yield VendorEarStream(self._address.vendor, session, self._codec(), self._limits)
+            yield VendorEarStream(self._address, session, self._codec(), self._limits)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {without_secrets(self._address.url)}>"
@@ -154,11 +154,12 @@ class VendorEarStream:
     """One caller's audio on its way through an ear; see `EarStream`."""
 
     def __init__(
-        self, vendor: str, session: VendorSession, codec: EarCodec, limits: SessionLimits
+        self, address: VendorAddress, session: VendorSession, codec: EarCodec, limits: SessionLimits
     ) -> None:
         """Keep the session, which `open_session` runs."""
         self._limits = limits
-        self._vendor = vendor
+        self._vendor = address.vendor
+        self._parse = address.parse or json.loads
         self._session = session
         self._codec = codec
         self._piece_bytes = 2 * round(codec.piece_s * SAMPLE_RATE_HZ)
@@ -266,7 +267,7 @@ class VendorEarStream:
             self._session.suspect()
             return
         try:
-            message = json.loads(text)
+            message = self._parse(text)
             if not isinstance(message, dict):
                 raise TypeError("no object")
             facts = [*self._codec.facts(message)]

@@ -173,7 +173,7 @@ class RealtimeLine:
                 self._open_line = session, nursery
                 self._opened.set()
                 self.caller_audio.follow(
-                    VendorEarStream(address.vendor, session, self, self._limits),
+                    VendorEarStream(address, session, self, self._limits),
                     detects=settings.detects,
                 )
                 try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bargein.bridge.validation.numbers import check_numbers
 from bargein.bridge.websocket import Data
@@ -29,6 +30,11 @@ class VendorAddress:
     """The message to send before closing the session; ``None`` sends none."""
     errors: ErrorTable | None = None
     """What the vendor's refusals and closes mean; ``None`` for HTTP's own meanings."""
+
+    parse: Callable[[Data], Any] | None = field(default=None, repr=False)
+    """Reads a message that is not JSON, such as frames with a header: returns an object, or bytes
+    for audio that names no utterance; what it cannot read raises ValueError.  ``None`` reads JSON,
+    in text or binary."""
 
     renew: Callable[[], Awaitable[VendorAddress]] | None = field(default=None, repr=False)
     """Makes the address of each connection, within `SessionLimits.connect_s`: for tokens that live

@@ -175,13 +175,13 @@ class VoiceLine:
 
     def _route(self, data: Data) -> bool:
         """Give a message to its context; return whether it was part of a speech."""
-        if isinstance(data, bytes) and self._context_of is None and not _is_json(data):
-            alone = self._only_context
-            if alone is not None:
-                alone.hear(data)
-            return alone is not None
         try:
-            message = json.loads(data)
+            message = self._parse(data)
+            if isinstance(message, bytes) and self._context_of is None:
+                alone = self._only_context
+                if alone is not None:
+                    alone.hear(message)
+                return alone is not None
             if not isinstance(message, dict):
                 raise TypeError("no object")
             name = None if self._context_of is None else self._context_of(message)
@@ -201,6 +201,13 @@ class VoiceLine:
             kind = type(error).__name__
             log.warning("vendor_message_unreadable", vendor=self.address.vendor, error=kind)
             return False
+
+    def _parse(self, data: Data) -> Any:
+        """Return the message in data of the line, or its audio, which names no context."""
+        if self.address.parse is not None:
+            return self.address.parse(data)
+        is_audio = isinstance(data, bytes) and self._context_of is None and not _is_json(data)
+        return data if is_audio else json.loads(data)
 
     @property
     def _only_context(self) -> VendorVoiceContext | None:
