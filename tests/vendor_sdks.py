@@ -35,6 +35,7 @@ from bargein.fakes import (
     FakeOpenAIEar,
     FakeOpenAIRealtime,
     FakeOpenAIVoice,
+    FakeReasoningChat,
     FakeSonioxEar,
     FakeTranscription,
 )
@@ -500,8 +501,15 @@ PROOFS = {
         FakeGeminiChat(calls={"weather": {"city": "Rome"}}).serve,
         f"{ANSWER}\n400",
     ),
+    "ReasoningChat": Proof(
+        "openai[realtime]==3.54.0", COMPLETIONS, FakeReasoningChat().serve, ANSWER
+    ),
     "Anthropic": Proof("anthropic==2.12.0", MESSAGES, FakeAnthropic().serve, ANSWER),
 }
+
+
+WITHOUT_SDK = {"RimeVoice"}
+"""What no package of the vendor speaks: Rime publishes none for its WebSockets."""
 
 
 def installed(package: str, folder: Path) -> Path | None:

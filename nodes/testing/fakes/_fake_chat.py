@@ -144,6 +144,9 @@ class FakeChat(FakeService):
             elif fault.kind in ("drop", "close"):
                 self._countdown.count()
                 return False
+        if head.startswith("HEAD "):  # asks for a connection; its answer has no body
+            await stream.send_all(b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n")
+            return True
         refused = self.refusal(head)
         if refused is not None:
             await _refuse(stream, *refused)

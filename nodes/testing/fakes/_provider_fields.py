@@ -24,7 +24,8 @@ class FakeGeminiChat(FakeOpenAIChat):
 
     def refusal(self, head: str) -> tuple[int, Any] | None:
         """Refuse a request without a key, or to another path."""
-        if not head.partition("\r\n")[0].split()[1].endswith("/chat/completions"):
+        path = head.partition("\r\n")[0].split()[1].partition("?")[0]
+        if not path.endswith("/chat/completions"):
             return 404, [{"error": {"code": 404, "message": "no", "status": "NOT_FOUND"}}]
         if "\r\nauthorization: bearer " in head.lower():
             return None

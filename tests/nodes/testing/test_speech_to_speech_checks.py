@@ -70,9 +70,9 @@ class BrokenCodec:
         """Yield facts, and do one thing wrong."""
         model = self.model
         if model.has("garbage", "garbage") and not message.get("event_id"):
-            raise ArithmeticError("garbage")
+            raise RuntimeError("garbage")
         if model.has("backwards", "backwards") and message.get("audio_start_ms", 0) < 0:
-            raise ArithmeticError("no time")
+            raise RuntimeError("no time")
         if model.has("error", "error") and message["type"] == "error":
             yield ResponseOver(self._newest, Usage(finish_reason="stop"))
             return
