@@ -6,6 +6,7 @@ import math
 import random
 from array import array
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 import trio
@@ -18,7 +19,16 @@ Sound = Callable[[int], bytes]
 
 
 def speech(n: int, rate_hz: int = 16_000) -> array[int]:
-    """20 ms of something like a voice: a few tones, and a little noise."""
+    """20 ms of something like a voice: a few tones, and a little noise, again each second."""
+    return array("h", second(rate_hz)[n % 50])
+
+
+@cache
+def second(rate_hz: int) -> list[array[int]]:
+    return [made(n, rate_hz) for n in range(50)]
+
+
+def made(n: int, rate_hz: int) -> array[int]:
     noise = random.Random(n)
     count = rate_hz // 50
     return array(

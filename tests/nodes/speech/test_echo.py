@@ -137,6 +137,7 @@ async def test_the_wait_for_a_late_echo_teaches_nothing_about_it(agent: Sound, s
     assert not (unknown[:-1] & unknown[1:]).any()
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("begin_s", "seed"), [(0.0, 1), (0.5, 2)])
 async def test_a_late_echo_is_known_in_the_first_second(
     agent: Sound, begin_s: float, seed: int
