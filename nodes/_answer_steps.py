@@ -32,7 +32,7 @@ characters."""
 Messages = Callable[["ConversationContext"], list[ChatMessage]]
 
 
-def called(request: ToolCallRequest) -> ToolCall:
+def _called(request: ToolCallRequest) -> ToolCall:
     """Return the event of a call that a model asks for."""
     return ToolCall(
         name=request.name,
@@ -108,7 +108,9 @@ class AnswerSteps:
                 ]
             )
 
-    def add_step(self, text: str, requests: list[ToolCallRequest]) -> list[ToolCallRequest]:
+    def add_step(
+        self, text: str, requests: list[ToolCallRequest]
+    ) -> list[tuple[ToolCallRequest, ToolCall]]:
         """Record the model's text; return its tool calls with ids that are unique in the call."""
         self._text = text
         self._answer -= 1  # negative, so it never equals the number of a real answer
@@ -116,8 +118,9 @@ class AnswerSteps:
         if text:
             self._steps.append(AgentEntry(trio.current_time(), self._answer, "", text, text))
         unique = [replace(request, id=self._unique(request.id)) for request in requests]
-        self._calls |= {request.id: called(request) for request in unique}
-        return unique
+        calls = [(request, _called(request)) for request in unique]
+        self._calls |= {event.id: event for _, event in calls}
+        return calls
 
     def add_note(self, note: str) -> None:
         """Add a note for the model, which only this answer sees."""

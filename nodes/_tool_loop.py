@@ -34,13 +34,13 @@ from bargein.bridge.control import (
     Work,
     current_meter,
 )
-from bargein.bridge.events import AgentAudio, AgentHandoff, AgentResponse
+from bargein.bridge.events import AgentAudio, AgentHandoff, AgentResponse, ToolCall
 from bargein.routes.error_containment import closing
 from bargein.routes.logs import get_logger
 
 from ._answer_end import AnswerEnding, SentenceRest
 from ._answer_fallback import Continuation
-from ._answer_steps import AnswerSteps, ChatMessage, Messages, called
+from ._answer_steps import AnswerSteps, ChatMessage, Messages
 from ._long_chat import shortened
 from ._user_words_last import LastAsked, last_asked_of
 from .llm import (
@@ -386,16 +386,16 @@ class ToolLoop:
         if runner is None:
             log.warning("tool_call_outside_of_a_call", tools=[r.name for r in self._requests])
             return False
-        requests = self._story.add_step(self._text, self._requests)
+        calls = self._story.add_step(self._text, self._requests)
         if self._answer is not None and self._call is not None:
             # The text before the tools is complete: no voice waits for the rest of a clause.
             self._call.answers.complete_text(self._answer)
         refused: CapReachedError | None = None
-        for request in requests:
+        for request, event in calls:
             if not await self._may_go_on():
                 return False
             try:
-                self._start(runner, request)
+                self._start(runner, request, event)
             except CapReachedError as capped:
                 refused = capped  # the tools that started below the cap still run to their end
                 break
@@ -407,11 +407,10 @@ class ToolLoop:
             raise refused
         return True
 
-    def _start(self, runner: ToolRunner, request: ToolCallRequest) -> None:
+    def _start(self, runner: ToolRunner, request: ToolCallRequest, event: ToolCall) -> None:
         arguments = request.arguments
         self.meter.use_tool(request.name, request.raw if arguments is None else dict(arguments))
         self._show_tool("tool", request.name, step=True)
-        event = called(request)
         raw = request.raw or "nothing" if arguments is None else ""
         meter = self.meter.child()
         with meter.in_charge():

@@ -8,7 +8,7 @@ dropped and counted, and those of a paused run wait there, while others pass the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NamedTuple
 
 import trio
@@ -167,9 +167,11 @@ class AsyncSinks:
 
     Attributes:
         on_error: Gets each exception of a sink.
+        waiting: The runs with messages that wait, and how many: theirs, or those that their source
+            made of them.
     """
 
-    __slots__ = ("_nursery", "_observer", "_runs", "on_error")
+    __slots__ = ("_nursery", "_observer", "on_error", "waiting")
 
     def __init__(self, nursery: trio.Nursery, on_error: Callable[[Exception], None]) -> None:
         """Start without sinks.
@@ -179,18 +181,13 @@ class AsyncSinks:
             on_error: Gets each exception of a sink.
         """
         self._nursery = nursery
-        self._runs: dict[Run, int] = {}
+        self.waiting: dict[Run, int] = {}
         self._observer: Callable[[], None] | None = None
         self.on_error = on_error
 
     def observe(self, observer: Callable[[], None]) -> None:
         """Call a function whenever ``waiting`` changes."""
         self._observer = observer
-
-    @property
-    def waiting(self) -> Collection[Run]:
-        """The runs with messages that wait: theirs, or those that their source made of them."""
-        return self._runs.keys()
 
     def start(self, fn: Callable[[Message], Any], limit: int) -> QueuedSink | None:
         """Start the queue of an async function and return it; ``None`` for a plain function."""
@@ -202,22 +199,22 @@ class AsyncSinks:
 
     def keep(self, queued: QueuedMessage) -> None:
         """Keep the runs of a message that waits: it can be cut even after they have ended."""
-        known = len(self._runs)
+        known = len(self.waiting)
         for run in queued.runs:
             run.keep()
         for run in queued.protected:
             run.protect()
         for run in queued.own_runs():
-            self._runs[run] = self._runs.get(run, 0) + 1
+            self.waiting[run] = self.waiting.get(run, 0) + 1
         self._notify(known)
 
     def release(self, queued: QueuedMessage) -> None:
         """Undo one ``keep()``."""
-        known = len(self._runs)
+        known = len(self.waiting)
         for run in queued.own_runs():
-            self._runs[run] -= 1
-            if not self._runs[run]:
-                del self._runs[run]
+            self.waiting[run] -= 1
+            if not self.waiting[run]:
+                del self.waiting[run]
         for run in queued.protected:
             run.unprotect()
         for run in queued.runs:
@@ -225,7 +222,7 @@ class AsyncSinks:
         self._notify(known)
 
     def _notify(self, known: int) -> None:
-        if len(self._runs) != known and self._observer is not None:
+        if len(self.waiting) != known and self._observer is not None:
             self._observer()
 
 

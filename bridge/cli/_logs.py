@@ -64,7 +64,7 @@ def configure_logs(
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Output(stream))),
+        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, Output(stream))),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(handlers=[_ToStructlog()], level=max(number, logging.WARNING), force=True)

@@ -132,11 +132,12 @@ class StateKeeper:
         answer = self.answers.newest_answer_of(self.context.floor.heard)
         if answer is None or (answer.outcome is not None and not self.answers.is_generating):
             return "idle"
-        phase = self.phase_of(answer)
-        if phase != "permission" and answer.is_asking:
+        if answer.is_asking:
             return "input"
+        if answer.phase == "tool" and answer.outcome is None:
+            return "tool"
         if answer.phase in ("permission", "tool"):
-            return phase
+            return self.phase_of(answer)
         if not self._tools:
             return "thinking"
         self._tools = [call for call in self._tools if not call.is_stale]

@@ -113,7 +113,12 @@ TABLE: dict[CallState, StateRow] = {
     "pausing": StateRow(_PAUSED, _AT_PAUSE, _ANY, also=attrgetter("control.pause_waits")),
     "paused": StateRow(_PAUSED, {**_AT_PAUSE, "pause": Cell("paused")}, _ANY),
     "speaking": StateRow(
-        lambda now: now.answers.is_audible_now or now.control.is_delivering, _AT_WORK, _ANY
+        lambda now: (
+            now.answers.is_audible_now
+            or (now.context.router.async_sinks.waiting and now.control.is_delivering)
+        ),
+        _AT_WORK,
+        _ANY,
     ),
     "waiting_permission": StateRow(None, _AT_WORK, _ANY, phase="permission"),
     "waiting_input": StateRow(None, _AT_WORK, _ANY, phase="input"),

@@ -7,7 +7,7 @@ telephone's 8 kHz or mu-law, two channels, the header of a file, or bytes in the
 from __future__ import annotations
 
 from array import array
-from itertools import pairwise
+from operator import sub
 
 from ._connection_messages import INPUT_RATE_HZ
 
@@ -89,8 +89,8 @@ class SoundFormat:
         if now_s - self._since_s >= COUNTED_S:
             found = self._rate(now_s)
         self._bytes += len(pcm)
-        if self._samples < LEAST_SAMPLES:
-            found = found or self._header(pcm) or self._order(pcm)
+        if found is None and self._samples < LEAST_SAMPLES and any(pcm):
+            found = self._content(pcm)
         self._has_complained = found is not None
         return None if found is None else f"this sounds like {found}; send {EXPECTED}"
 
@@ -106,13 +106,12 @@ class SoundFormat:
         nearest = _RATES[min(_RATES, key=lambda known: abs(times / known - 1))]
         return f"{nearest} ({times:.2f} seconds of sound came in each second)"
 
-    def _header(self, pcm: bytes) -> str | None:
-        if not self._is_first:
-            return None
-        self._is_first = False
-        return next((what for mark, what in _HEADERS.items() if pcm.startswith(mark)), None)
-
-    def _order(self, pcm: bytes) -> str | None:
+    def _content(self, pcm: bytes) -> str | None:
+        if self._is_first:
+            self._is_first = False
+            header = next((what for mark, what in _HEADERS.items() if pcm.startswith(mark)), None)
+            if header is not None:
+                return header
         samples = array("h", pcm)
         if max(samples) < LEAST_PEAK and -min(samples) < LEAST_PEAK:
             return None
@@ -120,7 +119,7 @@ class SoundFormat:
         swapped.byteswap()
         self._samples += len(samples)
         for number, values in enumerate((samples, swapped)):
-            self._steps[number] += sum(abs(b - a) for a, b in pairwise(values))
+            self._steps[number] += sum(map(abs, map(sub, values[1:], values)))
         if self._samples < LEAST_SAMPLES or self._steps[0] < ROUGHER * self._steps[1]:
             return None
         return "big-endian samples"

@@ -78,6 +78,8 @@ def is_deep(value: Any, most: int) -> bool:
     """Return whether a JSON value is nested deeper than so many levels."""
     level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(most):
+        if not level:
+            return False
         level = [
             inner
             for outer in level
@@ -135,7 +137,7 @@ def showable(value: Any, depth: int = 2 * MOST_NESTING, *, names_classes: bool =
     """
     match value:
         case str():
-            return clean_text(value)
+            return value if value.isprintable() else clean_text(value)
         case bool() | float() | None:
             return value
         case int():

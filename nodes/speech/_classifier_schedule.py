@@ -8,7 +8,7 @@ from bargein.bridge.events import VoiceHint
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
-from ._errors import is_probability, no_probability
+from ._errors import are_probabilities, no_probability
 from ._protocols import SoundOfVoice
 
 log = get_logger()
@@ -165,7 +165,7 @@ class ClassifierSchedule:
         try:
             with CONTAINED:
                 probability = sound.probability(pcm)
-                if not is_probability(probability):
+                if not are_probabilities(probability):
                     raise no_probability((sound, probability))
         except Exception as error:
             self._report_error(error)

@@ -51,7 +51,7 @@ from ._caller_voice import CallerVoice
 from ._classifier_schedule import ClassifierSchedule
 from ._early_recognition import VoiceRecording, words_of
 from ._engine_results import transcript_by
-from ._errors import is_probability, no_probability
+from ._errors import are_probabilities, no_probability
 from ._line_silence import LEFT_OUT_S, LineSilence
 from ._listening_settings import ListeningSettings
 from ._noise_filter import FilteredMicrophone
@@ -198,8 +198,9 @@ class Ear:
         """
         try:
             pcm = message.event.pcm
-            pcm = self._samples.push(pcm)
-            self._waiting += pcm if self._filter is None else self._filter.clean(pcm)
+            if self._filter is not None:  # windows are cut between samples anyway
+                pcm = self._filter.clean(self._samples.push(pcm))
+            self._waiting += pcm
             is_late = message.at_s >= self._last_frame_s + LEFT_OUT_S
             if is_late and self._failed_since_s is None:  # if the detectors failed, it was sent
                 self._voice.nothing_was_sent()
@@ -236,7 +237,7 @@ class Ear:
     def _hear_window(self, window: bytes) -> None:
         probability = self._vad.probability(window)
         echo = self._echo.probability(window) if self._echo is not None else 0.0
-        if not (is_probability(probability) and is_probability(echo)):
+        if not are_probabilities(probability, echo):
             raise no_probability((self._vad, probability), (self._echo, echo))
         self._recent.append(window)
         self._shown.append(window)

@@ -56,12 +56,15 @@ def need(engine: str, package: str, extra: str) -> ModuleType:
         raise SpeechExtraError(engine, package, extra) from error
 
 
-def is_probability(said: float) -> bool:
-    """Whether a detector's result is a number that is not negative."""
-    try:
-        return bool(said >= 0.0)
-    except TypeError:
-        return False  # None, or a coroutine
+def are_probabilities(*said: float) -> bool:
+    """Whether the results of detectors are numbers that are not negative."""
+    for one in said:
+        try:
+            if not one >= 0.0:
+                return False
+        except TypeError:
+            return False  # None, or a coroutine
+    return True
 
 
 def no_probability(*said: tuple[object, float]) -> ValueError:
@@ -72,5 +75,5 @@ def no_probability(*said: tuple[object, float]) -> ValueError:
     Args:
         *said: Each detector and its result; at least one is not a probability.
     """
-    detector, wrong = next(one for one in said if not is_probability(one[1]))
+    detector, wrong = next(one for one in said if not are_probabilities(one[1]))
     return ValueError(f"{type(detector).__name__}.probability() is 0 to 1, not {wrong!r}")

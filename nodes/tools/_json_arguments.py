@@ -10,6 +10,10 @@ from bargein.bridge.validation.foreign_data import read_json
 MOST_DEPTH = 16
 """How deep arguments and references are followed."""
 
+_MANY = (dict, list)
+_BEGINS = frozenset('{["-0123456789tfn')
+"""What JSON begins with; an empty text is none."""
+
 _KINDS: dict[type, str] = {bool: "boolean", int: "integer", float: "number", dict: "object",
                            list: "array", type(None): "null"}  # fmt: skip
 
@@ -21,7 +25,13 @@ def unwrapped(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[s
         arguments: The arguments of a call.
         schema: The JSON schema of the tool's arguments; what is wrong in it changes nothing.
     """
+    if not any(map(_may_hold_json, arguments.values())):
+        return dict(arguments)
     return dict(_unwrapped(dict(arguments), schema, schema, 0))
+
+
+def _may_hold_json(value: Any) -> bool:
+    return value.lstrip()[:1] in _BEGINS if isinstance(value, str) else isinstance(value, _MANY)
 
 
 def _unwrapped(value: Any, schema: object, root: Mapping[str, Any], depth: int) -> Any:

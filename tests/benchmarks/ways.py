@@ -351,7 +351,7 @@ def rows(size: Size) -> list[Row]:
         _row("a text token, from the model to the wire", tokens, 46),
         _row("a barge-in of a voice that lasts, to the cut", barge_ins, 119),
         _row("the same, decided by its words", by_words, 278),
-        _row("a tool call, from what is asked to its result", tools, 297),
+        _row("a tool call, from what is asked to its result", tools, 326),
         _row("a frame of the caller", [min(frames)], 18),
         _row("one that completes a window", frames, 37),
     ]
