@@ -348,7 +348,7 @@ def rows(size: Size) -> list[Row]:
     tokens = [statistics.fmean(map(len, text.marked[TOKEN][1:]))]  # tokens share messages
     return [
         _row("an interrupt of a text call, to the clean-up", cuts, 11),
-        _row("a text token, from the model to the wire", tokens, 46),
+        _row("a text token, from the model to the wire", tokens, 50),
         _row("a barge-in of a voice that lasts, to the cut", barge_ins, 119),
         _row("the same, decided by its words", by_words, 278),
         _row("a tool call, from what is asked to its result", tools, 326),
