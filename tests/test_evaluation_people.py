@@ -325,6 +325,7 @@ def test_a_caller_whose_last_turn_ended_is_done(
     assert ReplayResult(7.0, starts=starts, stops=stops).is_over is is_over
 
 
+@pytest.mark.proof
 def test_what_happens_at_the_same_moment_happens_in_the_same_order() -> None:
     """Answers that come with a frame of the microphone come before it, in each of 12 replays."""
     microphone = hiss(4 * RATE)

@@ -76,6 +76,7 @@ def test_it_names_the_file_that_there_is(run_pytest):
     assert "  pytest.ini:\n    [pytest]\n    trio_mode = true\n" in said
 
 
+@pytest.mark.proof
 def test_it_hears_of_the_tests_of_workers(run_pytest):
     """With pytest-xdist other processes run the tests, and one tells what is missing."""
     code, said = run_pytest(OURS, "-n", "1")
@@ -91,6 +92,7 @@ def test_a_missing_pytest_trio_is_answered(run_pytest):
     assert "trio_mode = true" in said
 
 
+@pytest.mark.proof
 def test_it_is_silent_where_tests_run(run_pytest):
     """Nothing is said of tests that pass, and nothing of those that fail for another reason."""
     code, said = run_pytest(OURS, "-o", "trio_mode=true")
@@ -102,6 +104,7 @@ def test_it_is_silent_where_tests_run(run_pytest):
     assert "=== bargein" not in said
 
 
+@pytest.mark.proof
 def test_it_is_silent_in_projects_of_others(run_pytest):
     """Where no test imports bargein.testing, async tests are nobody's business here."""
     code, said = run_pytest(OTHERS)

@@ -25,12 +25,12 @@ def unwrapped(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[s
         arguments: The arguments of a call.
         schema: The JSON schema of the tool's arguments; what is wrong in it changes nothing.
     """
-    if not any(map(_may_hold_json, arguments.values())):
+    if not any(map(_may_be_json, arguments.values())):
         return dict(arguments)
     return dict(_unwrapped(dict(arguments), schema, schema, 0))
 
 
-def _may_hold_json(value: Any) -> bool:
+def _may_be_json(value: Any) -> bool:
     return value.lstrip()[:1] in _BEGINS if isinstance(value, str) else isinstance(value, _MANY)
 
 

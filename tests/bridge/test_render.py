@@ -503,6 +503,7 @@ ENTRIES = st.one_of(
 )
 
 
+@pytest.mark.proof
 @settings(max_examples=300)
 @given(st.lists(ENTRIES, max_size=12), st.integers(0, 4))
 def test_whatever_happened_is_told_in_valid_messages(entries, answer):

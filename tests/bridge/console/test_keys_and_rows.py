@@ -263,6 +263,7 @@ KEY_NAMES = ["left", "right", "home", "end", "up", "down", "backspace", "delete"
              "ctrl+u", "ctrl+w", "alt+d", "alt+b", "alt+f", "ctrl+y", "ctrl+j"]  # fmt: skip
 
 
+@pytest.mark.proof
 @given(st.lists(st.one_of(st.sampled_from(KEY_NAMES), st.text(max_size=3).map(lambda t: f"={t}"))))
 def test_the_cursor_is_always_in_the_text(keys):
     """Whatever is pressed, the cursor stays in the text, and never within a joined character."""

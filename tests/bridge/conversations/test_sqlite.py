@@ -247,6 +247,7 @@ async def test_what_is_lost_is_logged(tmp_path, autojump_clock):
         assert words(conversation.entries) == ["before"]
 
 
+@pytest.mark.proof
 async def test_a_disk_with_room_again_gets_all_that_was_kept(tmp_path, autojump_clock):
     """After 50,003 entries 3 are lost: one line names them; other calls go on while it writes."""
     conversations = SqliteConversations(tmp_path / "calls.db")

@@ -123,6 +123,7 @@ def calls(
     return done
 
 
+@pytest.mark.proof
 def test_recordings_are_made_in_threads(
     calls: dict[str, Done], recording_threads: set[threading.Thread]
 ) -> None:

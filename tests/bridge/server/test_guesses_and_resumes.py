@@ -202,6 +202,7 @@ async def test_a_lost_caller_comes_back_through_a_flood_of_resumes(raw_handshake
             nursery.cancel_scope.cancel()
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "frames",
     [

@@ -42,6 +42,7 @@ def written():
     structlog.configure(**config)
 
 
+@pytest.mark.proof
 async def test_a_call_logs_no_secret(serving, written):
     """A call that is refused, talks, is lost and resumed, and fails, at DEBUG of every library."""
     token = sign_token(SECRET, user="ada", lasts_s=600)

@@ -148,6 +148,7 @@ trio.run(main)
 """Prints how many seconds the threads that numpy starts have worked for ten answers."""
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="no times of threads here")
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="numpy starts no threads on one core")
 def test_an_answer_keeps_no_other_core_busy() -> None:

@@ -152,6 +152,7 @@ async def test_a_hostile_schema_costs_its_tool_alone() -> None:
         assert (result.outcome, result.error) == ("completed", False), (name, result)
 
 
+@pytest.mark.proof
 async def test_a_schema_that_is_too_deep_is_not_offered() -> None:
     """Models get no schema that their vendors' JSON readers refuse; the log names the tool."""
     tools = [
@@ -163,6 +164,7 @@ async def test_a_schema_that_is_too_deep_is_not_offered() -> None:
         assert [tool.name for tool in opened] == ["flat"]
 
 
+@pytest.mark.proof
 async def test_a_result_that_json_readers_refuse_arrives() -> None:
     """A lone surrogate in a server's answer leaves nobody waiting."""
     text = 'text = "a" + chr(0xd800) + "b" + chr(7)'
