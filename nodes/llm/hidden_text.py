@@ -12,6 +12,7 @@ Rules:
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Literal
 
 HiddenKind = Literal["", "thinking", "tool_call", "token"]
@@ -58,23 +59,40 @@ _ROLE_FOLLOWS = frozenset(("im_start", "start", "start_header_id", "start_of_tur
 """Tokens behind which the model names who speaks, or on which channel."""
 _ROLES = ("assistant", "model", "user", "system", "tool", "developer")
 
-_MARK = re.compile(
-    r"<unused(?P<unused>\d{1,4})>"
-    r"|<(?P<slash>/?)(?P<name>[a-z][\w.-]*(?::[\w.-]+)?)(?:[\s=][^<>]{0,200})?/?>"
-    r"|<[|｜](?P<token>[^|｜<>\s]{1,60})[|｜]>"
-    r"|◁(?P<slash2>/?)(?P<name2>[a-z]+)▷"
-    r"|\[(?P<slash3>/?)(?P<bracketed>[a-z_]{2,20})\]"
-    r"|<</?sys>>|<0x[0-9a-f]{2}>",
-    re.IGNORECASE,
-)
-_MAY_BEGIN = re.compile(
-    r"</?(?P<name>[a-z][\w.:-]*)?/?|</?(?P<whole>[a-z][\w.-]*(?::[\w.-]+)?)[\s=][^<>]{0,200}"
-    r"|<[|｜](?:[^|｜<>\s]{1,60}[|｜]?)?|◁/?[a-z]{0,20}▷?|\[/?(?P<bracketed>[a-z_]{0,20})"
-    r"|<</?s?y?s?>?|<0x?[0-9a-f]{0,2}|<unused\d{0,4}",
-    re.IGNORECASE,
-)
+
+# Compiled at the first text that may hold a mark: that takes longer than importing most modules.
+@cache
+def _mark() -> re.Pattern[str]:
+    """Return what finds a mark."""
+    return re.compile(
+        r"<unused(?P<unused>\d{1,4})>"
+        r"|<(?P<slash>/?)(?P<name>[a-z][\w.-]*(?::[\w.-]+)?)(?:[\s=][^<>]{0,200})?/?>"
+        r"|<[|｜](?P<token>[^|｜<>\s]{1,60})[|｜]>"
+        r"|◁(?P<slash2>/?)(?P<name2>[a-z]+)▷"
+        r"|\[(?P<slash3>/?)(?P<bracketed>[a-z_]{2,20})\]"
+        r"|<</?sys>>|<0x[0-9a-f]{2}>",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _may_begin() -> re.Pattern[str]:
+    """Return what a mark may begin with."""
+    return re.compile(
+        r"</?(?P<name>[a-z][\w.:-]*)?/?|</?(?P<whole>[a-z][\w.-]*(?::[\w.-]+)?)[\s=][^<>]{0,200}"
+        r"|<[|｜](?:[^|｜<>\s]{1,60}[|｜]?)?|◁/?[a-z]{0,20}▷?|\[/?(?P<bracketed>[a-z_]{0,20})"
+        r"|<</?s?y?s?>?|<0x?[0-9a-f]{0,2}|<unused\d{0,4}",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _role() -> re.Pattern[str]:
+    """Return what finds a role."""
+    return re.compile(rf"\s*(?P<role>{'|'.join(_ROLES)})\b[ \t]*\n?", re.IGNORECASE)
+
+
 _START = re.compile(r"[<\[◁]")
-_ROLE = re.compile(rf"\s*(?P<role>{'|'.join(_ROLES)})\b[ \t]*\n?", re.IGNORECASE)
 
 
 class HiddenText:
@@ -137,7 +155,7 @@ class HiddenText:
             self._add(pieces, text[at:start], self._kind)
             return start - at
         rest = text[at:]
-        mark = _MARK.match(rest)
+        mark = _mark().match(rest)
         if mark is not None and self._is_known(mark):
             self._add(pieces, mark.group(), self._pass(mark))
             return mark.end()
@@ -177,7 +195,7 @@ class HiddenText:
         return name is None or _plain(name) in _NAMES
 
     def _may_begin(self, rest: str) -> bool:
-        begun = _MAY_BEGIN.fullmatch(rest)
+        begun = _may_begin().fullmatch(rest)
         if begun is None or self._is_quoted():
             return False
         if begun["whole"]:
@@ -221,7 +239,7 @@ class HiddenText:
                 is_call = "to=" in channel[2]
                 self._inside = ("tool_call" if is_call else "thinking"), "channel"
             return channel.end()
-        role = _ROLE.match(rest)
+        role = _role().match(rest)
         if role is not None and (role.end() < len(rest) or rest.endswith("\n") or is_end):
             if role["role"].lower() not in ("assistant", "model"):
                 self._inside = "token", "role"  # the model writes what others say
