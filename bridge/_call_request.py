@@ -9,7 +9,7 @@ from typing import Literal
 
 from .validation.arguments import check_strings
 
-_CONVERSATION = re.compile(r"(?!\.+\Z)[\w.@:+~-]{1,128}")
+_CONVERSATION = r"(?!\.+\Z)[\w.@:+~-]{1,128}"
 """Not dots alone: a store of the app's own may keep each conversation in a folder."""
 
 
@@ -19,7 +19,7 @@ def check_conversation(name: str) -> None:
     Raises:
         ValueError: It has other characters than a URL shows as they are.
     """
-    if not _CONVERSATION.fullmatch(name):
+    if not re.fullmatch(_CONVERSATION, name):
         raise ValueError(
             "conversation is 1 to 128 letters, digits or one of _.@:+~-, and not only dots"
         )

@@ -35,10 +35,11 @@ REPLACEMENT = "\ufffd"
 _MOST_BITS = 14_000
 """The longest whole number: Python writes none of more than 4,300 digits."""
 
-_UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
-_UNSHOWABLE_JSON = re.compile(rb"\\u00[01]|\\[bf]|\x7f|\xc2[\x80-\x84\x86-\x9f]")
+# Compiled when they are first needed, by `re`: that takes longer than importing this module.
+_UNSHOWABLE = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]"
+_UNSHOWABLE_JSON = rb"\\u00[01]|\\[bf]|\x7f|\xc2[\x80-\x84\x86-\x9f]"
 _CONTAINERS = (Mapping, list, tuple)
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 def clean_text(text: str) -> str:
@@ -48,9 +49,9 @@ def clean_text(text: str) -> str:
     """
     if text.isprintable():
         return text
-    if _SURROGATE.search(text):
+    if re.search(_SURROGATE, text):
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _UNSHOWABLE.sub(REPLACEMENT, text)
+    return re.sub(_UNSHOWABLE, REPLACEMENT, text)
 
 
 ForeignText = Annotated[str, AfterValidator(clean_text)]
@@ -67,7 +68,7 @@ def clean_json(value: Any) -> Any:
     if is_deep(value, MOST_NESTING):
         raise ValueError(f"it is nested more than {MOST_NESTING} deep")
     try:
-        if not _UNSHOWABLE_JSON.search(to_json(value)):
+        if not re.search(_UNSHOWABLE_JSON, to_json(value)):
             return value
     except ValueError:
         pass  # surrogates, or what JSON cannot hold
