@@ -203,7 +203,7 @@ _GERMAN_ORDINALS = (
 )
 _GERMAN_ENDINGS = {
     **dict.fromkeys(("am", "vom", "zum", "bis", "den", "dem", "des", "ab", "seit", "beim"), "en"),
-    **dict.fromkeys(("im", "jeden", "jedem", "diesen", "diesem", "zum", "kommenden"), "en"),
+    **dict.fromkeys(("im", "jeden", "jedem", "diesen", "diesem", "kommenden"), "en"),
     **dict.fromkeys(("der", "die", "das"), "e"),
 }
 _LONGEST_NUMBER = 60
