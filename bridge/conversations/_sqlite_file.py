@@ -238,9 +238,11 @@ class Database:
 
     def _check_place(self) -> None:
         """Raise an error if the path names another file than the one that was opened, or a link."""
-        self._refuse_links()
         found = _identity_of(self.path)
-        if self._identity is not None and found != self._identity:
+        if found != self._identity:
+            self._refuse_links()
+            if self._identity is None:
+                return
             what = "is gone" if found is None else "was replaced by another file"
             raise sqlite3.OperationalError(
                 f"{str(self.path)!r} {what} while it was open, and nothing more is written to it; "
@@ -256,6 +258,7 @@ class Database:
                 )
 
     def _connect(self) -> sqlite3.Connection:
+        self._refuse_links()  # later, SQLite keeps all three files open
         self._check_place()
         # Opened in a thread and used on the event loop, but never by both at a time.
         return sqlite3.connect(
