@@ -27,11 +27,11 @@ class Segment:
     demand."""
     words: tuple[WordTiming, ...] = ()
     complete: bool = False
-    ends: list[int] | None = None
+    _ends: list[int] | None = None
     """Where its words end, computed on demand."""
     _times: WordTimes | None = None
-    _times_of: tuple[str, int, float] = ("", 0, 0.0)
-    """What is known when its words are said, and for which text, words and length."""
+    _times_of: tuple[int, float] = (0, 0.0)
+    """What is known when its words are said, and for how many words and which length."""
 
     @classmethod
     def joined(cls, segments: Sequence[Segment]) -> Segment:
@@ -48,19 +48,31 @@ class Segment:
             inside_s: Seconds of its audio that were played.
             span_s: Seconds of its audio, as far as known.
         """
-        if self.ends is None and not self.words:
-            self.ends = word_ends(self.text)
         return heard_length(self.text, self._timed() or (), inside_s, span_s, self.ends)
+
+    @property
+    def ends(self) -> list[int]:
+        """Where its words end."""
+        if self._ends is None:
+            self._ends = word_ends(self.text)
+        return self._ends
 
     def _timed(self) -> WordTimes | None:
         """Return when its words are said, if its voice gave times."""
         if not self.words:
             return None
-        known = (self.text, len(self.words), self.duration_ms if self.complete else math.inf)
-        if self._times is None or known != self._times_of:
-            duration_s = self.duration_ms / 1000
-            self._times = WordTimes(self.text, self.words, duration_s, complete=self.complete)
-            self._times_of = known
+        known = (len(self.words), self.duration_ms if self.complete else math.inf)
+        if self._times is not None and known == self._times_of:
+            return self._times
+        duration_s = self.duration_ms / 1000
+        if self._times is None or known[0] < self._times_of[0]:
+            self._times = WordTimes(
+                self.text, self.words, duration_s, complete=self.complete, ends=self.ends
+            )
+        else:
+            new = self.words[self._times_of[0] :]
+            self._times.update(new, duration_s, complete=self.complete)
+        self._times_of = known
         return self._times
 
     def span_s(self, inside_s: float) -> float:
@@ -87,8 +99,8 @@ class Segment:
         if times is not None:
             duration_s = self.duration_ms / 1000 if self.complete else math.inf
             return quiet_until_s(times, inside_s, duration_s) - CLOSE_S
-        following = bisect_right(self.ends or (), heard)
-        if not self.ends or following == len(self.ends):
+        following = bisect_right(self.ends, heard)
+        if following == len(self.ends):
             return 0.0
         if not self.complete and self.ends[following] == len(self.text):
             return math.inf

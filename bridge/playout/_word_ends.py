@@ -21,6 +21,8 @@ _FLAG_HALF = "[\U0001f1e6-\U0001f1ff]"
 
 def word_ends(text: str) -> list[int]:
     """Return the offsets in ``text`` at which words end, in rising order."""
+    if text.isascii():
+        return [match.end() for match in re.finditer(r"\S+", text)]
     ends: list[int] = []
     for match in re.finditer(r"\S+", text):
         if re.search(NO_SPACES, match.group()):

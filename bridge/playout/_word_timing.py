@@ -78,10 +78,25 @@ def _same_end(said: str, text: str, begin: int) -> int | None:
 class WordTimes:
     """When each word of a text is said, by the timing of a voice's words."""
 
-    __slots__ = ("_ends_s", "_starts_s", "_text_ends")
+    __slots__ = (
+        "_ends_s",
+        "_pieces",
+        "_said_s",
+        "_spoken",
+        "_starts_s",
+        "_text_ends",
+        "_units",
+        "_words",
+    )
 
     def __init__(
-        self, text: str, words: Sequence[WordTiming], duration_s: float, *, complete: bool
+        self,
+        text: str,
+        words: Sequence[WordTiming],
+        duration_s: float,
+        *,
+        complete: bool,
+        ends: Sequence[int] | None = None,
     ) -> None:
         """Align a text with a voice's words.
 
@@ -90,15 +105,31 @@ class WordTimes:
             words: The timing of its words, in order.
             duration_s: Seconds of the audio.
             complete: Whether that is all the audio.  If not, words that come later are not known.
+            ends: The result of ``word_ends(text)``; ``None`` computes it.
         """
-        spoken = [piece for word in words for piece in _spoken(word)]
-        units = units_of(text)
-        matches = align(
-            [piece for piece, _ in spoken], [unit[0] for unit in units], complete=complete
-        )
-        times = _unit_times(units, [at for _, at in spoken], matches, duration_s, complete)
-        self._text_ends = word_ends(text)
-        self._starts_s, self._ends_s = _word_spans(self._text_ends, units, times)
+        self._units = units_of(text)
+        self._pieces = [unit[0] for unit in self._units]
+        self._text_ends = word_ends(text) if ends is None else ends
+        self._words = _units_in_words(self._text_ends, self._units)
+        self._spoken: list[str] = []
+        self._said_s: list[StartEnd] = []
+        self.update(words, duration_s, complete=complete)
+
+    def update(self, new: Sequence[WordTiming], duration_s: float, *, complete: bool) -> None:
+        """Align the text with the words so far and further ones.
+
+        Args:
+            new: The timing of the words that follow, in order.
+            duration_s: Seconds of the audio, now.
+            complete: Whether that is all the audio.
+        """
+        for word in new:
+            for piece, said_s in _spoken(word):
+                self._spoken.append(piece)
+                self._said_s.append(said_s)
+        matches = align(self._spoken, self._pieces, complete=complete)
+        times = _unit_times(self._units, self._said_s, matches, duration_s, complete)
+        self._starts_s, self._ends_s = _word_spans(self._words, times)
 
     def heard_length(self, played_s: float) -> int:
         """Return how many characters of the text were heard when so much audio was played."""
@@ -142,6 +173,8 @@ def _unit_times(
         times[c:d] = [(spoken[a][0], spoken[b - 1][1])] * (d - c)
     borders = [(0, 0, 0, 0), *matches, (len(spoken), len(spoken), len(units), len(units))]
     for before, after in pairwise(borders):
+        if before[1] == after[0] and before[3] == after[2]:
+            continue  # nothing lies between
         added, left_out = spoken[before[1] : after[0]], range(before[3], after[2])
         if not left_out:
             if added and before[3] and _has_unsaid(units, times, before, matches):
@@ -202,27 +235,43 @@ def _share(
         start_s = end_s
 
 
-def _word_spans(
-    ends: Sequence[int], units: Sequence[Unit], times: Sequence[StartEnd]
-) -> tuple[list[float], list[float]]:
-    """Return when each word starts and ends, in rising order."""
-    starts_s: list[float] = []
-    ends_s: list[float] = []
-    n, latest_s, pending = 0, -math.inf, 0
+def _units_in_words(ends: Sequence[int], units: Sequence[Unit]) -> list[tuple[int, int]]:
+    """Return which pieces each word of a text has: the first, and the one after the last."""
+    words: list[tuple[int, int]] = []
+    n = 0
     for end in ends:
         first = n
         while n < len(units) and units[n][1] < end:
             n += 1
-        if first == n and not ends_s:
+        words.append((first, n))
+    return words
+
+
+def _word_spans(
+    words: Sequence[tuple[int, int]], times: Sequence[StartEnd]
+) -> tuple[list[float], list[float]]:
+    """Return when each word starts and ends, in rising order.
+
+    Args:
+        words: Which pieces each has.
+        times: When each piece is said.
+    """
+    starts_s: list[float] = []
+    ends_s: list[float] = []
+    latest_s, pending = -math.inf, 0
+    for first, after in words:
+        if first == after and not ends_s:
             pending += 1  # a mark in front of the first word is heard with it
             continue
-        start_s = times[first][0] if first < n else latest_s
-        latest_s = max([latest_s, *(at[1] for at in times[first:n])])
-        for _ in range(1 + (pending if not ends_s else 0)):
+        start_s = times[first][0] if first < after else latest_s
+        for n in range(first, after):
+            latest_s = max(latest_s, times[n][1])
+        for _ in range(1 + pending):
             starts_s.append(max(start_s, starts_s[-1]) if starts_s else start_s)
             ends_s.append(latest_s)
-    missing = len(ends) - len(ends_s)
-    return starts_s + [math.inf] * missing, ends_s + [math.inf] * missing
+        pending = 0
+    missing = [math.inf] * pending
+    return starts_s + missing, ends_s + missing
 
 
 def heard_length(
