@@ -20,6 +20,7 @@ CORE = [
     "tests/bridge/control",
     "tests/bridge/playout",
     "tests/bridge/conversations",
+    "tests/bridge/protocol",
     "tests/bridge/server",
     "tests/bridge/websocket",
     "tests/nodes/tool_loop",

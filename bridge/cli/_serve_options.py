@@ -6,8 +6,8 @@ import argparse
 import os
 from typing import get_args
 
+from ..protocol._watch_messages import WatchLevel
 from ..server import Limits
-from ..server._watch_messages import WatchLevel
 from ._option_values import as_positive_float, as_positive_int, as_seconds
 
 TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token

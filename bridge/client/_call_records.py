@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from bargein.routes import BargeinError
 
-from ..server._call_messages import ServerMessage
+from ..protocol import ServerMessage
 
 M = TypeVar("M", bound=ServerMessage)
 

@@ -18,28 +18,31 @@ from ..control._verb_argument_checks import (
 from ..events import Button
 from ..playout._fades import Fade
 from ..playout._playout import CHUNK_S
-from ..server._call_messages import (
+from ..protocol import (
     AgentFrame,
     CallerAudio,
     Clear,
     CustomInput,
+    Ended,
     HangUp,
+    Hello,
     Hold,
     KeyPress,
     Mute,
     Ping,
     PlaybackReport,
     PlayerSound,
+    Resume,
+    Resumed,
     ServerMessage,
     Stop,
     Talk,
     TextInput,
     UtteranceEnd,
+    decode_server,
     encode,
 )
-from ..server._connection_messages import Ended, Hello, Resume, Resumed
-from ..server._message_validation import decode_server
-from ..server._outbox import Outbox
+from ..protocol._outbox import Outbox
 from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
 from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech

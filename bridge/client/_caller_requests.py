@@ -10,15 +10,16 @@ from ..control._verb_argument_checks import (
     check_string,
     check_verb,
 )
-from ..server._call_messages import ClientMessage, encode
-from ..server._control_messages import (
+from ..protocol import (
     AnswerPermission,
     AnswerQuestion,
     AskSnapshot,
+    ClientMessage,
     DescribeVerb,
     UseVerb,
+    Watch,
+    encode,
 )
-from ..server._watch_messages import Watch
 from ._reconnect import CallerLine
 
 

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import trio
 
-from ..server._call_messages import ServerMessage
+from ..protocol import ServerMessage
 from ._call_records import CallOverError, M, ReceivedAudio, ReceivedMessage
 
 

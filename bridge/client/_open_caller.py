@@ -19,11 +19,8 @@ import trio
 from bargein.routes import BargeinError
 from bargein.routes.service_nursery import open_service_nursery
 
-from ..server._call_messages import ErrorMessage, encode
-from ..server._connection_messages import Hello, Resumed
-from ..server._message_base import ProtocolViolationError
-from ..server._message_validation import decode_server
-from ..server._outbox import Outbox
+from ..protocol import ErrorMessage, Hello, ProtocolViolationError, Resumed, decode_server, encode
+from ..protocol._outbox import Outbox
 from ..validation.event_loop import check_trio
 from ..validation.numbers import check_count
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket

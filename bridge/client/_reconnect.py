@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterator
 from typing import final
 
-from ..server._call_messages import AgentFrame, ServerMessage
-from ..server._connection_messages import Greeting, Resume, Resumed
-from ..server._outbox import Outbox
-from ..server._reconnect_backlog import Backlog
+from ..protocol import AgentFrame, Resume, Resumed, ServerMessage
+from ..protocol._connection_messages import Greeting
+from ..protocol._outbox import Outbox
+from ..protocol._reconnect_backlog import Backlog
 from ..websocket import Data
 from ._loudspeaker import LoudspeakerReport
 

@@ -24,9 +24,10 @@ from bargein.routes.logs import get_logger
 
 from ..answers._answer import FixedText
 from ..events import AgentAudio, UserAudio
-from ._event_json import compact, without_words
+from ..protocol import Seen, Watch, Watching
+from ..protocol._event_json import compact, without_words
+from ..protocol._watch_messages import WatchLevel
 from ._operators import is_operators
-from ._watch_messages import Seen, Watch, Watching, WatchLevel
 
 if TYPE_CHECKING:
     from bargein.routes import Route, RouteVerdict

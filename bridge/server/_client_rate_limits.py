@@ -9,12 +9,20 @@ import trio
 from bargein.routes.logs import get_logger
 
 from .._verbs import STRENGTH
+from ..protocol import (
+    AnswerPermission,
+    AnswerQuestion,
+    ClientMessage,
+    HangUp,
+    ProtocolViolationError,
+    Stop,
+    TextInput,
+    UseVerb,
+    decode_client,
+)
+from ..protocol._message_validation import BYTES_PER_INPUT_MS
 from ..websocket import Data
-from ._call_messages import ClientMessage, HangUp, Stop, TextInput
-from ._control_messages import AnswerPermission, AnswerQuestion, UseVerb
 from ._limits import AUDIO_WINDOW_S, Limits, RateLimit
-from ._message_base import ProtocolViolationError
-from ._message_validation import BYTES_PER_INPUT_MS, decode_client
 from ._metrics import Metrics
 from ._native_transport import NativeTransport
 from ._sound_format import SoundFormat

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from .._verbs import Verb
 from ..history._entries import AgentEntry, Entry, UserEntry
-from ._connection_messages import EarlierWords, Hello, Resumed
+from ..protocol import EarlierWords, Hello, Resumed
 from ._remote_handle import snapshot_of
 
 if TYPE_CHECKING:

@@ -18,10 +18,9 @@ import trio
 from websockets.http11 import Response
 
 from .._call_request import CallRequest, Identity, check_conversation
+from ..protocol import ErrorCode, ErrorMessage, encode
 from ..websocket import HttpRequest, http_response
 from ._access import Access, Bearer
-from ._call_messages import ErrorMessage, encode
-from ._message_base import ErrorCode
 from ._metrics import CONTENT_TYPE, Metrics
 from ._origins import OriginCheck, header_of
 

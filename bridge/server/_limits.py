@@ -7,8 +7,8 @@ from typing import final, get_args
 
 import trio
 
+from ..protocol._watch_messages import WatchLevel
 from ..validation.numbers import check_numbers
-from ._watch_messages import WatchLevel
 
 AUDIO_WINDOW_S = 5.0
 """Over how many seconds a caller's audio is averaged: a stalled line catches up in less."""

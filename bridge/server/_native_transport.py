@@ -38,14 +38,19 @@ from ..events import (
     VoiceWords,
 )
 from ..playout._fence import Fence
-from ..validation.foreign_data import showable
-from ._batched_words import BatchedWords
-from ._call_messages import (
+from ..protocol import (
+    OUTPUT_RATE_HZ,
+    AnswerPermission,
+    AnswerQuestion,
+    AskSnapshot,
     CallerAudio,
     Clear,
     ClientMessage,
     CustomInput,
     Cut,
+    DescribeVerb,
+    Ended,
+    ErrorCode,
     ErrorMessage,
     HangUp,
     Hold,
@@ -56,32 +61,29 @@ from ._call_messages import (
     PlaybackReport,
     PlayerSound,
     Pong,
+    ProtocolViolationError,
+    Resume,
     ServerMessage,
     State,
     Stop,
     Talk,
     TextInput,
     Transcript,
+    UseVerb,
     UtteranceEnd,
+    Watch,
     encode,
 )
+from ..protocol._event_json import brief
+from ..protocol._outbox import Outbox
+from ..protocol._reconnect_backlog import Backlog
+from ..protocol._watch_messages import WatchLevel
+from ..validation.foreign_data import showable
+from ._batched_words import BatchedWords
 from ._call_watcher import Watcher
-from ._connection_messages import OUTPUT_RATE_HZ, Ended, Resume
-from ._control_messages import (
-    AnswerPermission,
-    AnswerQuestion,
-    AskSnapshot,
-    DescribeVerb,
-    UseVerb,
-)
-from ._event_json import brief
-from ._message_base import ErrorCode, ProtocolViolationError
 from ._metrics import Metrics
 from ._operators import is_operators
-from ._outbox import Outbox
-from ._reconnect_backlog import Backlog
 from ._remote_handle import RemoteHandle
-from ._watch_messages import Watch, WatchLevel
 
 if TYPE_CHECKING:
     from .. import Call

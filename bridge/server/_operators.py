@@ -30,12 +30,12 @@ from ..events import (
     ToolProgress,
     ToolResult,
 )
+from ..protocol._event_json import brief
+from ..protocol._message_base import JsonObject, Wire
+from ..protocol._outbox import Outbox
 from ..validation.foreign_data import clean_text, showable
 from ..websocket import Connection, Data
 from ._call_connection import REFUSED
-from ._event_json import brief
-from ._message_base import JsonObject, Wire
-from ._outbox import Outbox
 
 if TYPE_CHECKING:
     from .. import Call

@@ -15,8 +15,7 @@ from ..control._running_tools import StillRunning
 from ..control._snapshot import ToolView
 from ..control._steps import StepView
 from ..control._verb_receipt import Receipt, StoppedWork
-from ._call_messages import ServerMessage
-from ._control_messages import (
+from ..protocol import (
     AnswerPermission,
     AnswerQuestion,
     AskedPermission,
@@ -25,7 +24,8 @@ from ._control_messages import (
     CapUse,
     DescribeVerb,
     Description,
-    HandleMessage,
+    ProtocolViolationError,
+    ServerMessage,
     SnapshotMessage,
     StepOfAnswer,
     StillRunningTool,
@@ -36,8 +36,9 @@ from ._control_messages import (
     VerbReceipt,
     VerbSettled,
 )
-from ._event_json import brief
-from ._message_base import ProtocolViolationError, Request
+from ..protocol._control_messages import HandleMessage
+from ..protocol._event_json import brief
+from ..protocol._message_base import Request
 
 if TYPE_CHECKING:
     from .. import Call

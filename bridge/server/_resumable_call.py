@@ -19,18 +19,17 @@ from bargein.routes.error_containment import as_error, contain, first_error
 from bargein.routes.logs import get_logger
 
 from ..conversations import ConversationBusyError
+from ..protocol import ErrorCode, ErrorMessage, Resume, encode
+from ..protocol._message_base import MAX_UTTERANCE
+from ..protocol._outbox import Outbox
+from ..protocol._reconnect_backlog import Backlog
 from ..websocket import Data
 from ._call_connection import REFUSED, Line
-from ._call_messages import ErrorMessage, encode
 from ._client_rate_limits import MessageReceiver
-from ._connection_messages import Resume
 from ._hello import hello, resumed
 from ._limits import Limits
-from ._message_base import MAX_UTTERANCE, ErrorCode
 from ._metrics import KNOWN_REASONS, Metrics
 from ._native_transport import SOUND, NativeTransport
-from ._outbox import Outbox
-from ._reconnect_backlog import Backlog
 from ._remote_handle import verbs_of
 from ._resume_tokens import ResumeTokens
 

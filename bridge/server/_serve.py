@@ -21,14 +21,21 @@ from bargein.routes.service_nursery import open_service_nursery
 
 from ..events import EventLoopBlocked
 from ..monitoring._event_loop_watchdog import watch_loop
+from ..protocol import (
+    ErrorCode,
+    ErrorMessage,
+    ProtocolViolationError,
+    Resume,
+    decode_client,
+    encode,
+)
+from ..protocol._outbox import Outbox
 from ..validation.arguments import check_has, check_instance, check_strings
 from ..validation.event_loop import check_trio
 from ..websocket import Connection, accept, check_all
 from ._access import Access, Bearer, Origins, time_left_s
 from ._admission import Admission
 from ._call_connection import REFUSED, Line
-from ._call_messages import ErrorMessage, encode
-from ._connection_messages import Resume
 from ._connections_per_address import TRUST_THE_PROXY, Addresses
 from ._hello import about
 from ._http import (
@@ -42,11 +49,8 @@ from ._http import (
 )
 from ._limits import HARD_LIMIT_FACTOR, Limits
 from ._listening_sockets import PatientListener, address_of, all_loopback, open_listeners
-from ._message_base import ErrorCode, ProtocolViolationError
-from ._message_validation import decode_client
 from ._metrics import Metrics
 from ._operators import Operators
-from ._outbox import Outbox
 from ._proxies import TrustedProxies
 from ._resumable_call import CallSession
 from ._resume_connections import LATE_CLOSE_S, ResumeConnections

@@ -35,6 +35,7 @@ ROOMS = {
     "bridge/conversations": "conversations",
     "bridge/history": "history",
     "bridge/playout": "playout",
+    "bridge/protocol": "the protocol",
     "bridge/rehearsal": "rehearsals",
     "bridge/server": "the server",
     "bridge/testing": "the test kit",

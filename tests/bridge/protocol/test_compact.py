@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from bargein import Event, events
-from bargein.bridge.server._event_json import MAX_LEFT, MAX_TEXT, compact, without_words
+from bargein.bridge.protocol._event_json import MAX_LEFT, MAX_TEXT, compact, without_words
 
 SECRET = "four one one one"
 
