@@ -25,7 +25,14 @@ from ._control_messages import (
     VerbReceipt,
     VerbSettled,
 )
-from ._message_base import ErrorCode, JsonObject, Milliseconds, Request, UtteranceNumber, Wire
+from ._message_base import (
+    ErrorCode,
+    JsonObject,
+    Milliseconds,
+    NativeMessage,
+    Request,
+    UtteranceNumber,
+)
 from ._watch_messages import Seen, Watching, WatchMessage
 
 AGENT_AUDIO_HEADER = struct.Struct("<I")
@@ -42,7 +49,7 @@ class CallerAudio:
     pcm: bytes
 
 
-class PlaybackReport(Wire):
+class PlaybackReport(NativeMessage):
     """How far the client has played an utterance."""
 
     type: Literal[
@@ -71,7 +78,7 @@ class PlaybackReport(Wire):
         return self.type.partition(".")[2]  # type: ignore[return-value]  # by the Literal above
 
 
-class TextInput(Wire):
+class TextInput(NativeMessage):
     """What the caller typed."""
 
     type: Literal["text"] = "text"
@@ -85,14 +92,14 @@ class TextInput(Wire):
         return text
 
 
-class KeyPress(Wire):
+class KeyPress(NativeMessage):
     """The caller pressed a key of the telephone keypad."""
 
     type: Literal["dtmf"] = "dtmf"
     button: Button
 
 
-class CustomInput(Wire):
+class CustomInput(NativeMessage):
     """Data that only your client and your agent understand."""
 
     type: Literal["custom"] = "custom"
@@ -105,21 +112,21 @@ class CustomInput(Wire):
         return metadata
 
 
-class Mute(Wire):
+class Mute(NativeMessage):
     """Turns the microphone off or on; while it is off, the agent hears silence."""
 
     type: Literal["mute"] = "mute"
     on: bool
 
 
-class Talk(Wire):
+class Talk(NativeMessage):
     """The push-to-talk key was pressed or released."""
 
     type: Literal["talk"] = "talk"
     down: bool
 
 
-class PlayerSound(Wire):
+class PlayerSound(NativeMessage):
     """The client's loudspeaker stands still, or runs again.
 
     A browser suspends the sound of a page, for a telephone call or another headset.  Nothing is
@@ -131,19 +138,19 @@ class PlayerSound(Wire):
     """Whether it runs; a client that says nothing has a loudspeaker that runs."""
 
 
-class Stop(Wire):
+class Stop(NativeMessage):
     """The caller pressed Stop."""
 
     type: Literal["stop"] = "stop"
 
 
-class HangUp(Wire):
+class HangUp(NativeMessage):
     """Ends the call."""
 
     type: Literal["hangup"] = "hangup"
 
 
-class Ping(Wire):
+class Ping(NativeMessage):
     """Asks for a ``pong`` with the same ``t``."""
 
     type: Literal["ping"] = "ping"
@@ -182,7 +189,7 @@ class AgentFrame:
     pcm: bytes
 
 
-class Clear(Wire):
+class Clear(NativeMessage):
     """Orders the player to drop all audio up to and including this utterance, now and later."""
 
     type: Literal["clear"] = "clear"
@@ -191,21 +198,21 @@ class Clear(Wire):
     reason: str
 
 
-class Hold(Wire):
+class Hold(NativeMessage):
     """Orders the player to hold at its next sample, or to resume from there."""
 
     type: Literal["hold"] = "hold"
     on: bool
 
 
-class UtteranceEnd(Wire):
+class UtteranceEnd(NativeMessage):
     """All audio of an utterance has been sent."""
 
     type: Literal["utterance.end"] = "utterance.end"
     utterance: UtteranceNumber
 
 
-class Transcript(Wire):
+class Transcript(NativeMessage):
     """What the user said, or words that the agent generated, to append to the earlier ones."""
 
     type: Literal["transcript"] = "transcript"
@@ -221,7 +228,7 @@ class Transcript(Wire):
     answer: int | None = None
 
 
-class Spoken(Wire):
+class Spoken(NativeMessage):
     """Words that the caller has now heard, to append to the earlier ones."""
 
     type: Literal["spoken"] = "spoken"
@@ -229,7 +236,7 @@ class Spoken(Wire):
     text: str
 
 
-class Cut(Wire):
+class Cut(NativeMessage):
     """An utterance was cut; ``rest`` will never be heard."""
 
     type: Literal["cut"] = "cut"
@@ -240,7 +247,7 @@ class Cut(Wire):
     """How much of the utterance's audio was heard."""
 
 
-class State(Wire):
+class State(NativeMessage):
     """The state of the call has changed."""
 
     type: Literal["state"] = "state"
@@ -249,7 +256,7 @@ class State(Wire):
     """Counts the states of the call; the higher one is newer."""
 
 
-class OtherEvent(Wire):
+class OtherEvent(NativeMessage):
     """Any other event that reaches the caller, under its alias."""
 
     type: Literal["event"] = "event"
@@ -257,7 +264,7 @@ class OtherEvent(Wire):
     data: JsonObject
 
 
-class ErrorMessage(Wire):
+class ErrorMessage(NativeMessage):
     """Something was refused or failed; the call continues unless ``ended`` follows."""
 
     type: Literal["error"] = "error"
@@ -269,7 +276,7 @@ class ErrorMessage(Wire):
     words."""
 
 
-class Pong(Wire):
+class Pong(NativeMessage):
     """Answers a ping."""
 
     type: Literal["pong"] = "pong"

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from .._verbs import HandleOffer
 from ..events import CallState
 from ._control_messages import SnapshotMessage
-from ._message_base import Milliseconds, UtteranceNumber, Wire
+from ._message_base import Milliseconds, NativeMessage, UtteranceNumber
 from ._watch_messages import WatchLevel
 
 PROTOCOL_VERSION = 1
@@ -29,7 +29,7 @@ Count = Annotated[int, Field(ge=0, lt=2**53)]
 # --- client to server ---------------------------------------------------------------------------
 
 
-class Resume(Wire):
+class Resume(NativeMessage):
     """Resumes a call whose connection was lost; the first message of the new connection."""
 
     type: Literal["resume"] = "resume"
@@ -56,7 +56,7 @@ class Resume(Wire):
 # --- server to client ---------------------------------------------------------------------------
 
 
-class EarlierWords(Wire):
+class EarlierWords(NativeMessage):
     """What one side has said earlier in the conversation."""
 
     role: Literal["user", "agent"]
@@ -70,7 +70,7 @@ class EarlierWords(Wire):
     """Whether it was cut, so that the rest will never be heard."""
 
 
-class Greeting(Wire):
+class Greeting(NativeMessage):
     """The fields that ``hello`` and ``resumed`` share."""
 
     protocol: int = PROTOCOL_VERSION
@@ -113,7 +113,7 @@ class Resumed(Greeting):
     """The call at this moment."""
 
 
-class Ended(Wire):
+class Ended(NativeMessage):
     """The last message of a call."""
 
     type: Literal["ended"] = "ended"

@@ -15,12 +15,12 @@ from .._verbs import AnswerPhase, PolicyKind, Verb
 from ..control._steps import StepState
 from ..events import CallState
 from ..validation.texts import is_blank
-from ._message_base import JsonObject, Milliseconds, Request, Wire
+from ._message_base import JsonObject, Milliseconds, NativeMessage, Request
 
 # --- client to server ---------------------------------------------------------------------------
 
 
-class UseVerb(Wire):
+class UseVerb(NativeMessage):
     """Uses a verb on the work of the call; ``receipt`` answers it, and later ``settled``."""
 
     type: Literal["control"] = "control"
@@ -36,7 +36,7 @@ class UseVerb(Wire):
         return self
 
 
-class AnswerPermission(Wire):
+class AnswerPermission(NativeMessage):
     """Allows or denies a tool that asks for permission.
 
     The event ``agent.permission_answered`` confirms the answer; an error with the code
@@ -52,7 +52,7 @@ class AnswerPermission(Wire):
     request: Request | None = None
 
 
-class AnswerQuestion(Wire):
+class AnswerQuestion(NativeMessage):
     """Answers a tool's question to the caller, as if the caller had said it.
 
     The event ``agent.question_closed`` confirms the answer; an error with the code
@@ -73,7 +73,7 @@ class AnswerQuestion(Wire):
         return self
 
 
-class DescribeVerb(Wire):
+class DescribeVerb(NativeMessage):
     """Asks what a verb would do now."""
 
     type: Literal["describe"] = "describe"
@@ -81,7 +81,7 @@ class DescribeVerb(Wire):
     request: Request
 
 
-class AskSnapshot(Wire):
+class AskSnapshot(NativeMessage):
     """Asks for a snapshot of the call."""
 
     type: Literal["snapshot"] = "snapshot"
@@ -98,14 +98,14 @@ HandleMessage = UseVerb | AnswerPermission | AnswerQuestion | DescribeVerb | Ask
 # --- server to client ---------------------------------------------------------------------------
 
 
-class StoppedTool(Wire):
+class StoppedTool(NativeMessage):
     """A tool that the verb stopped."""
 
     id: str
     tool: str
 
 
-class StillRunningTool(Wire):
+class StillRunningTool(NativeMessage):
     """A tool that the verb did not stop."""
 
     id: str
@@ -115,7 +115,7 @@ class StillRunningTool(Wire):
     """How soon it will be stopped; absent if it continues as a background job."""
 
 
-class VerbReceipt(Wire):
+class VerbReceipt(NativeMessage):
     """What a verb did."""
 
     type: Literal["receipt"] = "receipt"
@@ -133,7 +133,7 @@ class VerbReceipt(Wire):
     request: Request | None = None
 
 
-class VerbSettled(Wire):
+class VerbSettled(NativeMessage):
     """Everything that a verb stopped or started is over; each receipt has exactly one."""
 
     type: Literal["settled"] = "settled"
@@ -142,7 +142,7 @@ class VerbSettled(Wire):
     request: Request | None = None
 
 
-class Description(Wire):
+class Description(NativeMessage):
     """Answers ``describe``: what the verb would do at this moment, in one sentence."""
 
     type: Literal["description"] = "description"
@@ -153,7 +153,7 @@ class Description(Wire):
     """Whether it would do anything."""
 
 
-class StepOfAnswer(Wire):
+class StepOfAnswer(NativeMessage):
     """A step of an answer: a request to the model, or a tool call."""
 
     tool: str
@@ -165,7 +165,7 @@ class StepOfAnswer(Wire):
     """How long it has been running, or how long it ran."""
 
 
-class VerbNow(Wire):
+class VerbNow(NativeMessage):
     """What a verb would do at this moment."""
 
     text: str
@@ -173,7 +173,7 @@ class VerbNow(Wire):
     """Whether it would do anything."""
 
 
-class ToolAtWork(Wire):
+class ToolAtWork(NativeMessage):
     """A running tool."""
 
     id: str
@@ -183,7 +183,7 @@ class ToolAtWork(Wire):
     """Time since it began; 0 while it waits for permission."""
 
 
-class AskedPermission(Wire):
+class AskedPermission(NativeMessage):
     """A tool that waits for permission."""
 
     id: str
@@ -191,7 +191,7 @@ class AskedPermission(Wire):
     arguments: JsonObject
 
 
-class AskedQuestion(Wire):
+class AskedQuestion(NativeMessage):
     """A tool's open question to the caller."""
 
     id: str
@@ -202,14 +202,14 @@ class AskedQuestion(Wire):
     """The choices; empty if any answer will do."""
 
 
-class CapUse(Wire):
+class CapUse(NativeMessage):
     """How much of a cap an answer has used."""
 
     used: float
     limit: float
 
 
-class SnapshotMessage(Wire):
+class SnapshotMessage(NativeMessage):
     """Answers ``snapshot``: what the call is doing at this moment."""
 
     type: Literal["snapshot"] = "snapshot"

@@ -39,7 +39,7 @@ Milliseconds = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
 JsonObject = dict[str, Any]
 
 
-class Wire(BaseModel):
+class NativeMessage(BaseModel):
     """The base of a message; it ignores unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)

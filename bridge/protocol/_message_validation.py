@@ -20,7 +20,7 @@ from ._call_messages import (
     ServerMessage,
 )
 from ._connection_messages import INPUT_RATE_HZ
-from ._message_base import ProtocolViolationError, Wire
+from ._message_base import NativeMessage, ProtocolViolationError
 
 BYTES_PER_INPUT_MS = INPUT_RATE_HZ * 2 // 1000
 MAX_INPUT_BYTES = 100 * BYTES_PER_INPUT_MS
@@ -74,9 +74,9 @@ def decode_server(data: str | bytes) -> ServerMessage:
     return AgentFrame(AGENT_AUDIO_HEADER.unpack_from(data)[0], data[AGENT_AUDIO_HEADER.size :])
 
 
-def _by_type(messages: object) -> dict[str, type[Wire]]:
+def _by_type(messages: object) -> dict[str, type[NativeMessage]]:
     """Return the models of a union by their tags; audio has none."""
-    models = [model for model in get_args(messages) if issubclass(model, Wire)]
+    models = [model for model in get_args(messages) if issubclass(model, NativeMessage)]
     return {tag: m for m in models for tag in get_args(m.model_fields["type"].annotation)}
 
 
@@ -84,7 +84,7 @@ _CLIENT_MODELS = _by_type(ClientMessage)
 _SERVER_MODELS = _by_type(ServerMessage)
 
 
-def _parse(text: str, models: Mapping[str, type[Wire]]) -> Wire:
+def _parse(text: str, models: Mapping[str, type[NativeMessage]]) -> NativeMessage:
     try:
         fields = from_json(text, allow_inf_nan=False)
     except (ValueError, RecursionError) as error:

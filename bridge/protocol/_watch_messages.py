@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ._message_base import JsonObject, Request, Wire
+from ._message_base import JsonObject, NativeMessage, Request
 
 WatchLevel = Literal["off", "events", "words"]
 """How much clients may see of their own calls.
@@ -22,7 +22,7 @@ WatchLevel = Literal["off", "events", "words"]
 # --- client to server ---------------------------------------------------------------------------
 
 
-class Watch(Wire):
+class Watch(NativeMessage):
     """Turns the ``seen`` messages on or off."""
 
     type: Literal["watch"] = "watch"
@@ -35,7 +35,7 @@ WatchMessage = Watch
 # --- server to client ---------------------------------------------------------------------------
 
 
-class Watching(Wire):
+class Watching(NativeMessage):
     """Answers ``watch``."""
 
     type: Literal["watching"] = "watching"
@@ -48,7 +48,7 @@ class Watching(Wire):
     request: Request | None = None
 
 
-class Seen(Wire):
+class Seen(NativeMessage):
     """An event was published, or a route acted or did not act on one."""
 
     type: Literal["seen"] = "seen"

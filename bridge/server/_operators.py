@@ -31,7 +31,7 @@ from ..events import (
     ToolResult,
 )
 from ..protocol._event_json import brief
-from ..protocol._message_base import JsonObject, Wire
+from ..protocol._message_base import JsonObject, NativeMessage
 from ..protocol._outbox import Outbox
 from ..validation.foreign_data import clean_text, showable
 from ..websocket import Connection, Data
@@ -60,7 +60,7 @@ TOO_SLOW = 1013
 """Close code of an operator who reads too slowly (try again later)."""
 
 
-class OperatorQuestion(Wire):
+class OperatorQuestion(NativeMessage):
     """A tool waits for an operator's permission."""
 
     type: Literal["question"] = "question"
@@ -75,7 +75,7 @@ class OperatorQuestion(Wire):
     """How many bytes the whole arguments have as JSON; ``OperatorAsks`` gets them."""
 
 
-class OperatorQuestionClosed(Wire):
+class OperatorQuestionClosed(NativeMessage):
     """A question was answered or withdrawn."""
 
     type: Literal["closed"] = "closed"
@@ -84,7 +84,7 @@ class OperatorQuestionClosed(Wire):
     verdict: Literal["allowed", "denied", "withdrawn"]
 
 
-class OperatorAnswer(Wire):
+class OperatorAnswer(NativeMessage):
     """Answers a question."""
 
     type: Literal["permission"]
@@ -93,7 +93,7 @@ class OperatorAnswer(Wire):
     allow: bool
 
 
-class OperatorAsks(Wire):
+class OperatorAsks(NativeMessage):
     """Asks for the whole arguments of a question."""
 
     type: Literal["arguments"]
@@ -103,7 +103,7 @@ class OperatorAsks(Wire):
     """The first character that is wanted."""
 
 
-class OperatorArguments(Wire):
+class OperatorArguments(NativeMessage):
     """A part of the whole arguments of a question."""
 
     type: Literal["arguments"] = "arguments"
@@ -117,7 +117,7 @@ class OperatorArguments(Wire):
     """How many characters the whole has."""
 
 
-class OperatorError(Wire):
+class OperatorError(NativeMessage):
     """An answer that was not accepted."""
 
     type: Literal["error"] = "error"
@@ -250,7 +250,7 @@ class Operators:
         finally:
             self._operators.remove(operator)
 
-    def _handle(self, data: Data) -> Wire | None:
+    def _handle(self, data: Data) -> NativeMessage | None:
         """Apply an operator's message, and return the reply; ``None`` for none."""
         try:
             said = _FROM_OPERATOR.validate_json(data)
