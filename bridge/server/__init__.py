@@ -1,8 +1,8 @@
 """The server: one port for the page, ``/healthz``, ``/metrics`` and calls over ``/ws``."""
 
+from ..wires._limits import Limits as Limits
+from ..wires._metrics import Metrics as Metrics
 from ._access import UnguardedError as UnguardedError
-from ._limits import Limits as Limits
-from ._metrics import Metrics as Metrics
 from ._run_server import run as run
 from ._serve import Server as Server
 from ._serve import open_server as open_server

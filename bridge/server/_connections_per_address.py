@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, final
 
-from ._limits import Limits, RateLimit
+from ..wires._limits import Limits, RateLimit
+from ..wires._metrics import Budget
 
 MAX_ADDRESSES = 10_000
 """How many addresses that have reserved nothing are remembered, at about 1 KB each."""
@@ -47,11 +48,6 @@ SILENT_CONNECTIONS = HANDSHAKE_BURST
 round trip, except on the one or two that browsers open ahead; more is an attack."""
 
 Reserved = Literal["calls", "failed_tokens", "silent"]
-
-Budget = Literal[
-    "calls", "handshakes", "failed_tokens", "resumes", "silent", "audio", "turns", "verbs"
-]
-"""What is counted in ``bargein_over_budget_total``; the last three by call."""
 
 
 @final

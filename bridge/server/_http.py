@@ -20,8 +20,8 @@ from websockets.http11 import Response
 from .._call_request import CallRequest, Identity, check_conversation
 from ..protocol import ErrorCode, ErrorMessage, encode
 from ..websocket import HttpRequest, http_response
+from ..wires._metrics import CONTENT_TYPE, Metrics
 from ._access import Access, Bearer
-from ._metrics import CONTENT_TYPE, Metrics
 from ._origins import OriginCheck, header_of
 
 CALL_PATH = "/ws"

@@ -13,7 +13,7 @@ from bargein.routes.error_containment import only_error
 from bargein.routes.logs import get_logger
 
 from ..stopping._stop_signals import StopSignals
-from ._limits import Limits
+from ..wires._limits import Limits
 from ._serve import Server, open_server
 from ._server_options import ServerOptions
 

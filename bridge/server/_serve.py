@@ -33,11 +33,16 @@ from ..protocol._outbox import Outbox
 from ..validation.arguments import check_has, check_instance, check_strings
 from ..validation.event_loop import check_trio
 from ..websocket import Connection, accept, check_all
+from ..wires._limits import HARD_LIMIT_FACTOR, Limits
+from ..wires._metrics import Metrics
+from ..wires._operators import Operators
+from ..wires.native._call_session import CallSession
+from ..wires.native._hello import about
+from ..wires.native._line import REFUSED, Line
+from ..wires.native._resume_tokens import call_of
 from ._access import Access, Bearer, Origins, time_left_s
 from ._admission import Admission
-from ._call_connection import REFUSED, Line
 from ._connections_per_address import TRUST_THE_PROXY, Addresses
-from ._hello import about
 from ._http import (
     ABOUT_PATH,
     CONTENT_TYPES,
@@ -47,14 +52,9 @@ from ._http import (
     wants_resume,
     wants_to_watch,
 )
-from ._limits import HARD_LIMIT_FACTOR, Limits
 from ._listening_sockets import PatientListener, address_of, all_loopback, open_listeners
-from ._metrics import Metrics
-from ._operators import Operators
 from ._proxies import TrustedProxies
-from ._resumable_call import CallSession
 from ._resume_connections import LATE_CLOSE_S, ResumeConnections
-from ._resume_tokens import call_of
 from ._server_options import ServerOptions
 
 if TYPE_CHECKING:

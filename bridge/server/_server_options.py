@@ -8,8 +8,8 @@ from typing import TypedDict
 
 import trio
 
+from ..wires._limits import Limits
 from ._access import Origins
-from ._limits import Limits
 
 
 class ServerOptions(TypedDict, total=False):

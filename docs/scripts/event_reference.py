@@ -40,6 +40,7 @@ ROOMS = {
     "bridge/server": "the server",
     "bridge/testing": "the test kit",
     "bridge/websocket": "the WebSocket",
+    "bridge/wires": "wires",
     "nodes": "nodes",
     "nodes/ears": "ears of vendors",
     "nodes/evaluation": "the evaluation",

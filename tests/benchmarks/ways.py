@@ -47,12 +47,12 @@ LOUD = 9000
 CUT = "an interrupt"
 TOKEN = "a token of the model"
 TOOL = "a tool call"
-FRAME = "bridge/server/_client_rate_limits.py", "handle"
+FRAME = "bridge/wires/native/_client_rate_limits.py", "handle"
 """The function that handles a caller's message in the server."""
 TURN_TAKING = "nodes/user_turns/_turn_taking.py"
 TOOL_LOOP = "nodes/_tool_loop.py"
 ANSWER_STEPS = "nodes/_answer_steps.py"
-CLEARED = "bridge/server/_native_transport.py", "clear"
+CLEARED = "bridge/wires/native/_native_transport.py", "clear"
 """The function that tells the caller's player to drop audio."""
 
 

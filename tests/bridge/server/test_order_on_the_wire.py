@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from bargein import App, Call, Message
 from bargein.bridge.protocol._outbox import Outbox
 from bargein.bridge.protocol._reconnect_backlog import KEPT_BYTES, Backlog
-from bargein.bridge.server._native_transport import NativeTransport
+from bargein.bridge.wires.native._native_transport import NativeTransport
 from bargein.client import Seen
 from bargein.events import (
     AgentAudio,

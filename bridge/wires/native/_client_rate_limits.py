@@ -8,8 +8,8 @@ import trio
 
 from bargein.routes.logs import get_logger
 
-from .._verbs import STRENGTH
-from ..protocol import (
+from ..._verbs import STRENGTH
+from ...protocol import (
     AnswerPermission,
     AnswerQuestion,
     ClientMessage,
@@ -20,16 +20,16 @@ from ..protocol import (
     UseVerb,
     decode_client,
 )
-from ..protocol._message_validation import BYTES_PER_INPUT_MS
-from ..websocket import Data
-from ._limits import AUDIO_WINDOW_S, Limits, RateLimit
-from ._metrics import Metrics
+from ...protocol._message_validation import BYTES_PER_INPUT_MS
+from ...websocket import Data
+from .._limits import AUDIO_WINDOW_S, Limits, RateLimit
+from .._metrics import Metrics
 from ._native_transport import NativeTransport
 from ._sound_format import SoundFormat
 
 if TYPE_CHECKING:
-    from .. import Call
-    from .._verbs import Verb
+    from ... import Call
+    from ..._verbs import Verb
 
 log = get_logger()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from operator import sub
 
-from ..protocol import INPUT_RATE_HZ
+from ...protocol import INPUT_RATE_HZ
 
 BYTES_PER_S = 2 * INPUT_RATE_HZ
 

@@ -9,11 +9,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import final, get_args
+from typing import Literal, final, get_args
 
 from ..events import AnswerEnded, AnswerStage, Outcome
 from ..monitoring._provider_circuits import circuits
-from ._connections_per_address import Budget
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -55,6 +54,11 @@ KNOWN_FINISH_REASONS = frozenset(
 )
 """Reasons why models end a text that have their own row; a server may send any word."""
 
+
+Budget = Literal[
+    "calls", "handshakes", "failed_tokens", "resumes", "silent", "audio", "turns", "verbs"
+]
+"""What is counted in ``bargein_over_budget_total``; the last three by call."""
 
 BUDGETS = get_args(Budget)
 """The budgets by call or by address, shown from the start, at 0."""

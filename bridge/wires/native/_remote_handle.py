@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeVar, assert_never, final
 
 import trio
 
-from .._call_request import Identity
-from .._verbs import VERBS, Verb
-from ..control._describe import describe
-from ..control._running_tools import StillRunning
-from ..control._snapshot import ToolView
-from ..control._steps import StepView
-from ..control._verb_receipt import Receipt, StoppedWork
-from ..protocol import (
+from ..._call_request import Identity
+from ..._verbs import VERBS, Verb
+from ...control._describe import describe
+from ...control._running_tools import StillRunning
+from ...control._snapshot import ToolView
+from ...control._steps import StepView
+from ...control._verb_receipt import Receipt, StoppedWork
+from ...protocol import (
     AnswerPermission,
     AnswerQuestion,
     AskedPermission,
@@ -36,12 +36,12 @@ from ..protocol import (
     VerbReceipt,
     VerbSettled,
 )
-from ..protocol._control_messages import HandleMessage
-from ..protocol._event_json import brief
-from ..protocol._message_base import Request
+from ...protocol._control_messages import HandleMessage
+from ...protocol._event_json import brief
+from ...protocol._message_base import Request
 
 if TYPE_CHECKING:
-    from .. import Call
+    from ... import Call
 
 _T = TypeVar("_T", StoppedWork, StillRunning, StepView, ToolView)
 

@@ -18,24 +18,24 @@ from bargein.routes import BargeinError, Event
 from bargein.routes.error_containment import as_error, contain, first_error
 from bargein.routes.logs import get_logger
 
-from ..conversations import ConversationBusyError
-from ..protocol import ErrorCode, ErrorMessage, Resume, encode
-from ..protocol._message_base import MAX_UTTERANCE
-from ..protocol._outbox import Outbox
-from ..protocol._reconnect_backlog import Backlog
-from ..websocket import Data
-from ._call_connection import REFUSED, Line
+from ...conversations import ConversationBusyError
+from ...protocol import ErrorCode, ErrorMessage, Resume, encode
+from ...protocol._message_base import MAX_UTTERANCE
+from ...protocol._outbox import Outbox
+from ...protocol._reconnect_backlog import Backlog
+from ...websocket import Data
+from .._limits import Limits
+from .._metrics import KNOWN_REASONS, Metrics
 from ._client_rate_limits import MessageReceiver
 from ._hello import hello, resumed
-from ._limits import Limits
-from ._metrics import KNOWN_REASONS, Metrics
+from ._line import REFUSED, Line
 from ._native_transport import SOUND, NativeTransport
 from ._remote_handle import verbs_of
 from ._resume_tokens import ResumeTokens
 
 if TYPE_CHECKING:
-    from .. import App, Call
-    from .._call_request import CallRequest
+    from ... import App, Call
+    from ..._call_request import CallRequest
 
 UNWIND_S = 1.0
 """How many seconds the tasks of an ended call may take before the client is told of the end."""

@@ -13,9 +13,9 @@ from typing import Literal, final
 
 import trio
 
-from ..protocol._outbox import Outbox
-from ..websocket import Connection, Data
-from ._limits import Limits
+from ...protocol._outbox import Outbox
+from ...websocket import Connection, Data
+from .._limits import Limits
 
 Fate = Literal["lost", "left", "said"]
 """How a line ended: the peer was lost or went away; it closed the line for good; or everything was

@@ -35,7 +35,7 @@ from ..protocol._message_base import JsonObject, NativeMessage
 from ..protocol._outbox import Outbox
 from ..validation.foreign_data import clean_text, showable
 from ..websocket import Connection, Data
-from ._call_connection import REFUSED
+from .native._line import REFUSED
 
 if TYPE_CHECKING:
     from .. import Call

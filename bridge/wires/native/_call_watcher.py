@@ -22,17 +22,17 @@ from bargein.routes import Message
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
-from ..answers._answer import FixedText
-from ..events import AgentAudio, UserAudio
-from ..protocol import Seen, Watch, Watching
-from ..protocol._event_json import compact, without_words
-from ..protocol._watch_messages import WatchLevel
-from ._operators import is_operators
+from ...answers._answer import FixedText
+from ...events import AgentAudio, UserAudio
+from ...protocol import Seen, Watch, Watching
+from ...protocol._event_json import compact, without_words
+from ...protocol._watch_messages import WatchLevel
+from .._operators import is_operators
 
 if TYPE_CHECKING:
     from bargein.routes import Route, RouteVerdict
 
-    from .. import Call
+    from ... import Call
 
 QUEUE_LIMIT = 1024
 """How many events may wait for a client: some seconds of an agent that writes at full speed."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from .._verbs import Verb
-from ..history._entries import AgentEntry, Entry, UserEntry
-from ..protocol import EarlierWords, Hello, Resumed
+from ..._verbs import Verb
+from ...history._entries import AgentEntry, Entry, UserEntry
+from ...protocol import EarlierWords, Hello, Resumed
 from ._remote_handle import snapshot_of
 
 if TYPE_CHECKING:
-    from .. import App, Call
-    from ._limits import Limits
+    from ... import App, Call
+    from .._limits import Limits
 
 MAX_SAID_CHARS = 50_000
 """How much of a conversation is sent when a line starts: an hour of talk."""

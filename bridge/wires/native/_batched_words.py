@@ -16,7 +16,7 @@ from typing import Literal, final
 
 import trio
 
-from ..protocol import Spoken, Transcript
+from ...protocol import Spoken, Transcript
 
 WORDS_EVERY_S = 0.1
 """The minimum of seconds between two messages with words of one kind.  People hear three words a

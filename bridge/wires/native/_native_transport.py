@@ -10,8 +10,8 @@ from pydantic_core import PydanticSerializationError
 from bargein.routes import Event, Message, alias_of
 from bargein.routes.logs import get_logger
 
-from .._verbs import VERBS, Verb
-from ..events import (
+from ..._verbs import VERBS, Verb
+from ...events import (
     AgentAudio,
     AgentAudioComplete,
     AgentError,
@@ -37,8 +37,8 @@ from ..events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
-from ..playout._fence import Fence
-from ..protocol import (
+from ...playout._fence import Fence
+from ...protocol import (
     OUTPUT_RATE_HZ,
     AnswerPermission,
     AnswerQuestion,
@@ -74,19 +74,19 @@ from ..protocol import (
     Watch,
     encode,
 )
-from ..protocol._event_json import brief
-from ..protocol._outbox import Outbox
-from ..protocol._reconnect_backlog import Backlog
-from ..protocol._watch_messages import WatchLevel
-from ..validation.foreign_data import showable
+from ...protocol._event_json import brief
+from ...protocol._outbox import Outbox
+from ...protocol._reconnect_backlog import Backlog
+from ...protocol._watch_messages import WatchLevel
+from ...validation.foreign_data import showable
+from .._metrics import Metrics
+from .._operators import is_operators
 from ._batched_words import BatchedWords
 from ._call_watcher import Watcher
-from ._metrics import Metrics
-from ._operators import is_operators
 from ._remote_handle import RemoteHandle
 
 if TYPE_CHECKING:
-    from .. import Call
+    from ... import Call
 
 FRAME_BYTES = 640
 """20 ms of PCM16 mono at 16 kHz: the length of every UserAudio of a call."""

@@ -1,0 +1,1 @@
+"""Wires: the ways of reaching a call, each behind the server's one port."""
