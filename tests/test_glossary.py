@@ -25,7 +25,7 @@ PLAIN = """
     lock long main measure measurement merge microphone missing monitoring number nursery observer
     open openai option output parser partial pausable per picture piper plain player plugin position
     process python reconnecting recorded recorder recording rehearse remote repeated reply report
-    resample resource result resumable rime row runner running safe say schema scope screen script
+    resample resource result rime row runner running safe say schema scope screen script
     scripted serve server service session setting shared shell signal signature signed similarity
     simulated slash socket soniox source spanish sqlite start status stdio store table target task
     terminal testing time timed traceback transcription transfer type typed usage validation value
@@ -139,7 +139,7 @@ PRESSED_OR_FROZEN = re.compile(r"^ +(?:async )?(#?hold(?:[A-Z]\w*)?)\(.*\) \{$",
 OF_THE_VOICE = {"audio.js", "playout.js", "timeline-data.js"}
 """The scripts of the page that hold the agent's voice, or show that it was held."""
 
-OF_A_BUDGET_OR_QUEUE = {"playout/_playout_buffer.py": "take", "server/_limits.py": "take"}
+OF_A_BUDGET_OR_QUEUE = {"playout/_playout_buffer.py": "take", "wires/_limits.py": "take"}
 """Where a piece is taken from a queue, and a token from a bucket, as everywhere."""
 
 
@@ -274,8 +274,8 @@ def test_a_private_name_says_what_is_done() -> None:
 
 
 VOICES_ARE_HELD_IN = re.compile(
-    r"bridge/(?:_call$|_node_bridge$|(?:answers|client|console|events|playout|rehearsal|server"
-    r"|testing|transport)/)|nodes/(?:evaluation|user_turns)/"
+    r"bridge/(?:_call$|_node_bridge$|(?:answers|client|console|events|playout|protocol|rehearsal"
+    r"|server|testing|transport|wires)/)|nodes/(?:evaluation|user_turns)/"
 )
 """Where the agent's voice is held, or where somebody reads that it was."""
 
