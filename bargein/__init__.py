@@ -84,9 +84,9 @@ if TYPE_CHECKING:
     from .nodes import Node as Node
     from .nodes import ReasoningNode as ReasoningNode
     from .nodes.llm import LocalChat as LocalChat
-    from .nodes.llm import OpenAIChat as OpenAIChat
     from .nodes.speech import LocalSpeech as LocalSpeech
     from .nodes.tools import tool as tool
+    from .nodes.vendors.openai.chat import OpenAIChat as OpenAIChat
     from .routes import BargeinError as BargeinError
     from .routes import Event as Event
     from .routes import Interrupted as Interrupted
@@ -155,6 +155,7 @@ __all__ = [
 ]
 
 _HOMES = (".bridge", ".nodes", ".nodes.tools", ".nodes.llm", ".nodes.speech", ".routes")
+_VENDORS = {"OpenAIChat": ".nodes.vendors.openai.chat"}
 
 _SUBMODULES = {
     "cli",
@@ -189,7 +190,7 @@ if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every 
         if name in _SUBMODULES:
             return _imported(f".{name}")
         if name in __all__:
-            for home in _HOMES:
+            for home in (_VENDORS[name],) if name in _VENDORS else _HOMES:
                 module = _imported(home)
                 if name in module.__all__:
                     value: object = getattr(module, name)

@@ -3,18 +3,30 @@
 Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorEar``.
 """
 
-import bargein.nodes.ears as _nodes_ears
-import bargein.nodes.vendors.azure.transcription as _azure
-import bargein.nodes.vendors.openai as _openai
-import bargein.nodes.vendors.soniox as _soniox
+from .nodes.vendors.assemblyai.ear import AssemblyAIEar as AssemblyAIEar
+from .nodes.vendors.azure.transcription import AzureTranscription as AzureTranscription
+from .nodes.vendors.cartesia.ear import CartesiaEar as CartesiaEar
+from .nodes.vendors.deepgram.ear import DeepgramFlux as DeepgramFlux
+from .nodes.vendors.deepgram.ear import DeepgramNova as DeepgramNova
+from .nodes.vendors.elevenlabs.ear import ElevenLabsEar as ElevenLabsEar
+from .nodes.vendors.openai.ear import OpenAIEar as OpenAIEar
+from .nodes.vendors.openai.transcription import TranscriptionService as TranscriptionService
+from .nodes.vendors.soniox.ear import SonioxEar as SonioxEar
+from .nodes.vendors.vendor_ear import EarCodec as EarCodec
+from .nodes.vendors.vendor_ear import VendorEar as VendorEar
+from .nodes.vendors.vendor_ear import VendorEarStream as VendorEarStream
 
-from .nodes.ears import *
-from .nodes.vendors.azure.transcription import *
-from .nodes.vendors.openai import *
-from .nodes.vendors.soniox import *
-
-__all__: list[str] = []
-__all__ += _nodes_ears.__all__
-__all__ += _openai.__all__
-__all__ += _soniox.__all__
-__all__ += _azure.__all__
+__all__ = [
+    "AssemblyAIEar",
+    "AzureTranscription",
+    "CartesiaEar",
+    "DeepgramFlux",
+    "DeepgramNova",
+    "EarCodec",
+    "ElevenLabsEar",
+    "OpenAIEar",
+    "SonioxEar",
+    "TranscriptionService",
+    "VendorEar",
+    "VendorEarStream",
+]

@@ -3,15 +3,28 @@
 Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorVoice``.
 """
 
-import bargein.nodes.vendors.azure.voice as _azure
-import bargein.nodes.vendors.rime as _rime
-import bargein.nodes.voices as _nodes_voices
+from .nodes.vendors.azure.voice import AzureVoice as AzureVoice
+from .nodes.vendors.cartesia.voice import CartesiaVoice as CartesiaVoice
+from .nodes.vendors.deepgram.voice import DeepgramVoice as DeepgramVoice
+from .nodes.vendors.elevenlabs.voice import ElevenLabsVoice as ElevenLabsVoice
+from .nodes.vendors.openai.voice import OpenAIVoice as OpenAIVoice
+from .nodes.vendors.rime.voice import RimeVoice as RimeVoice
+from .nodes.vendors.vendor_voice import ContextLimit as ContextLimit
+from .nodes.vendors.vendor_voice import TimedChunks as TimedChunks
+from .nodes.vendors.vendor_voice import VendorVoice as VendorVoice
+from .nodes.vendors.vendor_voice import VendorVoiceContext as VendorVoiceContext
+from .nodes.vendors.vendor_voice import VoiceCodec as VoiceCodec
 
-from .nodes.vendors.azure.voice import *
-from .nodes.vendors.rime import *
-from .nodes.voices import *
-
-__all__: list[str] = []
-__all__ += _nodes_voices.__all__
-__all__ += _azure.__all__
-__all__ += _rime.__all__
+__all__ = [
+    "AzureVoice",
+    "CartesiaVoice",
+    "ContextLimit",
+    "DeepgramVoice",
+    "ElevenLabsVoice",
+    "OpenAIVoice",
+    "RimeVoice",
+    "TimedChunks",
+    "VendorVoice",
+    "VendorVoiceContext",
+    "VoiceCodec",
+]

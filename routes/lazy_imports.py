@@ -17,7 +17,7 @@ def lazy_imports(package: str, modules: Mapping[str, str]) -> Callable[[str], ob
     Args:
         package: The package's name, which is ``__name__`` there.
         modules: Each name that it loads on first use, and the module that has it, such as
-            ``"._openai_chat"``.
+            ``".http_chat"``.
     """
 
     def load(name: str) -> object:

@@ -14,22 +14,28 @@ pytestmark = pytest.mark.gate
 ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
+VENDORS = sorted(
+    path.name
+    for path in (ROOT / "nodes" / "vendors").iterdir()
+    if path.is_dir() and path.name[0] != "_"
+)
+"""One folder each; so a new vendor's name is known."""
+
 PLAIN = """
-    accept active address and annotation anthropic argument as assemblyai audio azure base batched
-    binding body boundary bpe cancel cancellation canvas captured cartesia certificate chinese chunk
-    click clock closeup color completion connect connection content core damaged data deadline
-    decision decorator deepgram default demo detector download duplicate editor elevenlabs embedded
-    english environment error espeak eval everywhere excerpt execution failure field file folder for
-    foreign format french function gemini generator german guard hearing hello http ignored import
-    input japanese json label last late latency launch layout lazy library listener listening local
-    lock long main measure measurement merge microphone missing monitoring number nursery observer
-    open openai option output parser partial pausable per picture piper plain player plugin position
-    process python reconnecting recorded recorder recording rehearse remote repeated reply report
-    resample resource result rime row runner running safe say schema scope screen script
-    scripted serve server service session setting shared shell signal signature signed similarity
-    simulated slash socket soniox source spanish sqlite start status stdio store table target task
-    terminal testing time timed traceback transcription transfer type typed usage validation value
-    view warning wire writer
+    accept active address and annotation argument as audio base batched binding body boundary bpe
+    cancel cancellation canvas captured certificate chinese chunk click clock closeup color
+    completion connect connection content core damaged data deadline decision decorator default demo
+    detector download duplicate editor embedded english environment error espeak eval everywhere
+    excerpt execution failure field file folder for foreign format french function generator german
+    guard hearing hello http ignored import input japanese json label last late latency launch
+    layout lazy library listener listening local lock long main measure measurement merge microphone
+    missing monitoring number nursery observer open option output parser partial pausable per
+    picture piper plain player plugin position process python reconnecting recorded recorder
+    recording rehearse remote repeated reply report resample resource result row runner running safe
+    say schema scope screen script scripted serve server service session setting shared shell signal
+    signature signed similarity simulated slash socket source spanish sqlite start status stdio
+    store table target task terminal testing time timed traceback transcription transfer type typed
+    usage validation value view warning wire writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 
@@ -71,7 +77,8 @@ def modules() -> list[str]:
 @pytest.mark.parametrize("module", modules())
 def test_a_module_is_named_in_words_that_are_explained(module: str) -> None:
     """Each word of a module's name is a word of the glossary, or a plain one."""
-    known = explained() | set(words(PLAIN)) | set(words(BETTER_WANTED))
+    plain = words(" ".join([PLAIN, BETTER_WANTED, *VENDORS]))
+    known = explained() | set(plain)
     unknown = set(words(Path(module).name)) - known
     assert not unknown, f"explain {sorted(unknown)} in docs/glossary.md, or rename {module}"
 
@@ -356,9 +363,10 @@ def test_the_map_of_the_design_leads_to_files() -> None:
 
 
 def test_the_rooms_of_the_design_are_those_of_the_source() -> None:
-    """The table of rooms has each folder of the source, and no other."""
+    """The table of rooms has each folder of the source but those of vendors, and no other."""
     listed = set(re.findall(r"^\| `([\w/]+)/`", _section("## The rooms"), re.MULTILINE))
     packages = {m for m in modules() if (ROOT / m).is_dir() and "/_" not in m}
+    packages -= {f"nodes/vendors/{vendor}" for vendor in VENDORS}
     assert listed == packages | {"bridge/page"}
 
 

@@ -98,7 +98,7 @@ HAND_ON_THE_CALL = {
 BEHIND_THE_BRIDGE = {"control", "delivery", "permissions", "questions", "router", "speaking"}
 """Parts of a call that no ear, no voice and no turn taker asks: its bridge has what it needs."""
 
-ENGINES = ("ears", "speech", "user_turns", "voices")
+ENGINES = ("speech", "user_turns", "vendors")
 
 
 def _nodes() -> Iterator[tuple[str, ast.Module]]:

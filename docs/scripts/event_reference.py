@@ -42,7 +42,6 @@ ROOMS = {
     "bridge/websocket": "the WebSocket",
     "bridge/wires": "wires",
     "nodes": "nodes",
-    "nodes/ears": "ears of vendors",
     "nodes/evaluation": "the evaluation",
     "nodes/fallback": "providers that stand in for one another",
     "nodes/llm": "language models",
@@ -51,8 +50,7 @@ ROOMS = {
     "nodes/testing": "the test kit",
     "nodes/tools": "tools",
     "nodes/user_turns": "turn taking",
-    "nodes/vendors": "sessions with vendors",
-    "nodes/voices": "voices of vendors",
+    "nodes/vendors": "vendors",
     "nodes/weights": "weights",
     "routes": "routes",
 }

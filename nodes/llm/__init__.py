@@ -1,8 +1,7 @@
-"""Language models: the `ChatModel` protocol and three implementations.
+"""Language models: the `ChatModel` protocol, the base of models over HTTP, and a local one.
 
-`OpenAIChat` uses any endpoint with OpenAI's chat completions API, and `AnthropicChat` Anthropic's
-messages API (extra ``llm``). `LocalChat` runs a model file in a process of its own (extra
-``local``).
+`LocalChat` runs a model file in a process of its own (extra ``local``); the models of vendors are
+in `bargein.nodes.vendors`.
 """
 
 from __future__ import annotations
@@ -27,18 +26,14 @@ from ._protocol import ToolCallRequest as ToolCallRequest
 from ._protocol import Usage as Usage
 
 if TYPE_CHECKING:
-    from ._anthropic_chat import AnthropicChat as AnthropicChat
-    from ._http_chat import HttpLimits as HttpLimits
     from ._llama_cpp import LocalChat as LocalChat
-    from ._openai_chat import OpenAIChat as OpenAIChat
+    from .http_chat import HttpLimits as HttpLimits
 else:  # a program that has a model of its own never loads an HTTP client or a process for it
     __getattr__ = lazy_imports(
         __name__,
         {
-            "AnthropicChat": "._anthropic_chat",
-            "HttpLimits": "._http_chat",
+            "HttpLimits": ".http_chat",
             "LocalChat": "._llama_cpp",
-            "OpenAIChat": "._openai_chat",
         },
     )
 
@@ -47,7 +42,6 @@ __all__ = [
     "AnswerPiece",
     "AnswerProgress",
     "AnswerStream",
-    "AnthropicChat",
     "ChatModel",
     "ChatModelError",
     "ChatModelExtraError",
@@ -55,7 +49,6 @@ __all__ = [
     "EmptyAnswerError",
     "HttpLimits",
     "LocalChat",
-    "OpenAIChat",
     "SpeechDelta",
     "TextDelta",
     "ToolCallRequest",

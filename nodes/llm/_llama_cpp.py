@@ -27,9 +27,9 @@ from bargein.nodes.processes import (
 from bargein.nodes.vendors import SharedResource
 
 from ._answer_stream import AnswerStream
-from ._completion_chunks import Assembler, parse_chunk
 from ._errors import ChatModelError, ChatModelExtraError
 from ._protocol import AnswerPiece
+from .completion_chunks import Assembler, parse_chunk
 
 if TYPE_CHECKING:
     from bargein.nodes.weights import WeightsInUse

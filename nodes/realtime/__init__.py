@@ -1,6 +1,5 @@
 """Speech-to-speech models, and the parts to write another one: an address and a codec."""
 
-from ._openai_realtime import OpenAIRealtime as OpenAIRealtime
 from ._protocol import AskRefused as AskRefused
 from ._protocol import AudioCommitted as AudioCommitted
 from ._protocol import CallAsked as CallAsked
@@ -22,7 +21,6 @@ __all__ = [
     "CallAsked",
     "CallLine",
     "ItemAdded",
-    "OpenAIRealtime",
     "RealtimeCodec",
     "RealtimeFact",
     "RealtimeModel",

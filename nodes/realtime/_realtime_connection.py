@@ -19,10 +19,10 @@ from typing import Any
 import trio
 
 from bargein.bridge.history import Entry
-from bargein.nodes.ears import VendorEarStream
 from bargein.nodes.llm import AnswerPiece, ToolCallRequest
 from bargein.nodes.speech import EarFact, EvenResampler, VoiceBegan, WentOn
 from bargein.nodes.vendors import VendorError, VendorSession, open_session
+from bargein.nodes.vendors.vendor_ear import VendorEarStream
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 

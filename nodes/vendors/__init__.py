@@ -1,16 +1,13 @@
-"""What providers that use a vendor's network service share: sessions, keys, errors and retries."""
+"""What providers that use a vendor's network service share: sessions, keys, errors and retries.
+
+Each vendor has a folder here; the base classes of ears and voices are `vendor_ear` and
+`vendor_voice`.
+"""
 
 from ._credentials import Credential as Credential
 from ._credentials import with_key as with_key
 from ._error_table import ErrorTable as ErrorTable
 from ._error_table import error_in_body as error_in_body
-from ._error_tables import ANTHROPIC_ERRORS as ANTHROPIC_ERRORS
-from ._error_tables import ASSEMBLYAI_ERRORS as ASSEMBLYAI_ERRORS
-from ._error_tables import CARTESIA_ERRORS as CARTESIA_ERRORS
-from ._error_tables import DEEPGRAM_ERRORS as DEEPGRAM_ERRORS
-from ._error_tables import ELEVENLABS_ERRORS as ELEVENLABS_ERRORS
-from ._error_tables import GEMINI_ERRORS as GEMINI_ERRORS
-from ._error_tables import OPENAI_ERRORS as OPENAI_ERRORS
 from ._errors import Meaning as Meaning
 from ._errors import VendorError as VendorError
 from ._foreign_text import WholeCharacters as WholeCharacters
@@ -46,13 +43,6 @@ from ._session_settings import VendorAddress as VendorAddress
 from ._shared_resource import SharedResource as SharedResource
 
 __all__ = [
-    "ANTHROPIC_ERRORS",
-    "ASSEMBLYAI_ERRORS",
-    "CARTESIA_ERRORS",
-    "DEEPGRAM_ERRORS",
-    "ELEVENLABS_ERRORS",
-    "GEMINI_ERRORS",
-    "OPENAI_ERRORS",
     "Backoff",
     "Credential",
     "ErrorTable",

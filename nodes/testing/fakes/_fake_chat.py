@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     import httpx2
 
 HEAD = "HTTP/1.1 200 OK\r\ncontent-type: {}\r\ntransfer-encoding: chunked\r\n\r\n"
+
+THOUGHTS = ("The user wants ", "something. ")
+"""What a model thinks before its calls, in pieces."""
 
 GARBAGE = (b": ping\n\n", b"data: \n\n", b"id: 7\nretry: 10\n\n", b"event: nobody\n\n")
 """Lines without a meaning that an event stream may contain besides events."""
@@ -287,48 +291,17 @@ async def _until_left(stream: trio.abc.Stream) -> None:
         continue
 
 
-class FakeOpenAIChat(FakeChat):
-    """``/chat/completions``."""
-
-    def call_events(self, body: Mapping[str, Any]) -> Sequence[StreamedEvent]:
-        """Return the chunks of the calls, if the newest message is the user's."""
-        if not self._calls or not body.get("tools") or body["messages"][-1]["role"] != "user":
-            return ()
-        chunks: list[StreamedEvent] = [_chunk(fields) for fields in self.thoughts()]
-        for index, (name, arguments) in enumerate(self._calls.items()):
-            raw = json.dumps(arguments)
-            own = self.own_fields(index)
-            function = {"name": name, "arguments": ""}
-            id = f"call_{len(self.requests)}_{index}"
-            begun = {"index": index, "id": id, "type": "function", "function": function, **own}
-            rest = {"index": index, "function": {"arguments": raw}}
-            chunks += [_chunk({"tool_calls": [begun]}), _chunk({"tool_calls": [rest]})]
-        return [*chunks, _chunk({}, "tool_calls"), "[DONE]"]
-
-    def thoughts(self) -> Sequence[Mapping[str, Any]]:
-        """Return what the model thinks before its calls, as the deltas of chunks."""
-        return ()
-
-    def own_fields(self, index: int) -> Mapping[str, Any]:
-        """Return the vendor's own fields of a call."""
-        return {}
-
-    error: ClassVar[Mapping[str, Any]] = {
-        "error": {"message": "no", "type": "server_error", "param": None, "code": "server_error"}
-    }
-
-    def events(self, words: Sequence[str]) -> Sequence[tuple[StreamedEvent, FaultStage]]:
-        """Return the chunks, the finish reason, the usage, and the end."""
-        pieces: list[tuple[StreamedEvent, FaultStage]] = [
-            (_chunk({"role": "assistant", "content": word}), "middle" if n else "first")
-            for n, word in enumerate(words)
-        ]
-        usage = {"prompt_tokens": 7, "completion_tokens": len(words), "total_tokens": 9}
-        end = {**_chunk({}), "choices": [], "usage": usage}
-        return [*pieces, (_chunk({}, "stop"), "last"), (end, "after"), ("[DONE]", "after")]
+def signature(thought: str) -> str:
+    """Return what signs a thought; no other text is valid with it."""
+    return sha256(thought.encode()).hexdigest()
 
 
-def _chunk(delta: Mapping[str, Any], reason: str | None = None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_800_000_000}
-    return {**head, "model": "fake", "choices": [choice]}
+def with_calls(body: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+    """Return the messages with calls of the newest turn."""
+    found: list[tuple[int, Mapping[str, Any]]] = []
+    for number, message in enumerate(body["messages"]):
+        if message["role"] == "user":
+            found = []
+        elif message.get("tool_calls"):
+            found.append((number, message))
+    return found

@@ -1,1 +1,1 @@
-"""Azure OpenAI: a chat model, whole utterances to text, and a voice, a module each."""
+"""Azure OpenAI: a chat model, whole utterances to text, and a voice."""

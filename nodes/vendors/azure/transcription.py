@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bargein.nodes.vendors import Query
-from bargein.nodes.vendors.openai import TranscriptionService
+from bargein.nodes.vendors.openai.transcription import TranscriptionService
 
 from ._address import azure_deployment
 

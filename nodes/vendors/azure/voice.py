@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bargein.nodes.vendors import Query
-from bargein.nodes.voices import OpenAIVoice
+from bargein.nodes.vendors.openai.voice import OpenAIVoice
 
 from ._address import azure_deployment
 

@@ -12,8 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bargein.nodes.llm import HttpLimits, OpenAIChat
-from bargein.nodes.vendors import GEMINI_ERRORS, Query, with_key
+from bargein.nodes.llm.http_chat import HttpLimits
+from bargein.nodes.vendors import Query, with_key
+from bargein.nodes.vendors.openai.chat import OpenAIChat
+
+from .errors import GEMINI_ERRORS
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,5 +1,1 @@
-"""OpenAI and servers with its API: whole utterances to text."""
-
-from ._transcription import TranscriptionService as TranscriptionService
-
-__all__ = ["TranscriptionService"]
+"""OpenAI and servers with its API: chat, hearing, speaking, and speech to speech."""

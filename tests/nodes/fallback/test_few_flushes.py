@@ -10,7 +10,7 @@ from bargein.events import StageStalled, UserStoppedSpeaking
 from bargein.fakes import FakeDeepgramAura
 from bargein.fallback import Fallback
 from bargein.voices import DeepgramVoice
-from tests.nodes.voices.test_voices import CHAR_S, speaking
+from tests.nodes.vendors.test_voices import CHAR_S, speaking
 
 SENTENCES = [f"Sentence number {number} of a long answer tells nothing. " for number in range(90)]
 AUDIO_S = sum(len(sentence) * CHAR_S for sentence in SENTENCES)

@@ -1,0 +1,1 @@
+"""Anthropic: a chat model."""

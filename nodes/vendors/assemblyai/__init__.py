@@ -1,0 +1,1 @@
+"""AssemblyAI: an ear."""

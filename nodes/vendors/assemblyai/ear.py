@@ -1,0 +1,186 @@
+"""AssemblyAI's speech recogniser (``/v3/ws``), by the vendor's SDK 1.8 and public documentation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import trio
+
+from bargein.bridge.validation.arguments import check_strings
+from bargein.bridge.websocket import Data
+from bargein.nodes.speech import EarFact, TurnOver, VoiceBegan, WordsHeard
+from bargein.nodes.vendors import (
+    Query,
+    SessionLimits,
+    VendorAddress,
+    checked_query,
+    count_of,
+    endpoint,
+    lowest_probability,
+    objects_of,
+    text_of,
+    timed_words,
+    with_key,
+)
+from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
+from bargein.routes.logs import get_logger
+
+from .errors import ASSEMBLYAI_ERRORS
+
+__all__ = ["AssemblyAIEar"]
+
+log = get_logger()
+
+VENDOR = "AssemblyAI"
+URL = "wss://streaming.assemblyai.com"
+VARIABLE = "ASSEMBLYAI_API_KEY"
+
+
+class AssemblyAIEar(VendorEar):
+    """Hears with AssemblyAI's streaming model, which detects the ends of turns itself.
+
+    It reports the words of a whole turn with their times, the speaker and the language.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        model: str | None = None,
+        format_turns: bool = False,
+        end_threshold: float | None = None,
+        shortest_silence_s: float | None = None,
+        longest_silence_s: float | None = None,
+        keyterms: Sequence[str] = (),
+        url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Configure the ear; nothing connects yet.
+
+        Args:
+            api_key: The key; ``None`` reads ASSEMBLYAI_API_KEY.
+            model: The vendor's name of the model; ``None`` for the vendor's default.
+            format_turns: Whether the final words have punctuation and digits; they arrive later
+                then.
+            end_threshold: Confidence from which a turn is over, 0 to 1; ``None`` for the vendor's
+                default.
+            shortest_silence_s: Silence that ends a turn that the model is sure is over, in seconds;
+                ``None`` for the vendor's default.
+            longest_silence_s: Silence that ends any turn, in seconds; ``None`` for the vendor's
+                default.
+            keyterms: Words that callers are likely to use, for the vendor's model.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
+
+        Raises:
+            TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
+        """
+        check_strings("AssemblyAIEar(keyterms=)", keyterms)
+        asked = {
+            "sample_rate": SAMPLE_RATE_HZ,
+            "encoding": "pcm_s16le",
+            "speech_model": model,
+            "format_turns": "true" if format_turns else None,
+            "end_of_turn_confidence_threshold": end_threshold,
+            "min_turn_silence": _ms(shortest_silence_s),
+            "max_turn_silence": _ms(longest_silence_s),
+            "keyterms_prompt": json.dumps([*keyterms]) if keyterms else None,
+        }
+        address = VendorAddress(
+            vendor=VENDOR,
+            errors=ASSEMBLYAI_ERRORS,
+            url=endpoint(url, "/v3/ws", asked, checked_query(query)),
+            headers=with_key(
+                VENDOR, api_key, VARIABLE, "Authorization", headers=headers, is_required=url == URL
+            ),
+            keep_alive='{"type": "KeepAlive"}',
+            farewell='{"type": "Terminate"}',
+        )
+        super().__init__(
+            address,
+            lambda: TurnCodec(formatted=format_turns),
+            limits=limits,
+            dial=dial,
+        )
+
+
+class TurnCodec:
+    """The messages of ``/v3/ws``."""
+
+    piece_s = 0.1  # 0.05 to 1 s, or the vendor ends the session with 3007
+
+    def __init__(self, *, formatted: bool) -> None:
+        """Begin with no turn."""
+        self._formatted = formatted
+        self._over = -1  # the number of the newest turn that is over
+
+    def audio(self, pcm: bytes) -> Data:
+        """Return the audio as it is."""
+        return pcm
+
+    def end_turn(self) -> Data:
+        """Return ``ForceEndpoint``."""
+        return '{"type": "ForceEndpoint"}'
+
+    def restart(self) -> None:
+        """Start counting turns from the beginning."""
+        self._over = -1
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield the facts in a message; see `EarCodec.facts`."""
+        match message["type"]:
+            case "SpeechStarted":
+                yield VoiceBegan()
+            case "Turn":
+                yield from self._turn(message)
+            case "Error":
+                code, text = message.get("error_code"), message.get("error")
+                ASSEMBLYAI_ERRORS.check("ended the session", code, detail=text)
+            case "Warning":
+                code = str(message.get("warning_code", ""))
+                log.warning("vendor_warning", vendor=VENDOR, code=code)
+
+    def _number_of(self, turn: Mapping[str, Any]) -> int:
+        """Return the number of a turn; of one without a number, that of the next."""
+        number = count_of(turn.get("turn_order"))
+        return self._over + 1 if number is None else number
+
+    def _turn(self, turn: Mapping[str, Any]) -> Iterable[EarFact]:
+        number = self._number_of(turn)
+        if number <= self._over:
+            return  # the end of the same turn again, with formatted words
+        words = objects_of(turn.get("words"))
+        sure = lowest_probability(word.get("confidence") for word in words)
+        if turn.get("end_of_turn") is not True:
+            # `transcript` has only the final words.
+            text = " ".join(text_of(word.get("text")) for word in words) or text_of(
+                turn.get("transcript")
+            )
+            yield WordsHeard(text, confidence=sure)
+            return
+        if self._formatted and turn.get("turn_is_formatted") is not True:
+            return
+        self._over = number
+        yield TurnOver(
+            text_of(turn.get("transcript")),
+            sure,
+            language=text_of(turn.get("language_code")),
+            speaker=text_of(turn.get("speaker_label")),
+            words=timed_words(words, "text", per_s=1000),
+        )
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(1000 * seconds)

@@ -1,0 +1,1 @@
+"""Cartesia: an ear and a voice."""

@@ -1,0 +1,1 @@
+"""Deepgram: two ears, and its voices."""

@@ -1,0 +1,1 @@
+"""ElevenLabs: an ear and a voice."""

@@ -1,0 +1,130 @@
+"""ElevenLabs' speech recogniser (``/v1/speech-to-text/realtime``), by the vendor's SDK 2.78."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import trio
+
+from bargein.bridge.validation.arguments import check_strings
+from bargein.bridge.websocket import Data
+from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
+from bargein.nodes.vendors import (
+    Query,
+    SessionLimits,
+    VendorAddress,
+    checked_query,
+    endpoint,
+    text_of,
+    with_key,
+)
+from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
+
+from .errors import ELEVENLABS_ERRORS
+
+__all__ = ["ElevenLabsEar"]
+
+VENDOR = "ElevenLabs"
+URL = "wss://api.elevenlabs.io"
+VARIABLE = "ELEVENLABS_API_KEY"
+
+
+class ElevenLabsEar(VendorEar):
+    """Hears with ElevenLabs' Scribe, which ends a turn after a silence.
+
+    It reports words, but no times and no probability that a turn is over.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        model: str = "scribe_v2_realtime",
+        language: str | None = None,
+        silence_s: float | None = None,
+        keyterms: Sequence[str] = (),
+        url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Configure the ear; nothing connects yet.
+
+        Args:
+            api_key: The key; ``None`` reads ELEVENLABS_API_KEY.
+            model: The vendor's name of the model.
+            language: An ISO 639 code; ``None`` lets the model detect it.
+            silence_s: Silence that ends a turn, 0.3 to 3 s; ``None`` for the vendor's default.
+            keyterms: Words that callers are likely to use, at most 50.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
+
+        Raises:
+            TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
+        """
+        check_strings("ElevenLabsEar(keyterms=)", keyterms)
+        asked = {
+            "model_id": model,
+            "audio_format": "pcm_16000",
+            "commit_strategy": "vad",
+            "language_code": language,
+            "vad_silence_threshold_secs": silence_s,
+            "keyterms": tuple(keyterms),
+        }
+        address = VendorAddress(
+            vendor=VENDOR,
+            errors=ELEVENLABS_ERRORS,
+            url=endpoint(url, "/v1/speech-to-text/realtime", asked, checked_query(query)),
+            headers=with_key(
+                VENDOR, api_key, VARIABLE, "xi-api-key", headers=headers, is_required=url == URL
+            ),
+        )
+        super().__init__(address, ScribeCodec, limits=limits, wire_bytes=1.4, dial=dial)  # base64
+
+
+class ScribeCodec:
+    """The messages of ``/v1/speech-to-text/realtime``."""
+
+    piece_s = 0.1
+
+    def audio(self, pcm: bytes) -> Data:
+        """Return the audio as base64 in JSON: the vendor takes no binary messages."""
+        return self._chunk(pcm, commit=False)
+
+    def end_turn(self) -> Data:
+        """Return a commit without audio."""
+        return self._chunk(b"", commit=True)
+
+    def _chunk(self, pcm: bytes, *, commit: bool) -> str:
+        return json.dumps(
+            {
+                "message_type": "input_audio_chunk",
+                "audio_base_64": base64.b64encode(pcm).decode(),
+                "commit": commit,
+                "sample_rate": SAMPLE_RATE_HZ,
+            }
+        )
+
+    def restart(self) -> None:
+        """Do nothing: each message holds the whole turn."""
+
+    def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
+        """Yield the facts in a message; see `EarCodec.facts`."""
+        kind = str(message["message_type"])
+        if kind == "partial_transcript":
+            yield WordsHeard(text_of(message.get("text")))
+        elif kind == "committed_transcript":
+            yield TurnOver(text_of(message.get("text")))
+        elif "error" in message:
+            ELEVENLABS_ERRORS.check("ended the session", kind, detail=message["error"])

@@ -1,0 +1,101 @@
+"""A chat model that uses any endpoint with OpenAI's chat completions API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bargein.nodes.llm.completion_chunks import Assembler
+from bargein.nodes.llm.completion_fields import with_own_fields
+from bargein.nodes.llm.http_chat import HttpChat, HttpLimits
+from bargein.nodes.llm.http_reply import Reading
+from bargein.nodes.vendors import Query
+
+from .errors import OPENAI_ERRORS
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["OpenAIChat"]
+
+_DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+
+class OpenAIChat(HttpChat):
+    """Streams answers from a chat completions endpoint, over one pool of connections.
+
+    The pool opens at the first request and closes when trio's run ends; with ``async with
+    model.open()`` it closes with the block.
+    """
+
+    _path = "/chat/completions"
+    _variables = "OPENAI"
+    _errors = OPENAI_ERRORS
+    _key_header = ("authorization", "Bearer {}")
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
+        limits: HttpLimits | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Configure the endpoint; nothing connects yet.
+
+        Args:
+            model: The model's name; ``None`` reads OPENAI_MODEL.
+            base_url: The URL that ``/chat/completions`` is appended to, before its query if it has
+                one; ``None`` reads OPENAI_BASE_URL, and without that uses OpenAI's.
+            api_key: Sent as a bearer token; ``None`` reads OPENAI_API_KEY.  Without either no token
+                is sent, as servers of your own often need none.
+            options: Further fields of each request (``{"temperature": 0.3}``), which override ours;
+                ``None`` as a value removes a field.
+            headers: Further headers of each request, which override ours; with ``authorization``,
+                ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
+            query: Further parameters of each address, which override those of `base_url`; ``None``
+                as a value removes one.
+            limits: The limits of a request; ``None`` for the defaults.
+            transport: Carries the requests instead of the network; ``None`` uses the network, with
+                the proxies that the environment names.
+
+        Raises:
+            ChatModelExtraError: httpx2 is not installed (extra ``llm``).
+            TypeError: `options`, `headers` or `query` is no mapping.
+            ValueError: No model is named, the endpoint is OpenAI's and there is no key, or a
+                request cannot carry a key, URL, option or header.
+        """
+        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _DEFAULT_BASE_URL
+        model = model or os.environ.get("OPENAI_MODEL", "")
+        if not model:
+            raise ValueError('no model named: pass OpenAIChat("name") or set OPENAI_MODEL')
+        super().__init__(
+            model,
+            base_url,
+            api_key=api_key or None,
+            is_key_required=base_url.rstrip("/") == _DEFAULT_BASE_URL,
+            options=options,
+            headers=headers,
+            query=query,
+            limits=limits,
+            transport=transport,
+        )
+
+    def _body(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "messages": with_own_fields(messages, self.provider),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "tools": list(tools) or None,
+        }
+
+    def _reading(self) -> Reading:
+        return Assembler(self.model, self.provider, self._errors)

@@ -1,0 +1,75 @@
+"""A fake of OpenAI's voice: one request per clause, whose audio streams as it is synthesised.
+
+By the types of the vendor's SDK 3.54.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from bargein.nodes.testing.fakes import (
+    CHAR_S,
+    SPEED,
+    FakeChat,
+    FaultKind,
+    FaultStage,
+    StreamedEvent,
+    pcm_of,
+)
+
+__all__ = ["FakeOpenAIVoice"]
+
+FIELDS = ("model", "voice", "input")
+
+
+class FakeOpenAIVoice(FakeChat):
+    """``/audio/speech`` with ``response_format="pcm"``, in pieces that may end in mid-sample.
+
+    Its answer is only audio, so it can neither report an error in it nor contain garbage.
+    """
+
+    faults: ClassVar[frozenset[FaultKind]] = FakeChat.faults - {"error", "garbage"}
+    error: ClassVar[Mapping[str, Any]] = {
+        "error": {"message": "no", "type": "server_error", "param": None, "code": None}
+    }
+    content_type = "audio/pcm"
+    closes_whole = False
+
+    def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse a request without a key, or with another path."""
+        if not any(f"\r\n{key}" in head.lower() for key in ("authorization: bearer ", "api-key: ")):
+            message = "Missing bearer authentication in header"
+            return 401, {"error": {"message": message, "type": "invalid_request_error"}}
+        path = head.partition("\r\n")[0].split()[1].partition("?")[0]
+        if not path.endswith("/audio/speech"):
+            return 404, {"error": {"message": "Invalid URL", "type": "invalid_request_error"}}
+        return None
+
+    def refusal_of(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse a request with a missing field or an empty text."""
+        for field in FIELDS:
+            if not str(body.get(field) or "").strip():
+                error = {"message": f"{field} is missing", "type": "invalid_request_error"}
+                return 400, {"error": {**error, "param": field, "code": None}}
+        return None
+
+    def words_of(self, body: Mapping[str, Any]) -> Sequence[str]:
+        """Return the words of the text."""
+        return str(body["input"]).split()
+
+    def events(self, words: Sequence[str]) -> Sequence[tuple[StreamedEvent, FaultStage]]:
+        """Return the audio of each word in two pieces."""
+        pieces: list[bytes] = []
+        for word in words:
+            pcm = pcm_of(f"{word} ")
+            pieces += [pcm[:501], pcm[501:]]
+        last = len(pieces) - 1
+        return [
+            (piece, "first" if n == 0 else "last" if n == last else "middle")
+            for n, piece in enumerate(pieces)
+        ]
+
+    def made_s(self, event: StreamedEvent) -> float:
+        """Return how long a piece takes to synthesise, in seconds."""
+        return len(event) / len(pcm_of("a")) * CHAR_S / SPEED

@@ -1,0 +1,295 @@
+"""OpenAI's voice (``POST /audio/speech``), by the vendor's SDK 3.54 and public documentation.
+
+Kokoro, Piper, speaches and other servers of one's own take the same request.
+
+The API takes the whole text in one request and streams the audio. So each flush is a request, and
+the intonation starts over with each clause. There are no word times.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import trio
+
+from bargein.bridge.validation.arguments import check_instance
+from bargein.bridge.validation.numbers import check_range
+from bargein.nodes.speech import (
+    SpeechExtraError,
+    SpeechNotOpenError,
+    SpeechPiece,
+    TextSaid,
+    VoiceStyle,
+)
+from bargein.nodes.vendors import (
+    Backoff,
+    HttpResponse,
+    HttpService,
+    Query,
+    VendorError,
+    with_key,
+    without_secrets,
+)
+from bargein.routes.logs import get_logger
+from bargein.routes.service_nursery import open_service_nursery
+
+from .errors import OPENAI_ERRORS
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["OpenAIVoice"]
+
+log = get_logger()
+
+VENDOR = "OpenAI"
+URL = "https://api.openai.com/v1"
+VARIABLE = "OPENAI_API_KEY"
+
+SAMPLE_RATE_HZ = 24_000
+"""Sample rate of ``pcm``: 16 bit, little-endian, mono (the vendor's guide to text to speech)."""
+
+PATH = "/audio/speech"
+
+TEXTS = ("application/json", "application/problem", "text/")
+"""What the types of bodies begin with that are no audio: errors behind status 200."""
+
+CLAUSES_WAITING = 4096
+"""How many clauses may wait for their request; the same as for an utterance."""
+
+PIECES_AHEAD = 64
+"""How many pieces may wait to be received: a few seconds. The rest waits in the connection."""
+
+
+class OpenAIVoice:
+    """Speaks with OpenAI's voices, clause by clause; open it before use."""
+
+    times: Literal["words", "none"] = "none"
+    sample_rate_hz = SAMPLE_RATE_HZ
+
+    def __init__(
+        self,
+        voice: str = "marin",
+        *,
+        api_key: str | None = None,
+        model: str = "gpt-4o-mini-tts",
+        instructions: str | None = None,
+        speed: float | None = None,
+        url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
+        connect_s: float = 5.0,
+        first_audio_s: float = 8.0,
+        next_audio_s: float = 8.0,
+        attempts: int = 3,
+        random: Callable[[], float] = random.random,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Configure the voice; nothing connects yet.
+
+        Args:
+            voice: The vendor's name of a voice.
+            api_key: The key; ``None`` reads OPENAI_API_KEY. A server of one's own needs none.
+            model: The vendor's name of the model.
+            instructions: How to speak, in words; not for ``tts-1``.
+            speed: Factor on the usual speed, 0.25 to 4; ``None`` for 1.
+            url: The URL that ``/audio/speech`` is appended to, before its query if it has one.
+            headers: Further headers of each request, which override ours; with ``authorization``,
+                ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
+            query: Further parameters of each address, which override those of `url`; ``None`` as a
+                value removes one.
+            connect_s: Limit for connecting, TLS included.
+            first_audio_s: Limit from a clause's request to its first audio.
+            next_audio_s: Limit between two pieces of audio.
+            attempts: The largest number of requests for a clause that got no audio.
+            random: Returns a number from 0 to 1, for the waits between attempts.
+            transport: Carries the requests instead of the network; ``None`` uses the network.
+
+        Raises:
+            SpeechExtraError: httpx2 is not installed (extra ``openai``).
+            TypeError: `voice` is not a string, `speed` is not a number, or `headers` or `query` is
+                no mapping.
+            ValueError: `url` is the vendor's and there is no key, `url` is not an HTTP URL, a
+                header cannot be sent, or `speed` is out of bounds.
+        """
+        check_instance("OpenAIVoice(voice=)", voice, str, required=True)
+        check_range("OpenAIVoice(speed=)", speed, 0.25, 4, optional=True)
+        self._said: dict[str, Any] = {
+            "model": model,
+            "voice": voice,
+            "instructions": instructions,
+            "speed": speed,
+        }
+        self._limits_s = (first_audio_s, next_audio_s)
+        self._service = HttpService(
+            type(self).__name__,
+            url,
+            errors=OPENAI_ERRORS,
+            extra="openai",
+            missing=SpeechExtraError,
+            headers=with_key(
+                VENDOR,
+                api_key,
+                VARIABLE,
+                "authorization",
+                "Bearer {}",
+                headers=headers,
+                is_required=url.rstrip("/") == URL,
+            ),
+            query=query,
+            connect_s=connect_s,
+            backoff=Backoff(attempts, random=random),
+            transport=transport,
+        )
+        self._is_open = False
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Keep connections open while the block runs."""
+        async with self._service.open():
+            self._is_open = True
+            try:
+                yield
+            finally:
+                self._is_open = False
+
+    @asynccontextmanager
+    async def open_context(self, style: VoiceStyle) -> AsyncIterator[OpenAIVoiceContext]:
+        """Say one utterance while the block runs; see `StreamingTTS.open_context`.
+
+        Raises:
+            SpeechNotOpenError: The voice is not open.
+        """
+        if not self._is_open:
+            raise SpeechNotOpenError(type(self).__name__)
+        context = OpenAIVoiceContext(lambda text: self._pieces(text, style))
+        async with open_service_nursery("the utterance is over") as nursery:
+            nursery.start_soon(context.run)
+            yield context
+
+    def _body(self, text: str, style: VoiceStyle) -> dict[str, Any]:
+        instructions = self._said["instructions"]
+        if style.emotion is not None:
+            instructions = " ".join(filter(None, [instructions, f"Sound {style.emotion}."]))
+        body = {
+            **self._said,
+            "input": text,
+            "voice": style.voice or self._said["voice"],
+            "speed": self._said["speed"] if style.speed is None else style.speed,
+            "instructions": instructions,
+            "response_format": "pcm",
+            "stream_format": "audio",
+        }
+        return {name: value for name, value in body.items() if value is not None}
+
+    async def _pieces(self, text: str, style: VoiceStyle) -> AsyncGenerator[SpeechPiece, None]:
+        """Yield the audio of a clause; retry as long as none of it has come."""
+        attempt = 1
+        while True:
+            has_begun = False
+            try:
+                async with aclosing(self._audio(self._body(text, style))) as audio:
+                    async for pcm in audio:
+                        has_begun = True
+                        yield SpeechPiece(pcm)
+            except VendorError as error:
+                wait_s = None if has_begun else self._service.backoff.wait_s(error, attempt)
+                if wait_s is None:
+                    raise
+                log.info("vendor_asked_again", vendor=VENDOR, error=error.safe_text)
+                await trio.sleep(wait_s)
+                attempt += 1
+            else:
+                return
+
+    async def _audio(self, body: dict[str, Any]) -> AsyncGenerator[bytes, None]:
+        """Yield the audio of one request, whole samples at a time."""
+        first_s, next_s = self._limits_s
+        exchange = HttpResponse(VENDOR)
+        try:
+            with _limited(first_s):
+                await self._service.send(PATH, exchange=exchange, json=body)
+                if not exchange.is_success:
+                    raise await self._service.refusal(exchange, "rejected the text")
+                if exchange.content_type.startswith(TEXTS):
+                    raise await self._service.refusal(exchange, "answered with a text, no audio")
+                chunk = await exchange.read()
+            half = b""
+            while chunk is not None:
+                whole = half + chunk
+                half = whole[len(whole) & ~1 :]
+                if len(whole) > 1:
+                    yield whole[: len(whole) & ~1]
+                with _limited(next_s):
+                    chunk = await exchange.read()
+        finally:
+            await exchange.aclose()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {without_secrets(self._service.base_url)}>"
+
+
+@contextmanager
+def _limited(limit_s: float) -> Iterator[None]:
+    """Translate a timeout of the block into `VendorError`."""
+    try:
+        with trio.fail_after(limit_s):
+            yield
+    except trio.TooSlowError:
+        raise VendorError(VENDOR, f"no audio for {limit_s:g} s") from None
+
+
+@final
+class OpenAIVoiceContext:
+    """One utterance on its way through the voice; see `VoiceContext`."""
+
+    def __init__(self, say: Callable[[str], AsyncGenerator[SpeechPiece, None]]) -> None:
+        self._say = say
+        self._text = ""
+        self._send, self._clauses = trio.open_memory_channel[str](CLAUSES_WAITING)
+        self._send_piece, self._pieces = trio.open_memory_channel[SpeechPiece | TextSaid](
+            PIECES_AHEAD
+        )
+        self._error: Exception | None = None
+
+    async def run(self) -> None:
+        """Request the clauses one after the other, until no more will come."""
+        with self._send_piece:
+            try:
+                async for text in self._clauses:
+                    if text.strip():
+                        async with aclosing(self._say(text.strip())) as pieces:
+                            async for piece in pieces:
+                                await self._send_piece.send(piece)
+                    await self._send_piece.send(TextSaid())
+            except VendorError as error:
+                self._error = error
+
+    async def send(self, text: str) -> None:
+        """Add text; see `VoiceContext.send`."""
+        await trio.lowlevel.checkpoint()
+        self._text += text
+
+    async def flush(self) -> None:
+        """Have all text so far said; see `VoiceContext.flush`."""
+        await trio.lowlevel.checkpoint()
+        text, self._text = self._text, ""
+        self._send.send_nowait(text)
+
+    async def end(self) -> None:
+        """Say that no more text will come; see `VoiceContext.end`."""
+        if self._text:
+            await self.flush()
+        self._send.close()
+
+    async def receive(self) -> SpeechPiece | TextSaid | None:
+        """Return the next piece; see `VoiceContext.receive`."""
+        try:
+            return await self._pieces.receive()
+        except trio.EndOfChannel:
+            if self._error is not None:
+                raise self._error from None
+            return None

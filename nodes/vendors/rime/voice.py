@@ -1,0 +1,149 @@
+"""Rime's voices (``/ws3``), by the vendor's page "Websockets JSON".
+
+A line says one text at a time, so each utterance has a line of its own.  Text is said once it is
+flushed (``segment=never``), and ``done`` reports that it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import trio
+
+from bargein.bridge.validation.arguments import check_instance
+from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
+from bargein.nodes.vendors import (
+    Query,
+    SessionLimits,
+    VendorAddress,
+    checked_query,
+    endpoint,
+    with_key,
+)
+from bargein.nodes.vendors.vendor_voice import TimedChunks, VendorVoice
+
+from .errors import RIME_ERRORS
+
+__all__ = ["RimeVoice"]
+
+VENDOR = "Rime"
+URL = "wss://users-ws.rime.ai"
+VARIABLE = "RIME_API_KEY"
+
+SAMPLE_RATE_HZ = 24_000
+
+_LANGUAGES = {"de": "ger", "en": "eng", "es": "spa", "fr": "fra", "hi": "hin"}
+"""The vendor's codes where they are not those of ISO 639-1."""
+
+
+class RimeVoice(VendorVoice):
+    """Speaks with Rime's models, and reports the time of each word."""
+
+    def __init__(
+        self,
+        voice: str,
+        *,
+        api_key: str | None = None,
+        model: str = "coda",
+        language: str | None = None,
+        url: str = URL,
+        headers: Mapping[str, str] | None = None,
+        query: Query | None = None,
+        limits: SessionLimits | None = None,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Configure the voice; nothing connects yet.
+
+        Args:
+            voice: The vendor's name of the speaker.  The address holds it, the language and the
+                speed, so another one uses a socket of its own.
+            api_key: The key; ``None`` reads RIME_API_KEY.
+            model: The vendor's name of the model.
+            language: An ISO 639 code, such as "en"; ``None`` for the vendor's default.
+            url: The URL that the path is appended to, before its query if it has one.
+            headers: Further headers of the handshake, which override ours; with one that carries a
+                key among them, no key is read from the environment.
+            query: Further parameters of the address, which override others; ``None`` as a value
+                removes one.
+            limits: The limits of a session; ``None`` for the defaults.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
+
+        Raises:
+            TypeError: `voice` is not a string.
+            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
+                header cannot be sent.
+        """
+        check_instance("RimeVoice(voice)", voice, str, required=True)
+        bearer = ("Authorization", "Bearer {}")
+        sent = with_key(VENDOR, api_key, VARIABLE, *bearer, headers=headers, is_required=url == URL)
+        parameters = checked_query(query)
+
+        def address_of(style: VoiceStyle) -> VendorAddress:
+            spoken = style.language or language
+            asked = {
+                "speaker": style.voice or voice,
+                "modelId": model,
+                "audioFormat": "pcm",
+                "samplingRate": SAMPLE_RATE_HZ,
+                "segment": "never",
+                "lang": spoken and _LANGUAGES.get(spoken[:2].lower(), spoken),
+                "timeScaleFactor": style.speed and 1 / style.speed,
+            }
+            return VendorAddress(
+                vendor=VENDOR,
+                errors=RIME_ERRORS,
+                url=endpoint(url, "/ws3", asked, parameters),
+                headers=sent,
+            )
+
+        super().__init__(
+            address_of,
+            lambda context, style: RimeCodec(),
+            None,
+            sample_rate_hz=SAMPLE_RATE_HZ,
+            times="words",
+            limits=limits,
+            dial=dial,
+        )
+
+
+class RimeCodec:
+    """The messages of ``/ws3``."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._chunks = TimedChunks(SAMPLE_RATE_HZ)
+
+    def text(self, text: str) -> Sequence[str]:
+        """Return the text, which waits for its flush."""
+        self._is_open = True
+        return (json.dumps({"text": text}),)
+
+    def flush(self) -> Sequence[str]:
+        """Return a flush."""
+        return ('{"operation": "flush"}',)
+
+    def end(self) -> Sequence[str]:
+        """Return nothing: the end of the line is that of its utterance."""
+        return ()
+
+    def cancel(self) -> Sequence[str]:
+        """Return what drops the text that is not said yet; closing the line stops the audio."""
+        return ('{"operation": "clear"}',) if self._is_open else ()
+
+    def pieces(self, message: Mapping[str, Any]) -> Iterable[SpeechPiece | TextSaid | None]:
+        """Yield the pieces in a message; see `VoiceCodec.pieces`."""
+        match message["type"]:
+            case "chunk":
+                yield self._chunks.audio(message["data"])
+            case "timestamps":
+                yield self._chunks.words(message["word_timestamps"])
+            case "done":
+                self._chunks.flushed()
+                yield TextSaid()
+            case "error":
+                RIME_ERRORS.check(
+                    "rejected the text", message.get("code"), detail=message.get("message")
+                )

@@ -1,0 +1,222 @@
+"""The driver of vendors' voices: it opens the lines that utterances need.
+
+Rule 1. An utterance is a context at the vendor, and stays on one line. If no line has room, another
+one is opened.
+Rule 2. If the vendor's audio names no context, a line says one utterance at a time, and another
+line is open by then for the next one. An utterance that is cut closes its line, so late audio never
+reaches another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any, Literal
+
+import trio
+
+from bargein.nodes.speech import SpeechNotOpenError, VoiceStyle
+from bargein.nodes.vendors import (
+    SessionLimits,
+    VendorAddress,
+    open_session,
+    without_secrets,
+)
+from bargein.routes.service_nursery import open_service_nursery
+
+from ._flush_limit import FlushLimit
+from ._timed_chunks import TimedChunks
+from ._voice_connection import ContextLimit, VoiceLine
+from ._voice_context import Piece as Piece
+from ._voice_context import VendorVoiceContext, VoiceCodec
+
+__all__ = ["ContextLimit", "TimedChunks", "VendorVoice", "VendorVoiceContext", "VoiceCodec"]
+
+UNUSED_S = 5.0
+"""How long an extra line stays open unused, in seconds: opening one takes tenths of a second."""
+
+OTHER_STYLE_S = 60.0
+"""How long the line of a style with its own address stays open unused, in seconds: the next
+utterance in that style comes after the caller's turn."""
+
+MOST_UNUSED = 2
+"""How many unused lines stay open if each says one utterance at a time: that of the utterance that
+is over, and the one opened for the next."""
+
+CANCEL_S = 1.0
+"""How long sending a cancel may take, in seconds; it only has to be queued."""
+
+
+class VendorVoice:
+    """A `StreamingTTS` over a vendor's WebSocket; open it before use."""
+
+    def __init__(
+        self,
+        address: VendorAddress | Callable[[VoiceStyle], VendorAddress],
+        codec: Callable[[str, VoiceStyle], VoiceCodec],
+        context_of: Callable[[Mapping[str, Any]], str | None] | None,
+        *,
+        sample_rate_hz: int,
+        times: Literal["words", "none"],
+        limits: SessionLimits | None = None,
+        limit: ContextLimit | None = None,
+        most_flushes_a_minute: int | None = None,
+        quiet_s: float = math.inf,
+        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+    ) -> None:
+        """Configure the voice; nothing connects yet.
+
+        Args:
+            address: Where to connect, and the key; a function if that depends on the style. Each
+                address has its own socket while it is used.
+            codec: Makes the codec of a context from its name and style.
+            context_of: Returns the context that a message belongs to; ``None`` if it belongs to
+                none. ``None`` instead of the function if the vendor's audio names no context: each
+                utterance then has a socket to itself, and is over once its flushes are answered.
+            sample_rate_hz: Sample rate of the audio.
+            times: Whether the vendor reports the times of words.
+            limits: The limits of a session; ``None`` for the defaults.
+            limit: How many contexts the vendor allows on a line; ``None`` for no limit.
+            most_flushes_a_minute: How often the vendor allows a line to be flushed, 4 or more;
+                ``None`` for no limit.
+            quiet_s: How long a vendor that answers no flushes is silent when it has said all text,
+                in seconds; infinity for one that answers them.
+            dial: Opens the stream of a connection; ``None`` connects to the address.
+        """
+        self._quiet_s = quiet_s
+        self._address_of = address if callable(address) else lambda style: address
+        self._address = self._address_of(VoiceStyle())
+        self._codec = codec
+        self._context_of = context_of
+        self._sample_rate_hz = sample_rate_hz
+        self._times: Literal["words", "none"] = times
+        self._limits = limits or SessionLimits()
+        self._dial = dial
+        self._limit = limit
+        self._most_flushes_a_minute = most_flushes_a_minute
+        self._lines: list[VoiceLine] = []
+        self._nursery: trio.Nursery | None = None
+        self._opening = trio.Lock()
+        self._numbers = count(1)
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Sample rate of the audio."""
+        return self._sample_rate_hz
+
+    @property
+    def times(self) -> Literal["words", "none"]:
+        """Whether the vendor reports the times of words."""
+        return self._times
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Keep the voice open while the block runs; entering does not wait for the line."""
+        async with open_service_nursery("the voice is closed") as nursery:
+            is_kept = self._context_of is not None
+            await nursery.start(self._serve_line, self._address, math.inf, is_kept)
+            nursery.start_soon(self._watch)
+            self._nursery = nursery
+            try:
+                yield
+            finally:
+                self._nursery = None
+                for line in self._lines:
+                    line.session.close()
+
+    async def _serve_line(
+        self,
+        address: VendorAddress,
+        unused_s: float,
+        is_kept: bool = False,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Keep a line open as long as `VoiceLine.run` reads from it."""
+        async with open_session(address, self._limits, dial=self._dial) as session:
+            flush_limit = FlushLimit(self._most_flushes_a_minute)
+            line = VoiceLine(address, session, self._context_of, self._limit, flush_limit)
+            self._lines.append(line)
+            try:
+                task_status.started()
+                await line.run(unused_s, is_kept=is_kept)
+            finally:
+                self._lines.remove(line)
+
+    async def _watch(self) -> None:
+        """Fail contexts whose audio is overdue.
+
+        A deadline set during a sleep is never earlier than the end of that sleep.
+        """
+        while True:
+            next_s = trio.current_time() + min(self._limits.answer_s, self._quiet_s)
+            for line in self._lines:
+                next_s = min(next_s, line.give_up_late())
+            await trio.sleep_until(next_s)
+
+    @asynccontextmanager
+    async def open_context(self, style: VoiceStyle) -> AsyncIterator[VendorVoiceContext]:
+        """Say one utterance while the block runs; see `StreamingTTS.open_context`.
+
+        Raises:
+            SpeechNotOpenError: The voice is not open.
+            VendorError: The session was given up.
+        """
+        address = self._address_of(style)
+        line = await self._line_with_room(address)
+        line.check()
+        name = f"utterance-{next(self._numbers)}"
+        make = lambda: self._codec(name, style)  # noqa: E731  # made again after a lost line
+        context = VendorVoiceContext(
+            self._address.vendor,
+            line.session,
+            make,
+            self._sample_rate_hz,
+            self._limits.answer_s,
+            line.flush_limit,
+            is_named=self._context_of is not None,
+            quiet_s=self._quiet_s,
+        )
+        line.join(name, context)
+        try:
+            if self._context_of is None:
+                await self._open_unless_free(address)  # for the next utterance
+            yield context
+        finally:
+            line.leave(name)
+            with trio.move_on_after(CANCEL_S, shield=True):
+                await context.cancel()
+            is_extra = len(self._free_lines(address.url)) > MOST_UNUSED
+            if line.is_spent or (self._context_of is None and is_extra):
+                line.close()
+
+    async def _line_with_room(self, address: VendorAddress) -> VoiceLine:
+        """Return a line with room for another context; open one if there is none.
+
+        Raises:
+            SpeechNotOpenError: The voice is not open.
+        """
+        while self._nursery is not None:
+            if lines := self._free_lines(address.url):
+                if self._context_of is not None:
+                    return lines[0]
+                return min(lines, key=lambda line: line.left_at_s)  # its flushes are allowed first
+            await self._open_unless_free(address)
+        raise SpeechNotOpenError(type(self).__name__)
+
+    async def _open_unless_free(self, address: VendorAddress) -> None:
+        """Open another line, unless one with room is open by then."""
+        unused_s = UNUSED_S if self._context_of is not None else math.inf
+        if address.url != self._address.url:
+            unused_s = OTHER_STYLE_S
+        async with self._opening:
+            if self._nursery is not None and not self._free_lines(address.url):
+                await self._nursery.start(self._serve_line, address, unused_s)
+
+    def _free_lines(self, url: str) -> list[VoiceLine]:
+        return [line for line in self._lines if line.address.url == url and line.has_room()]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {without_secrets(self._address.url)}>"
