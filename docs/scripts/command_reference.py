@@ -9,17 +9,45 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
+from bargein import ears, llm, realtime, voices
 from bargein.bridge.cli import _main as command_line
 from bargein.nodes.evaluation import _eval_command as evaluation
 from bargein.nodes.weights import _models_command as models
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "commands.md"
+
+OF_VENDORS = {
+    "api_key": "the key, unless your code gives one",
+    "base_url": "the address of the endpoint, unless your code gives one",
+    "endpoint": "the address of the resource, unless your code gives one",
+    "model": "the model's name, unless your code gives one",
+}
+"""What a variable means that an argument of a vendor's class reads."""
+
+
+def _vendor_variables() -> dict[str, str]:
+    """Return the environment variables that the docstrings of vendors' classes name."""
+    readers: dict[tuple[str, str], list[str]] = {}
+    for module in (ears, llm, realtime, voices):
+        for name in module.__all__:
+            made = getattr(module, name)
+            text = inspect.getdoc(made.__init__) or "" if inspect.isclass(made) else ""
+            for argument, told in re.findall(r"^    (\w+): ((?:.*\n)(?:     .*\n)*)", text, re.M):
+                for variable in re.findall(r"reads\s+([A-Z]+(?:_[A-Z]+)+)", told):
+                    readers.setdefault((variable, argument), []).append(f"`{name}`")
+    return {
+        variable: f"{', '.join(names)}: {OF_VENDORS[argument]}"
+        for (variable, argument), names in sorted(readers.items())
+    }
+
 
 VARIABLES = {
     "BARGEIN_TOKEN": "`serve`: the token that callers must bring; the same as `--token`",
@@ -30,27 +58,7 @@ VARIABLES = {
     "`--metrics-token`",
     "BARGEIN_MODELS": "the folder that keeps model weights, in place of `bargein/models` in your "
     "cache folder",
-    "AZURE_OPENAI_ENDPOINT": "`AzureChat`, `AzureTranscription` and `AzureVoice`: the address of "
-    "the resource, unless your code gives one",
-    "AZURE_OPENAI_API_KEY": "`AzureChat`, `AzureTranscription` and `AzureVoice`: the key, unless "
-    "your code gives one",
-    "OPENAI_MODEL": "`OpenAIChat`: the model's name, unless your code names one",
-    "OPENAI_BASE_URL": "`OpenAIChat`: the address of the endpoint, unless your code names one",
-    "GEMINI_API_KEY": "`GeminiChat`: the key, unless your code gives one",
-    "GEMINI_MODEL": "`GeminiChat`: the model, unless your code names one",
-    "RIME_API_KEY": "`RimeVoice`: the key, unless your code gives one",
-    "ASSEMBLYAI_API_KEY": "`AssemblyAIEar`: the key, unless your code gives one",
-    "SONIOX_API_KEY": "`SonioxEar`: the key, unless your code gives one",
-    "CARTESIA_API_KEY": "`CartesiaEar` and `CartesiaVoice`: the key, unless your code gives one",
-    "DEEPGRAM_API_KEY": "`DeepgramFlux`, `DeepgramNova` and `DeepgramVoice`: the key, unless your "
-    "code gives one",
-    "ELEVENLABS_API_KEY": "`ElevenLabsEar` and `ElevenLabsVoice`: the key, unless your code gives "
-    "one",
-    "ANTHROPIC_API_KEY": "`AnthropicChat`: the key, unless your code gives one",
-    "ANTHROPIC_BASE_URL": "`AnthropicChat`: where the endpoint is, unless your code says so",
-    "ANTHROPIC_MODEL": "`AnthropicChat`: the model, unless your code names one",
-    "OPENAI_API_KEY": "`OpenAIChat`, `OpenAIEar`, `OpenAIVoice`, `OpenAIRealtime` and "
-    "`TranscriptionService`: the key, unless your code gives one",
+    **_vendor_variables(),
     "HTTPS_PROXY": "`open_websocket`, unless `proxy=` names one: the proxy for `wss://` addresses",
     "HTTP_PROXY": "`open_websocket`: the proxy for `ws://` addresses",
     "ALL_PROXY": "`open_websocket`: the proxy for all other addresses",
@@ -69,14 +77,8 @@ VARIABLES = {
 }
 """Every environment variable that bargein reads, and what reads it."""
 
-NOT_READ_BY_NAME = {"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"} | {
-    f"{vendor}_API_KEY"
-    for vendor in (
-        *("ANTHROPIC", "ASSEMBLYAI", "AZURE_OPENAI", "CARTESIA", "DEEPGRAM", "ELEVENLABS"),
-        *("GEMINI", "OPENAI", "RIME", "SONIOX"),
-    )
-}
-"""Variables that the standard library reads for us, and those that vendors' keys are given by."""
+NOT_READ_BY_NAME = {"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", *_vendor_variables()}
+"""Variables that the standard library reads for us, and those whose names vendors make."""
 
 HEADER = """# Commands and environment
 

@@ -6,6 +6,7 @@ Subclasses write the request and read the answer: see `OpenAIChat` and `Anthropi
 from __future__ import annotations
 
 import math
+import os
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -17,12 +18,11 @@ import trio
 from bargein.bridge.validation.numbers import check_numbers
 from bargein.nodes.vendors import (
     Backoff,
-    ErrorTable,
     HttpService,
     Query,
+    Vendor,
     VendorError,
     checked_options,
-    with_key,
     without_secrets,
 )
 from bargein.routes import until_resumed
@@ -81,23 +81,16 @@ class HttpChat:
 
     _path: ClassVar[str]
     """The path of the endpoint, appended to the base URL."""
-    _variables: ClassVar[str]
-    """What the names of its environment variables begin with."""
-    _errors: ClassVar[ErrorTable]
-    """What its errors mean."""
-    _key_header: ClassVar[tuple[str, str]]
-    """The name of the header that carries the key, and how the key stands in it."""
-    _fixed_headers: ClassVar[Mapping[str, str]] = {}
-    """Further headers of each request."""
+    _vendor: ClassVar[Vendor]
+    """Where it is unless the user says otherwise, and how it takes its key."""
 
     def __init__(
         self,
-        model: str,
-        base_url: str,
+        model: str | None,
         *,
         api_key: str | None,
-        is_key_required: bool,
         options: Mapping[str, Any] | None,
+        base_url: str | None,
         headers: Mapping[str, str] | None,
         query: Query | None,
         limits: HttpLimits | None,
@@ -108,8 +101,14 @@ class HttpChat:
         Raises:
             ChatModelExtraError: httpx2 is not installed (extra ``llm``).
             TypeError: `options`, `headers` or `query` is no mapping.
-            ValueError: A request cannot carry something.
+            ValueError: No model is named, there is no key and there must be one, or a request
+                cannot carry something.
         """
+        owner, variables = type(self).__name__, self._vendor.variables
+        base_url = base_url or os.environ.get(f"{variables}_BASE_URL") or self._vendor.url
+        model = model or os.environ.get(f"{variables}_MODEL", "")
+        if not model:
+            raise ValueError(f'no model named: pass {owner}("name") or set {variables}_MODEL')
         self.model = model
         self._options = checked_options(options)
         self.limits = limits = limits or HttpLimits()
@@ -117,29 +116,19 @@ class HttpChat:
             limits.attempts, limits.first_wait_s, limits.max_wait_s, limits.random
         )
         self._service = HttpService(
-            type(self).__name__,
+            owner,
             base_url,
-            errors=replace(self._errors, vendor=model),
+            errors=replace(self._vendor.errors, vendor=model),
             extra="llm",
             missing=ChatModelExtraError,
-            variable=f"base_url= or {self._variables}_BASE_URL",
-            headers={
-                **self._fixed_headers,
-                **with_key(
-                    type(self).__name__,
-                    api_key,
-                    f"{self._variables}_API_KEY",
-                    *self._key_header,
-                    headers=headers,
-                    is_required=is_key_required,
-                ),
-            },
+            variable=f"base_url= or {variables}_BASE_URL",
+            headers=self._vendor.headers_for(base_url, api_key or None, headers, owner=owner),
             query=query,
             connect_s=limits.connect_timeout_s,
             transport=transport,
         )
         self.base_url = self._service.base_url
-        self.provider = f"{type(self).__name__} {without_secrets(self.base_url)}"
+        self.provider = f"{owner} {without_secrets(self.base_url)}"
 
     # --- for subclasses ---------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ from ._request_settings import without_secrets as without_secrets
 from ._session_settings import SessionLimits as SessionLimits
 from ._session_settings import VendorAddress as VendorAddress
 from ._shared_resource import SharedResource as SharedResource
+from ._vendor import Vendor as Vendor
 
 __all__ = [
     "Backoff",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bargein.bridge.validation.numbers import check_count
 from bargein.nodes.llm.http_chat import HttpChat, HttpLimits
 from bargein.nodes.llm.http_reply import Reading
-from bargein.nodes.vendors import Query
+from bargein.nodes.vendors import Query, Vendor
 
 from ._fields import may_think
 from ._wire import MessageReading, request_of
@@ -20,9 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["AnthropicChat"]
 
-_DEFAULT_BASE_URL = "https://api.anthropic.com/v1"
-_VERSION = "2023-06-01"
-"""The API version sent as ``anthropic-version``."""
+ANTHROPIC = Vendor(
+    errors=ANTHROPIC_ERRORS,
+    url="https://api.anthropic.com/v1",
+    variables="ANTHROPIC",
+    key_header="x-api-key",
+    key_form="{}",
+    headers={"anthropic-version": "2023-06-01"},
+)
 
 
 class AnthropicChat(HttpChat):
@@ -35,20 +39,17 @@ class AnthropicChat(HttpChat):
     """
 
     _path = "/messages"
-    _variables = "ANTHROPIC"
-    _errors = ANTHROPIC_ERRORS
-    _key_header = ("x-api-key", "{}")
-    _fixed_headers = {"anthropic-version": _VERSION}  # noqa: RUF012
+    _vendor = ANTHROPIC
 
     def __init__(
         self,
         model: str | None = None,
         *,
-        base_url: str | None = None,
         api_key: str | None = None,
         max_tokens: int = 1024,
         cached: bool = True,
         options: Mapping[str, Any] | None = None,
+        base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: HttpLimits | None = None,
@@ -58,14 +59,14 @@ class AnthropicChat(HttpChat):
 
         Args:
             model: The model's name; ``None`` reads ANTHROPIC_MODEL.
-            base_url: The URL that ``/messages`` is appended to, before its query if it has one;
-                ``None`` reads ANTHROPIC_BASE_URL, and without that uses Anthropic's.
             api_key: Sent as ``x-api-key``; ``None`` reads ANTHROPIC_API_KEY.
             max_tokens: The longest answer, in tokens; the API requires a limit.
             cached: Whether to have the endpoint cache the prompt for the next request; ``Usage``
                 says how much of a request was cached.
             options: Further fields of each request (``{"temperature": 0.3}``), which override ours;
                 ``None`` as a value removes a field.
+            base_url: The URL that ``/messages`` is appended to, before its query if it has one;
+                ``None`` reads ANTHROPIC_BASE_URL, and without that uses Anthropic's.
             headers: Further headers of each request, which override ours; with ``authorization``,
                 ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
             query: Further parameters of each address, which override those of `base_url`; ``None``
@@ -80,17 +81,12 @@ class AnthropicChat(HttpChat):
             ValueError: No model is named, the endpoint is Anthropic's and there is no key, a number
                 is out of bounds, or a request cannot carry a key, URL, option or header.
         """
-        base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _DEFAULT_BASE_URL
-        model = model or os.environ.get("ANTHROPIC_MODEL", "")
-        if not model:
-            raise ValueError('no model named: pass AnthropicChat("name") or set ANTHROPIC_MODEL')
         check_count("AnthropicChat(max_tokens=)", max_tokens)
         super().__init__(
             model,
-            base_url,
-            api_key=api_key or None,
-            is_key_required=base_url.rstrip("/") == _DEFAULT_BASE_URL,
+            api_key=api_key,
             options=options,
+            base_url=base_url,
             headers=headers,
             query=query,
             limits=limits,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import trio
@@ -14,15 +15,12 @@ from bargein.nodes.speech import EarFact, TurnOver, VoiceBegan, WordsHeard
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
-    VendorAddress,
-    checked_query,
+    Vendor,
     count_of,
-    endpoint,
     lowest_probability,
     objects_of,
     text_of,
     timed_words,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
 from bargein.routes.logs import get_logger
@@ -33,9 +31,12 @@ __all__ = ["AssemblyAIEar"]
 
 log = get_logger()
 
-VENDOR = "AssemblyAI"
-URL = "wss://streaming.assemblyai.com"
-VARIABLE = "ASSEMBLYAI_API_KEY"
+ASSEMBLYAI = Vendor(
+    errors=ASSEMBLYAI_ERRORS,
+    url="wss://streaming.assemblyai.com",
+    variables="ASSEMBLYAI",
+    key_form="{}",
+)
 
 
 class AssemblyAIEar(VendorEar):
@@ -49,12 +50,12 @@ class AssemblyAIEar(VendorEar):
         *,
         api_key: str | None = None,
         model: str | None = None,
+        keyterms: Sequence[str] = (),
         format_turns: bool = False,
         end_threshold: float | None = None,
         shortest_silence_s: float | None = None,
         longest_silence_s: float | None = None,
-        keyterms: Sequence[str] = (),
-        url: str = URL,
+        url: str = ASSEMBLYAI.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -65,6 +66,7 @@ class AssemblyAIEar(VendorEar):
         Args:
             api_key: The key; ``None`` reads ASSEMBLYAI_API_KEY.
             model: The vendor's name of the model; ``None`` for the vendor's default.
+            keyterms: Words that callers are likely to use, for the vendor's model.
             format_turns: Whether the final words have punctuation and digits; they arrive later
                 then.
             end_threshold: Confidence from which a turn is over, 0 to 1; ``None`` for the vendor's
@@ -73,7 +75,6 @@ class AssemblyAIEar(VendorEar):
                 ``None`` for the vendor's default.
             longest_silence_s: Silence that ends any turn, in seconds; ``None`` for the vendor's
                 default.
-            keyterms: Words that callers are likely to use, for the vendor's model.
             url: The URL that the path is appended to, before its query if it has one.
             headers: Further headers of the handshake, which override ours; with one that carries a
                 key among them, no key is read from the environment.
@@ -98,22 +99,11 @@ class AssemblyAIEar(VendorEar):
             "max_turn_silence": _ms(longest_silence_s),
             "keyterms_prompt": json.dumps([*keyterms]) if keyterms else None,
         }
-        address = VendorAddress(
-            vendor=VENDOR,
-            errors=ASSEMBLYAI_ERRORS,
-            url=endpoint(url, "/v3/ws", asked, checked_query(query)),
-            headers=with_key(
-                VENDOR, api_key, VARIABLE, "Authorization", headers=headers, is_required=url == URL
-            ),
-            keep_alive='{"type": "KeepAlive"}',
-            farewell='{"type": "Terminate"}',
+        address = ASSEMBLYAI.at(url, api_key, headers, query).address(
+            "/v3/ws", asked, keep_alive='{"type": "KeepAlive"}', farewell='{"type": "Terminate"}'
         )
-        super().__init__(
-            address,
-            lambda: TurnCodec(formatted=format_turns),
-            limits=limits,
-            dial=dial,
-        )
+        codec = partial(TurnCodec, formatted=format_turns)
+        super().__init__(address, codec, limits=limits, dial=dial)
 
 
 class TurnCodec:
@@ -150,7 +140,7 @@ class TurnCodec:
                 ASSEMBLYAI_ERRORS.check("ended the session", code, detail=text)
             case "Warning":
                 code = str(message.get("warning_code", ""))
-                log.warning("vendor_warning", vendor=VENDOR, code=code)
+                log.warning("vendor_warning", vendor=ASSEMBLYAI.errors.vendor, code=code)
 
     def _number_of(self, turn: Mapping[str, Any]) -> int:
         """Return the number of a turn; of one without a number, that of the next."""

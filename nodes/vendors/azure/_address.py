@@ -35,9 +35,8 @@ class AzureDeployment:
 def azure_deployment(
     owner: str,
     deployment: str,
-    *,
-    endpoint: str | None,
     api_key: str | None,
+    endpoint: str | None,
     api_version: str | None,
     headers: Mapping[str, str] | None,
     query: Query | None,
@@ -47,8 +46,8 @@ def azure_deployment(
     Args:
         owner: The class that asks, for errors.
         deployment: The name of the deployment.
-        endpoint: The resource's address; ``None`` reads AZURE_OPENAI_ENDPOINT.
         api_key: The resource's key; ``None`` reads AZURE_OPENAI_API_KEY.
+        endpoint: The resource's address; ``None`` reads AZURE_OPENAI_ENDPOINT.
         api_version: A dated version of the API; ``None`` for the v1 API.
         headers: The user's headers; ``authorization`` or ``api-key`` among them replaces the key.
         query: The user's parameters of each address.

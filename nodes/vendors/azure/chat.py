@@ -24,10 +24,10 @@ class AzureChat(OpenAIChat):
         self,
         deployment: str,
         *,
-        endpoint: str | None = None,
         api_key: str | None = None,
-        api_version: str | None = None,
         options: Mapping[str, Any] | None = None,
+        endpoint: str | None = None,
+        api_version: str | None = None,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: HttpLimits | None = None,
@@ -37,12 +37,12 @@ class AzureChat(OpenAIChat):
 
         Args:
             deployment: The name of the deployment, which is not always that of its model.
+            api_key: The resource's key; ``None`` reads AZURE_OPENAI_API_KEY.
+            options: Further fields of each request; see `OpenAIChat`.
             endpoint: The resource's address, such as ``https://mine.openai.azure.com``; ``None``
                 reads AZURE_OPENAI_ENDPOINT.
-            api_key: The resource's key; ``None`` reads AZURE_OPENAI_API_KEY.
             api_version: A dated version of the API, such as "2024-10-21", which has an address for
                 each deployment; ``None`` for the v1 API, which needs none.
-            options: Further fields of each request; see `OpenAIChat`.
             headers: Further headers of each request, which override ours; with a token of Entra ID
                 in ``authorization``, no key is sent.
             query: Further parameters of each address, which override ours.
@@ -54,15 +54,8 @@ class AzureChat(OpenAIChat):
             TypeError: A text is not a string, or `options`, `headers` or `query` is no mapping.
             ValueError: There is no deployment, endpoint or key, or a request cannot carry one.
         """
-        at = azure_deployment(
-            type(self).__name__,
-            deployment,
-            endpoint=endpoint,
-            api_key=api_key,
-            api_version=api_version,
-            headers=headers,
-            query=query,
-        )
+        owner = type(self).__name__
+        at = azure_deployment(owner, deployment, api_key, endpoint, api_version, headers, query)
         super().__init__(
             at.name,
             base_url=at.base_url,

@@ -23,12 +23,12 @@ class AzureTranscription(TranscriptionService):
         self,
         deployment: str,
         *,
-        endpoint: str | None = None,
         api_key: str | None = None,
-        api_version: str | None = None,
         language: str | None = None,
         hint: str = "",
         options: Mapping[str, Any] | None = None,
+        endpoint: str | None = None,
+        api_version: str | None = None,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limit_s: float = 8.0,
@@ -38,13 +38,13 @@ class AzureTranscription(TranscriptionService):
 
         Args:
             deployment: The name of the deployment.
-            endpoint: The resource's address; ``None`` reads AZURE_OPENAI_ENDPOINT.
             api_key: The resource's key; ``None`` reads AZURE_OPENAI_API_KEY.
-            api_version: A dated version of the API; ``None`` for the v1 API.
             language: The callers' language, as an ISO 639-1 code; ``None`` lets the model detect
                 it.
             hint: Text that might precede the utterance; see `TranscriptionService`.
             options: Further fields of each request; see `TranscriptionService`.
+            endpoint: The resource's address; ``None`` reads AZURE_OPENAI_ENDPOINT.
+            api_version: A dated version of the API; ``None`` for the v1 API.
             headers: Further headers of each request; see `AzureChat`.
             query: Further parameters of each address, which override ours.
             limit_s: How long an attempt may take, in seconds, above 0.
@@ -55,15 +55,8 @@ class AzureTranscription(TranscriptionService):
             TypeError: A text is not a string, or `options`, `headers` or `query` is no mapping.
             ValueError: There is no deployment, endpoint or key, or a request cannot carry one.
         """
-        at = azure_deployment(
-            type(self).__name__,
-            deployment,
-            endpoint=endpoint,
-            api_key=api_key,
-            api_version=api_version,
-            headers=headers,
-            query=query,
-        )
+        owner = type(self).__name__
+        at = azure_deployment(owner, deployment, api_key, endpoint, api_version, headers, query)
         super().__init__(
             at.name,
             base_url=at.base_url,

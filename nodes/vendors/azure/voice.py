@@ -24,11 +24,11 @@ class AzureVoice(OpenAIVoice):
         deployment: str,
         voice: str = "marin",
         *,
-        endpoint: str | None = None,
         api_key: str | None = None,
-        api_version: str | None = None,
         instructions: str | None = None,
         speed: float | None = None,
+        endpoint: str | None = None,
+        api_version: str | None = None,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
@@ -38,11 +38,11 @@ class AzureVoice(OpenAIVoice):
         Args:
             deployment: The name of the deployment.
             voice: The vendor's name of a voice.
-            endpoint: The resource's address; ``None`` reads AZURE_OPENAI_ENDPOINT.
             api_key: The resource's key; ``None`` reads AZURE_OPENAI_API_KEY.
-            api_version: A dated version of the API; ``None`` for the v1 API.
             instructions: How to speak, in words; not for ``tts-1``.
             speed: Factor on the usual speed, 0.25 to 4; ``None`` for 1.
+            endpoint: The resource's address; ``None`` reads AZURE_OPENAI_ENDPOINT.
+            api_version: A dated version of the API; ``None`` for the v1 API.
             headers: Further headers of each request; see `AzureChat`.
             query: Further parameters of each address, which override ours.
             transport: Carries the requests instead of the network; ``None`` uses the network.
@@ -53,15 +53,8 @@ class AzureVoice(OpenAIVoice):
             ValueError: There is no deployment, endpoint or key, a request cannot carry one, or
                 `speed` is out of bounds.
         """
-        at = azure_deployment(
-            type(self).__name__,
-            deployment,
-            endpoint=endpoint,
-            api_key=api_key,
-            api_version=api_version,
-            headers=headers,
-            query=query,
-        )
+        owner = type(self).__name__
+        at = azure_deployment(owner, deployment, api_key, endpoint, api_version, headers, query)
         super().__init__(
             voice,
             model=at.name,

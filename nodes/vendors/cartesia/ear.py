@@ -13,23 +13,14 @@ from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, Wen
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
-    VendorAddress,
-    checked_query,
-    endpoint,
     text_of,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
 
+from ._address import CARTESIA
 from .errors import CARTESIA_ERRORS
 
 __all__ = ["CartesiaEar"]
-
-VENDOR = "Cartesia"
-URL = "wss://api.cartesia.ai"
-VARIABLE = "CARTESIA_API_KEY"
-VERSION = "2026-08-14"
-"""The API version that the vendor's SDK 4.2 requests."""
 
 
 class CartesiaEar(VendorEar):
@@ -45,11 +36,11 @@ class CartesiaEar(VendorEar):
         *,
         api_key: str | None = None,
         model: str = "ink-2",
+        keyterms: Sequence[str] = (),
         end_threshold: float | None = None,
         eager_end_threshold: float | None = None,
         end_timeout_s: float | None = None,
-        keyterms: Sequence[str] = (),
-        url: str = URL,
+        url: str = CARTESIA.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -60,13 +51,13 @@ class CartesiaEar(VendorEar):
         Args:
             api_key: The key; ``None`` reads CARTESIA_API_KEY.
             model: The vendor's name of the model.
+            keyterms: Words that callers are likely to use, for the vendor's model.
             end_threshold: A turn is over when more speech is less likely than this, 0.05 to 0.5;
                 ``None`` for the vendor's default.
             eager_end_threshold: A turn may be over when more speech is less likely than this, 0.3
                 to 0.6; ``None`` for the vendor's default.
             end_timeout_s: Silence that ends any turn, 0.64 to 11.2 s; ``None`` for the vendor's
                 default.
-            keyterms: Words that callers are likely to use, for the vendor's model.
             url: The URL that the path is appended to, before its query if it has one.
             headers: Further headers of the handshake, which override ours; with one that carries a
                 key among them, no key is read from the environment.
@@ -90,23 +81,8 @@ class CartesiaEar(VendorEar):
             "turn_end_timeout_ms": None if end_timeout_s is None else round(1000 * end_timeout_s),
             "keyterm": tuple(keyterms),
         }
-        address = VendorAddress(
-            vendor=VENDOR,
-            errors=CARTESIA_ERRORS,
-            url=endpoint(url, "/stt/turns/websocket", asked, checked_query(query)),
-            headers={
-                "Cartesia-Version": VERSION,
-                **with_key(
-                    VENDOR,
-                    api_key,
-                    VARIABLE,
-                    "Authorization",
-                    "Bearer {}",
-                    headers=headers,
-                    is_required=url == URL,
-                ),
-            },
-            farewell='{"type": "close"}',
+        address = CARTESIA.at(url, api_key, headers, query).address(
+            "/stt/turns/websocket", asked, farewell='{"type": "close"}'
         )
         super().__init__(address, InkCodec, limits=limits, dial=dial)
 

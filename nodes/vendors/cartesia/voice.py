@@ -12,22 +12,13 @@ from bargein.nodes.speech import TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
-    VendorAddress,
-    checked_query,
-    endpoint,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_voice import Piece, TimedChunks, VendorVoice
 
+from ._address import CARTESIA
 from .errors import CARTESIA_ERRORS
 
 __all__ = ["CartesiaVoice"]
-
-VENDOR = "Cartesia"
-URL = "wss://api.cartesia.ai"
-VARIABLE = "CARTESIA_API_KEY"
-VERSION = "2026-08-14"
-"""The API version that the vendor's SDK 4.2 requests."""
 
 SAMPLE_RATE_HZ = 24_000
 
@@ -46,7 +37,7 @@ class CartesiaVoice(VendorVoice):
         api_key: str | None = None,
         model: str = "sonic-3",
         language: str | None = None,
-        url: str = URL,
+        url: str = CARTESIA.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -71,23 +62,7 @@ class CartesiaVoice(VendorVoice):
             ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
                 header cannot be sent.
         """
-        address = VendorAddress(
-            vendor=VENDOR,
-            errors=CARTESIA_ERRORS,
-            url=endpoint(url, "/tts/websocket", None, checked_query(query)),
-            headers={
-                "Cartesia-Version": VERSION,
-                **with_key(
-                    VENDOR,
-                    api_key,
-                    VARIABLE,
-                    "Authorization",
-                    "Bearer {}",
-                    headers=headers,
-                    is_required=url == URL,
-                ),
-            },
-        )
+        address = CARTESIA.at(url, api_key, headers, query).address("/tts/websocket")
 
         def codec(context: str, style: VoiceStyle) -> SonicCodec:
             return SonicCodec(

@@ -20,10 +20,7 @@ from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, Wen
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
-    VendorAddress,
-    checked_query,
     count_of,
-    endpoint,
     lowest_probability,
     number_of,
     object_of,
@@ -31,20 +28,16 @@ from bargein.nodes.vendors import (
     probability,
     text_of,
     timed_words,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
 from bargein.routes.logs import get_logger
 
+from ._address import DEEPGRAM
 from .errors import DEEPGRAM_ERRORS
 
 __all__ = ["DeepgramFlux", "DeepgramNova"]
 
 log = get_logger()
-
-VENDOR = "Deepgram"
-URL = "wss://api.deepgram.com"
-VARIABLE = "DEEPGRAM_API_KEY"
 
 CLOSE = json.dumps({"type": "CloseStream"})
 
@@ -60,12 +53,12 @@ class DeepgramFlux(VendorEar):
         *,
         api_key: str | None = None,
         model: str = "flux-general-en",
+        language_hints: Sequence[str] = (),
+        keyterms: Sequence[str] = (),
         eager_threshold: float | None = 0.4,
         end_threshold: float | None = None,
         end_timeout_s: float | None = None,
-        keyterms: Sequence[str] = (),
-        language_hints: Sequence[str] = (),
-        url: str = URL,
+        url: str = DEEPGRAM.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -76,14 +69,14 @@ class DeepgramFlux(VendorEar):
         Args:
             api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
             model: The vendor's name of the model; ``flux-general-multi`` hears several languages.
+            language_hints: Likely languages, for a multilingual model.
+            keyterms: Words that callers are likely to use, for the vendor's model.
             eager_threshold: Confidence from which the ear reports `PerhapsOver`, 0.3 to 0.9;
                 ``None`` never reports it.
             end_threshold: Confidence from which a turn is over, 0.5 to 0.9; ``None`` for the
                 vendor's default.
             end_timeout_s: Silence that ends a turn at any confidence, in seconds; ``None`` for the
                 vendor's default.
-            keyterms: Words that callers are likely to use, for the vendor's model.
-            language_hints: Likely languages, for a multilingual model.
             url: The URL that the path is appended to, before its query if it has one.
             headers: Further headers of the handshake, which override ours; with one that carries a
                 key among them, no key is read from the environment.
@@ -109,7 +102,8 @@ class DeepgramFlux(VendorEar):
             "keyterm": keyterms,
             "language_hint": language_hints,
         }
-        address = _address(url, "/v2/listen", asked, api_key, headers, query)
+        at = DEEPGRAM.at(url, api_key, headers, query)
+        address = at.address("/v2/listen", asked, farewell=CLOSE)
         super().__init__(address, FluxCodec, limits=limits, dial=dial)
 
 
@@ -142,7 +136,11 @@ class FluxCodec:
                 code, text = message.get("code"), message.get("description")
                 DEEPGRAM_ERRORS.check("ended the stream", code, detail=text)
             case "Warning" | "ConfigureFailure":
-                log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code", "")))
+                log.warning(
+                    "vendor_warning",
+                    vendor=DEEPGRAM_ERRORS.vendor,
+                    code=str(message.get("code", "")),
+                )
 
     def _turn(self, info: Mapping[str, Any]) -> Iterable[EarFact]:
         event, text = info["event"], text_of(info.get("transcript"))
@@ -180,10 +178,10 @@ class DeepgramNova(VendorEar):
         api_key: str | None = None,
         model: str = "nova-3",
         language: str | None = None,
-        silence_s: float = 0.3,
         keyterms: Sequence[str] = (),
+        silence_s: float = 0.3,
         diarize: bool = False,
-        url: str = URL,
+        url: str = DEEPGRAM.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -195,8 +193,8 @@ class DeepgramNova(VendorEar):
             api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
             model: The vendor's name of the model.
             language: A BCP 47 tag, or ``"multi"``; ``None`` for the vendor's default.
-            silence_s: Silence that ends a turn, in seconds.
             keyterms: Words that callers are likely to use, for the vendor's model.
+            silence_s: Silence that ends a turn, in seconds.
             diarize: Whether to label speakers.
             url: The URL that the path is appended to, before its query if it has one.
             headers: Further headers of the handshake, which override ours; with one that carries a
@@ -227,7 +225,8 @@ class DeepgramNova(VendorEar):
             "diarize": "true" if diarize else None,
         }
         keep_alive = json.dumps({"type": "KeepAlive"})
-        address = _address(url, "/v1/listen", asked, api_key, headers, query, keep_alive)
+        at = DEEPGRAM.at(url, api_key, headers, query)
+        address = at.address("/v1/listen", asked, keep_alive=keep_alive, farewell=CLOSE)
         super().__init__(address, NovaCodec, limits=limits, dial=dial)
 
 
@@ -337,30 +336,3 @@ def _list(value: object) -> list[Any]:
 def _first(names: Iterable[object]) -> str:
     """Return the first name that is not None; empty if there is none."""
     return next((str(name) for name in names if name is not None), "")
-
-
-def _address(
-    url: str,
-    path: str,
-    asked: Mapping[str, object],
-    api_key: str | None,
-    headers: Mapping[str, str] | None,
-    query: Query | None,
-    keep_alive: Data | None = None,
-) -> VendorAddress:
-    return VendorAddress(
-        vendor=VENDOR,
-        errors=DEEPGRAM_ERRORS,
-        url=endpoint(url, path, asked, checked_query(query)),
-        headers=with_key(
-            VENDOR,
-            api_key,
-            VARIABLE,
-            "Authorization",
-            "Token {}",
-            headers=headers,
-            is_required=url == URL,
-        ),
-        keep_alive=keep_alive,
-        farewell=CLOSE,
-    )

@@ -18,22 +18,16 @@ from bargein.nodes.vendors import (
     Query,
     SessionLimits,
     VendorAddress,
-    checked_query,
-    endpoint,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_voice import Piece, VendorVoice
 from bargein.routes.logs import get_logger
 
+from ._address import DEEPGRAM
 from .errors import DEEPGRAM_ERRORS
 
 __all__ = ["DeepgramVoice"]
 
 log = get_logger()
-
-VENDOR = "Deepgram"
-URL = "wss://api.deepgram.com"
-VARIABLE = "DEEPGRAM_API_KEY"
 
 SAMPLE_RATE_HZ = 24_000
 
@@ -54,7 +48,7 @@ class DeepgramVoice(VendorVoice):
         *,
         api_key: str | None = None,
         speed: float | None = None,
-        url: str = URL,
+        url: str = DEEPGRAM.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -80,17 +74,7 @@ class DeepgramVoice(VendorVoice):
             ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
                 header cannot be sent.
         """
-
-        sent = with_key(
-            VENDOR,
-            api_key,
-            VARIABLE,
-            "Authorization",
-            "Token {}",
-            headers=headers,
-            is_required=url == URL,
-        )
-        parameters = checked_query(query)
+        at = DEEPGRAM.at(url, api_key, headers, query)
 
         def address_of(style: VoiceStyle) -> VendorAddress:
             model = style.voice or voice
@@ -101,13 +85,7 @@ class DeepgramVoice(VendorVoice):
                 "speed": speed if style.speed is None else style.speed,
             }
             path = "/v2/speak" if _is_flux(model) else "/v1/speak"
-            return VendorAddress(
-                vendor=VENDOR,
-                errors=DEEPGRAM_ERRORS,
-                url=endpoint(url, path, asked, parameters),
-                headers=sent,
-                farewell='{"type": "Close"}',
-            )
+            return at.address(path, asked, farewell='{"type": "Close"}')
 
         super().__init__(
             address_of,
@@ -196,4 +174,6 @@ def _refuse(message: Mapping[str, Any], *, is_fatal: bool) -> None:
     if is_fatal:
         DEEPGRAM_ERRORS.check("rejected the text", message.get("code"), detail=_detail(message))
     else:
-        log.warning("vendor_warning", vendor=VENDOR, code=str(message.get("code") or ""))
+        log.warning(
+            "vendor_warning", vendor=DEEPGRAM_ERRORS.vendor, code=str(message.get("code") or "")
+        )

@@ -15,21 +15,14 @@ from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
-    VendorAddress,
-    checked_query,
-    endpoint,
     text_of,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
 
+from ._address import ELEVENLABS
 from .errors import ELEVENLABS_ERRORS
 
 __all__ = ["ElevenLabsEar"]
-
-VENDOR = "ElevenLabs"
-URL = "wss://api.elevenlabs.io"
-VARIABLE = "ELEVENLABS_API_KEY"
 
 
 class ElevenLabsEar(VendorEar):
@@ -44,9 +37,9 @@ class ElevenLabsEar(VendorEar):
         api_key: str | None = None,
         model: str = "scribe_v2_realtime",
         language: str | None = None,
-        silence_s: float | None = None,
         keyterms: Sequence[str] = (),
-        url: str = URL,
+        silence_s: float | None = None,
+        url: str = ELEVENLABS.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -58,8 +51,8 @@ class ElevenLabsEar(VendorEar):
             api_key: The key; ``None`` reads ELEVENLABS_API_KEY.
             model: The vendor's name of the model.
             language: An ISO 639 code; ``None`` lets the model detect it.
-            silence_s: Silence that ends a turn, 0.3 to 3 s; ``None`` for the vendor's default.
             keyterms: Words that callers are likely to use, at most 50.
+            silence_s: Silence that ends a turn, 0.3 to 3 s; ``None`` for the vendor's default.
             url: The URL that the path is appended to, before its query if it has one.
             headers: Further headers of the handshake, which override ours; with one that carries a
                 key among them, no key is read from the environment.
@@ -82,14 +75,8 @@ class ElevenLabsEar(VendorEar):
             "vad_silence_threshold_secs": silence_s,
             "keyterms": tuple(keyterms),
         }
-        address = VendorAddress(
-            vendor=VENDOR,
-            errors=ELEVENLABS_ERRORS,
-            url=endpoint(url, "/v1/speech-to-text/realtime", asked, checked_query(query)),
-            headers=with_key(
-                VENDOR, api_key, VARIABLE, "xi-api-key", headers=headers, is_required=url == URL
-            ),
-        )
+        at = ELEVENLABS.at(url, api_key, headers, query)
+        address = at.address("/v1/speech-to-text/realtime", asked)
         super().__init__(address, ScribeCodec, limits=limits, wire_bytes=1.4, dial=dial)  # base64
 
 

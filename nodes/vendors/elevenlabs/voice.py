@@ -18,22 +18,16 @@ from bargein.nodes.vendors import (
     Query,
     SessionLimits,
     VendorAddress,
-    checked_query,
-    endpoint,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_voice import ContextLimit, Piece, VendorVoice
 from bargein.routes.logs import get_logger
 
+from ._address import ELEVENLABS
 from .errors import ELEVENLABS_ERRORS
 
 __all__ = ["ElevenLabsVoice"]
 
 log = get_logger()
-
-VENDOR = "ElevenLabs"
-URL = "wss://api.elevenlabs.io"
-VARIABLE = "ELEVENLABS_API_KEY"
 
 SAMPLE_RATE_HZ = 24_000
 
@@ -62,7 +56,7 @@ class ElevenLabsVoice(VendorVoice):
         api_key: str | None = None,
         model: str = "eleven_flash_v2_5",
         language: str | None = None,
-        url: str = URL,
+        url: str = ELEVENLABS.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -88,11 +82,7 @@ class ElevenLabsVoice(VendorVoice):
             ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
                 header cannot be sent.
         """
-
-        sent = with_key(
-            VENDOR, api_key, VARIABLE, "xi-api-key", headers=headers, is_required=url == URL
-        )
-        parameters = checked_query(query)
+        at = ELEVENLABS.at(url, api_key, headers, query)
 
         def address_of(style: VoiceStyle) -> VendorAddress:
             asked = {
@@ -103,15 +93,8 @@ class ElevenLabsVoice(VendorVoice):
                 "inactivity_timeout": INACTIVE_S,
             }
             voice_id = quote(style.voice or voice, safe="")
-            return VendorAddress(
-                vendor=VENDOR,
-                errors=ELEVENLABS_ERRORS,
-                url=endpoint(
-                    url, f"/v1/text-to-speech/{voice_id}/multi-stream-input", asked, parameters
-                ),
-                headers=sent,
-                farewell='{"close_socket": true}',
-            )
+            path = f"/v1/text-to-speech/{voice_id}/multi-stream-input"
+            return at.address(path, asked, farewell='{"close_socket": true}')
 
         super().__init__(
             address_of,
@@ -217,7 +200,7 @@ class MultiContextCodec:
             return self._words(alignment)
         except (TypeError, ValueError) as error:
             kind = type(error).__name__
-            log.warning("vendor_alignment_unreadable", vendor=VENDOR, error=kind)
+            log.warning("vendor_alignment_unreadable", vendor=ELEVENLABS_ERRORS.vendor, error=kind)
             return ()
 
     def _words(self, alignment: Mapping[str, Any]) -> tuple[WordTiming, ...]:

@@ -7,13 +7,12 @@ model's have none, and say instead that they need none.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bargein.nodes.llm.http_chat import HttpLimits
-from bargein.nodes.vendors import Query, with_key
+from bargein.nodes.vendors import Query, Vendor
 from bargein.nodes.vendors.openai.chat import OpenAIChat
 
 from .errors import GEMINI_ERRORS
@@ -23,7 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["GeminiChat"]
 
-_BASE_URL = "https://generativelanguage.googleapis.com/v1beta/openai"
+GEMINI = Vendor(
+    errors=GEMINI_ERRORS,
+    url="https://generativelanguage.googleapis.com/v1beta/openai",
+    variables="GEMINI",
+    key_header="authorization",
+)
 _NO_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 _UNSIGNED = re.compile(r"(models/)?gemini-[12](\D.*)?")
 """Models that sign nothing, or check no signature."""
@@ -32,16 +36,15 @@ _UNSIGNED = re.compile(r"(models/)?gemini-[12](\D.*)?")
 class GeminiChat(OpenAIChat):
     """Streams answers of a Gemini model, and gives it the signatures of its thoughts back."""
 
-    _variables = "GEMINI"
-    _errors = GEMINI_ERRORS
+    _vendor = GEMINI
 
     def __init__(
         self,
         model: str | None = None,
         *,
         api_key: str | None = None,
-        base_url: str | None = None,
         options: Mapping[str, Any] | None = None,
+        base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: HttpLimits | None = None,
@@ -52,9 +55,10 @@ class GeminiChat(OpenAIChat):
         Args:
             model: The model's name; ``None`` reads GEMINI_MODEL.
             api_key: Sent as a bearer token; ``None`` reads GEMINI_API_KEY.
-            base_url: Where else the API is, such as a gateway; ``None`` for Google's.
             options: Further fields of each request, such as ``{"reasoning_effort": "low"}``; see
                 `OpenAIChat`.
+            base_url: Where else the API is, such as a gateway; ``None`` reads GEMINI_BASE_URL, and
+                without that uses Google's.
             headers: Further headers of each request; see `OpenAIChat`.
             query: Further parameters of each address; see `OpenAIChat`.
             limits: The limits of a request; ``None`` for the defaults.
@@ -66,22 +70,12 @@ class GeminiChat(OpenAIChat):
             ValueError: No model is named, the API is Google's and there is no key, or a request
                 cannot carry a key, URL, option or header.
         """
-        model = model or os.environ.get("GEMINI_MODEL", "")
-        if not model:
-            raise ValueError('no model named: pass GeminiChat("name") or set GEMINI_MODEL')
         super().__init__(
             model,
-            base_url=base_url or _BASE_URL,
+            api_key=api_key,
             options=options,
-            headers=with_key(
-                "GeminiChat",
-                api_key,
-                "GEMINI_API_KEY",
-                "authorization",
-                "Bearer {}",
-                headers=headers,
-                is_required=base_url is None,
-            ),
+            base_url=base_url,
+            headers=headers,
             query=query,
             limits=limits,
             transport=transport,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +11,12 @@ from bargein.nodes.llm.http_chat import HttpChat, HttpLimits
 from bargein.nodes.llm.http_reply import Reading
 from bargein.nodes.vendors import Query
 
-from .errors import OPENAI_ERRORS
+from ._address import OPENAI_HTTP
 
 if TYPE_CHECKING:
     import httpx2
 
 __all__ = ["OpenAIChat"]
-
-_DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 
 class OpenAIChat(HttpChat):
@@ -30,17 +27,15 @@ class OpenAIChat(HttpChat):
     """
 
     _path = "/chat/completions"
-    _variables = "OPENAI"
-    _errors = OPENAI_ERRORS
-    _key_header = ("authorization", "Bearer {}")
+    _vendor = OPENAI_HTTP
 
     def __init__(
         self,
         model: str | None = None,
         *,
-        base_url: str | None = None,
         api_key: str | None = None,
         options: Mapping[str, Any] | None = None,
+        base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: HttpLimits | None = None,
@@ -50,12 +45,12 @@ class OpenAIChat(HttpChat):
 
         Args:
             model: The model's name; ``None`` reads OPENAI_MODEL.
-            base_url: The URL that ``/chat/completions`` is appended to, before its query if it has
-                one; ``None`` reads OPENAI_BASE_URL, and without that uses OpenAI's.
             api_key: Sent as a bearer token; ``None`` reads OPENAI_API_KEY.  Without either no token
                 is sent, as servers of your own often need none.
             options: Further fields of each request (``{"temperature": 0.3}``), which override ours;
                 ``None`` as a value removes a field.
+            base_url: The URL that ``/chat/completions`` is appended to, before its query if it has
+                one; ``None`` reads OPENAI_BASE_URL, and without that uses OpenAI's.
             headers: Further headers of each request, which override ours; with ``authorization``,
                 ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
             query: Further parameters of each address, which override those of `base_url`; ``None``
@@ -70,16 +65,11 @@ class OpenAIChat(HttpChat):
             ValueError: No model is named, the endpoint is OpenAI's and there is no key, or a
                 request cannot carry a key, URL, option or header.
         """
-        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _DEFAULT_BASE_URL
-        model = model or os.environ.get("OPENAI_MODEL", "")
-        if not model:
-            raise ValueError('no model named: pass OpenAIChat("name") or set OPENAI_MODEL')
         super().__init__(
             model,
-            base_url,
-            api_key=api_key or None,
-            is_key_required=base_url.rstrip("/") == _DEFAULT_BASE_URL,
+            api_key=api_key,
             options=options,
+            base_url=base_url,
             headers=headers,
             query=query,
             limits=limits,
@@ -98,4 +88,4 @@ class OpenAIChat(HttpChat):
         }
 
     def _reading(self) -> Reading:
-        return Assembler(self.model, self.provider, self._errors)
+        return Assembler(self.model, self.provider, self._vendor.errors)

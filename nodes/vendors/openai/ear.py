@@ -18,24 +18,17 @@ from bargein.nodes.speech import EarFact, EvenResampler
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
-    VendorAddress,
-    checked_query,
-    endpoint,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
 from bargein.routes.logs import get_logger
 
+from ._address import OPENAI
 from ._turns import OpenAITurns, turn_detection
 from .errors import OPENAI_ERRORS
 
 __all__ = ["OpenAIEar"]
 
 log = get_logger()
-
-VENDOR = "OpenAI"
-URL = "wss://api.openai.com/v1"
-VARIABLE = "OPENAI_API_KEY"
 
 VENDOR_RATE_HZ = 24_000
 """The only PCM sample rate that the vendor accepts."""
@@ -63,15 +56,15 @@ class OpenAIEar(VendorEar):
         api_key: str | None = None,
         model: str = "gpt-transcribe",
         language: str | None = None,
-        prompt: str | None = None,
         keywords: Sequence[str] = (),
+        prompt: str | None = None,
         turns: Literal["semantic", "silence", "none"] = "semantic",
         eagerness: Literal["low", "medium", "high"] | None = None,
         silence_s: float | None = None,
         threshold: float | None = None,
         noise_reduction: Literal["near_field", "far_field"] | None = None,
         tells_confidence: bool = False,
-        url: str = URL,
+        url: str = OPENAI.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -84,8 +77,8 @@ class OpenAIEar(VendorEar):
             model: The vendor's name of the model; ``gpt-live-transcribe`` requires
                 ``turns="none"``.
             language: An ISO 639-1 code; ``None`` lets the model detect it.
-            prompt: Words or a sentence that guide the model, for models that take one.
             keywords: Words that callers are likely to use, for models that take them.
+            prompt: Words or a sentence that guide the model, for models that take one.
             turns: What ends a turn: the vendor's model, a silence, or nothing at the vendor.
             eagerness: For ``"semantic"``: the longest pause is 8, 4 or 2 s; ``None`` for the
                 vendor's default.
@@ -107,8 +100,7 @@ class OpenAIEar(VendorEar):
         Raises:
             TypeError: `keywords` is not a list of strings, or `headers` or `query` is no mapping.
             ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, a header
-                cannot be sent, or a setting does not fit
-                `turns`.
+                cannot be sent, or a setting does not fit `turns`.
             SpeechExtraError: soxr is not installed (extra ``openai``).
         """
         check_strings("OpenAIEar(keywords=)", keywords)
@@ -132,20 +124,8 @@ class OpenAIEar(VendorEar):
         if tells_confidence:
             session["include"] = ["item.input_audio_transcription.logprobs"]
         update = {"type": "session.update", "event_id": CONFIGURE, "session": session}
-        address = VendorAddress(
-            vendor=VENDOR,
-            errors=OPENAI_ERRORS,
-            url=endpoint(url, "/realtime", {"intent": "transcription"}, checked_query(query)),
-            headers=with_key(
-                VENDOR,
-                api_key,
-                VARIABLE,
-                "Authorization",
-                "Bearer {}",
-                headers=headers,
-                is_required=url == URL,
-            ),
-            greeting=(json.dumps(update),),
+        address = OPENAI.at(url, api_key, headers, query).address(
+            "/realtime", {"intent": "transcription"}, greeting=(json.dumps(update),)
         )
         self.ends_turns = turns != "none"
         super().__init__(

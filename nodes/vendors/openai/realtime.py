@@ -31,27 +31,20 @@ from bargein.nodes.speech import EarFact, EvenResampler
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
-    VendorAddress,
     VendorError,
     WholeCharacters,
-    checked_query,
     count_of,
-    endpoint,
     object_of,
     text_of,
-    with_key,
     without_secrets,
 )
 
+from ._address import OPENAI
 from ._turns import OpenAITurns, turn_detection
 from .ear import COMMIT, CONFIGURE, append, raise_if_fatal
 from .errors import OPENAI_ERRORS
 
 __all__ = ["OpenAIRealtime"]
-
-VENDOR = "OpenAI"
-URL = "wss://api.openai.com/v1"
-VARIABLE = "OPENAI_API_KEY"
 
 RATE_HZ = 24_000
 """The only PCM sample rate that the vendor accepts and sends."""
@@ -78,8 +71,8 @@ class OpenAIRealtime:
         self,
         model: str = "gpt-realtime-2",
         *,
-        voice: str = "marin",
         api_key: str | None = None,
+        voice: str = "marin",
         language: str | None = None,
         transcription: str = "gpt-transcribe",
         turns: Literal["semantic", "silence"] = "semantic",
@@ -90,7 +83,7 @@ class OpenAIRealtime:
         speed: float | None = None,
         max_output_tokens: int | None = None,
         options: Mapping[str, Any] | None = None,
-        url: str = URL,
+        url: str = OPENAI.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -100,8 +93,8 @@ class OpenAIRealtime:
 
         Args:
             model: The vendor's name of the model.
-            voice: The vendor's name of a voice; it cannot change during a call.
             api_key: The key; ``None`` reads OPENAI_API_KEY.
+            voice: The vendor's name of a voice; it cannot change during a call.
             language: The caller's language for the transcript, as an ISO 639-1 code; ``None`` if
                 unknown.
             transcription: The model that transcribes what the caller says.
@@ -126,25 +119,13 @@ class OpenAIRealtime:
 
         Raises:
             ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, a header
-                cannot be sent, or a setting does not fit
-                `turns`.
+                cannot be sent, or a setting does not fit `turns`.
             SpeechExtraError: soxr is not installed (extra ``openai``).
         """
         EvenResampler(16_000, RATE_HZ)  # raises if soxr is missing
         self.model = model
-        self.address = VendorAddress(
-            vendor=VENDOR,
-            errors=OPENAI_ERRORS,
-            url=endpoint(url, "/realtime", {"model": model}, checked_query(query)),
-            headers=with_key(
-                VENDOR,
-                api_key,
-                VARIABLE,
-                "Authorization",
-                "Bearer {}",
-                headers=headers,
-                is_required=url == URL,
-            ),
+        self.address = OPENAI.at(url, api_key, headers, query).address(
+            "/realtime", {"model": model}
         )
         self.limits = limits or SessionLimits()
         self.dial = dial

@@ -25,10 +25,10 @@ from bargein.nodes.vendors import (
     Query,
     VendorError,
     checked_options,
-    with_key,
     without_secrets,
 )
 
+from ._address import OPENAI_HTTP
 from ._whisper_languages import language_code
 from .errors import OPENAI_ERRORS
 
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TranscriptionService"]
 
-VENDOR = "OpenAI"
-URL = "https://api.openai.com/v1"
-VARIABLE = "OPENAI_API_KEY"
 PATH = "/audio/transcriptions"
 
 SAMPLE_RATE_HZ = 16_000
@@ -61,11 +58,11 @@ class TranscriptionService:
         self,
         model: str = "whisper-1",
         *,
-        base_url: str = URL,
         api_key: str | None = None,
         language: str | None = None,
         hint: str = "",
         options: Mapping[str, Any] | None = None,
+        base_url: str = OPENAI_HTTP.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limit_s: float = 8.0,
@@ -78,8 +75,6 @@ class TranscriptionService:
 
         Args:
             model: The server's name of the model.
-            base_url: The URL that ``/audio/transcriptions`` is appended to, before its query if it
-                has one.
             api_key: Sent as a bearer token; ``None`` reads OPENAI_API_KEY.  A server of one's own
                 often needs none.
             language: The callers' language, as an ISO 639-1 code; ``None`` lets the model detect
@@ -88,6 +83,8 @@ class TranscriptionService:
                 likely to use; empty for none.
             options: Further fields of each request (``{"temperature": 0}``), which override ours;
                 ``None`` as a value removes a field.
+            base_url: The URL that ``/audio/transcriptions`` is appended to, before its query if it
+                has one.
             headers: Further headers of each request, which override ours; with ``authorization``,
                 ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
             query: Further parameters of each address, which override those of `base_url`; ``None``
@@ -123,15 +120,7 @@ class TranscriptionService:
             extra="openai",
             missing=SpeechExtraError,
             variable="base_url=",
-            headers=with_key(
-                VENDOR,
-                api_key,
-                VARIABLE,
-                "authorization",
-                "Bearer {}",
-                headers=headers,
-                is_required=base_url.rstrip("/") == URL,
-            ),
+            headers=OPENAI_HTTP.headers_for(base_url, api_key, headers),
             query=query,
             connect_s=connect_s,
             backoff=Backoff(attempts, random=random),

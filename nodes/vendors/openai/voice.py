@@ -30,12 +30,12 @@ from bargein.nodes.vendors import (
     HttpService,
     Query,
     VendorError,
-    with_key,
     without_secrets,
 )
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
+from ._address import OPENAI_HTTP
 from .errors import OPENAI_ERRORS
 
 if TYPE_CHECKING:
@@ -45,9 +45,6 @@ __all__ = ["OpenAIVoice"]
 
 log = get_logger()
 
-VENDOR = "OpenAI"
-URL = "https://api.openai.com/v1"
-VARIABLE = "OPENAI_API_KEY"
 
 SAMPLE_RATE_HZ = 24_000
 """Sample rate of ``pcm``: 16 bit, little-endian, mono (the vendor's guide to text to speech)."""
@@ -78,7 +75,7 @@ class OpenAIVoice:
         model: str = "gpt-4o-mini-tts",
         instructions: str | None = None,
         speed: float | None = None,
-        url: str = URL,
+        url: str = OPENAI_HTTP.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         connect_s: float = 5.0,
@@ -130,15 +127,7 @@ class OpenAIVoice:
             errors=OPENAI_ERRORS,
             extra="openai",
             missing=SpeechExtraError,
-            headers=with_key(
-                VENDOR,
-                api_key,
-                VARIABLE,
-                "authorization",
-                "Bearer {}",
-                headers=headers,
-                is_required=url.rstrip("/") == URL,
-            ),
+            headers=OPENAI_HTTP.headers_for(url, api_key, headers),
             query=query,
             connect_s=connect_s,
             backoff=Backoff(attempts, random=random),
@@ -199,7 +188,7 @@ class OpenAIVoice:
                 wait_s = None if has_begun else self._service.backoff.wait_s(error, attempt)
                 if wait_s is None:
                     raise
-                log.info("vendor_asked_again", vendor=VENDOR, error=error.safe_text)
+                log.info("vendor_asked_again", vendor=OPENAI_ERRORS.vendor, error=error.safe_text)
                 await trio.sleep(wait_s)
                 attempt += 1
             else:
@@ -208,7 +197,7 @@ class OpenAIVoice:
     async def _audio(self, body: dict[str, Any]) -> AsyncGenerator[bytes, None]:
         """Yield the audio of one request, whole samples at a time."""
         first_s, next_s = self._limits_s
-        exchange = HttpResponse(VENDOR)
+        exchange = HttpResponse(OPENAI_ERRORS.vendor)
         try:
             with _limited(first_s):
                 await self._service.send(PATH, exchange=exchange, json=body)
@@ -239,7 +228,7 @@ def _limited(limit_s: float) -> Iterator[None]:
         with trio.fail_after(limit_s):
             yield
     except trio.TooSlowError:
-        raise VendorError(VENDOR, f"no audio for {limit_s:g} s") from None
+        raise VendorError(OPENAI_ERRORS.vendor, f"no audio for {limit_s:g} s") from None
 
 
 @final

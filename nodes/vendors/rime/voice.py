@@ -17,10 +17,8 @@ from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
+    Vendor,
     VendorAddress,
-    checked_query,
-    endpoint,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_voice import TimedChunks, VendorVoice
 
@@ -28,9 +26,7 @@ from .errors import RIME_ERRORS
 
 __all__ = ["RimeVoice"]
 
-VENDOR = "Rime"
-URL = "wss://users-ws.rime.ai"
-VARIABLE = "RIME_API_KEY"
+RIME = Vendor(errors=RIME_ERRORS, url="wss://users-ws.rime.ai", variables="RIME")
 
 SAMPLE_RATE_HZ = 24_000
 
@@ -48,7 +44,7 @@ class RimeVoice(VendorVoice):
         api_key: str | None = None,
         model: str = "coda",
         language: str | None = None,
-        url: str = URL,
+        url: str = RIME.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -76,9 +72,7 @@ class RimeVoice(VendorVoice):
                 header cannot be sent.
         """
         check_instance("RimeVoice(voice)", voice, str, required=True)
-        bearer = ("Authorization", "Bearer {}")
-        sent = with_key(VENDOR, api_key, VARIABLE, *bearer, headers=headers, is_required=url == URL)
-        parameters = checked_query(query)
+        at = RIME.at(url, api_key, headers, query)
 
         def address_of(style: VoiceStyle) -> VendorAddress:
             spoken = style.language or language
@@ -91,12 +85,7 @@ class RimeVoice(VendorVoice):
                 "lang": spoken and _LANGUAGES.get(spoken[:2].lower(), spoken),
                 "timeScaleFactor": style.speed and 1 / style.speed,
             }
-            return VendorAddress(
-                vendor=VENDOR,
-                errors=RIME_ERRORS,
-                url=endpoint(url, "/ws3", asked, parameters),
-                headers=sent,
-            )
+            return at.address("/ws3", asked)
 
         super().__init__(
             address_of,

@@ -23,13 +23,10 @@ from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
-    VendorAddress,
-    checked_query,
-    endpoint,
+    Vendor,
     lowest_probability,
     objects_of,
     text_of,
-    with_key,
 )
 from bargein.nodes.vendors.vendor_ear import VendorEar
 
@@ -37,9 +34,11 @@ from .errors import SONIOX_ERRORS
 
 __all__ = ["SonioxEar"]
 
-VENDOR = "Soniox"
-URL = "wss://stt-rt.soniox.com/transcribe-websocket"
-VARIABLE = "SONIOX_API_KEY"
+SONIOX = Vendor(
+    errors=SONIOX_ERRORS,
+    url="wss://stt-rt.soniox.com/transcribe-websocket",
+    variables="SONIOX",
+)
 
 SAMPLE_RATE_HZ = 16_000
 
@@ -64,7 +63,7 @@ class SonioxEar(VendorEar):
         diarize: bool = False,
         longest_delay_s: float | None = None,
         sensitivity: float | None = None,
-        url: str = URL,
+        url: str = SONIOX.url,
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         limits: SessionLimits | None = None,
@@ -112,22 +111,8 @@ class SonioxEar(VendorEar):
             "endpoint_sensitivity": sensitivity,
         }
         given = {name: value for name, value in config.items() if value is not None}
-        address = VendorAddress(
-            vendor=VENDOR,
-            errors=SONIOX_ERRORS,
-            url=endpoint(url, query=checked_query(query)),
-            headers=with_key(
-                VENDOR,
-                api_key,
-                VARIABLE,
-                "Authorization",
-                "Bearer {}",
-                headers=headers,
-                is_required=url == URL,
-            ),
-            greeting=(json.dumps(given),),
-            keep_alive='{"type": "keepalive"}',
-            farewell="",
+        address = SONIOX.at(url, api_key, headers, query).address(
+            greeting=(json.dumps(given),), keep_alive='{"type": "keepalive"}', farewell=""
         )
         super().__init__(address, TokenCodec, limits=limits, dial=dial)
 
