@@ -10,8 +10,6 @@ ChatModelError                  `retryable` says whether a retry may help
 from __future__ import annotations
 
 import re
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 from bargein.routes import BargeinError
@@ -216,15 +214,3 @@ class ChatModelExtraError(ChatModelError, ImportError):
     def safe_text(self) -> str:
         """The whole message, which quotes nobody."""
         return self.problem
-
-
-def need(owner: str, package: str, extra: str) -> ModuleType:
-    """Import a package that belongs to an extra.
-
-    Raises:
-        ChatModelExtraError: It is not installed.
-    """
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise ChatModelExtraError(owner, package, extra) from error

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from pydantic_core import from_json
 
 from bargein.nodes.vendors import (
+    ConnectTimeoutError,
     HttpResponse,
     HttpService,
     VendorError,
@@ -23,11 +24,6 @@ from ._protocol import AnswerPiece
 from ._sse import EventStreamDecoder, EventTooLargeError
 from .server_errors import error_of_body
 
-_REFUSAL_S = 2.0
-"""How long to wait for the body of an unsuccessful response, whose status is known before."""
-_MAX_BODY_BYTES = 4 << 20
-_MAX_ERROR_BYTES = 64 << 10
-
 
 @contextmanager
 def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
@@ -36,18 +32,15 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
     Raises:
         ChatModelError: Any error of the transport.
     """
-    import httpx2
-
     try:
         yield
+    except ConnectTimeoutError as error:
+        limit_s = connect_timeout_s or 0
+        raise ChatModelTimeoutError("connect", limit_s, model=model) from error.__cause__
     except VendorError as error:
-        cause = error.__cause__
-        if isinstance(cause, httpx2.ConnectTimeout):
-            limit_s = connect_timeout_s or 0
-            raise ChatModelTimeoutError("connect", limit_s, model=model) from cause
         raise ChatModelError(
             error.problem, model=model, retryable=error.retryable, detail=error.detail
-        ) from cause
+        ) from error.__cause__
 
 
 class Reading(Protocol):
@@ -136,7 +129,7 @@ class HttpReply:
                 problem = "the address answered with a web page: check base_url="
                 raise ChatModelError(problem, model=self._model)
             if "json" in exchange.content_type:
-                self._first = self._assembler.read_whole(await exchange.read_all(_MAX_BODY_BYTES))
+                self._first = self._assembler.read_whole(await exchange.read_all())
                 self._ended = True
         while not (self._ended or self._assembler.begun):
             self._first += await self._next()
@@ -202,7 +195,7 @@ class HttpReply:
     async def _refusal(self, service: HttpService, exchange: HttpResponse) -> ChatModelError:
         """Return the error for an unsuccessful response."""
         told = None
-        body = await exchange.read_some(_MAX_ERROR_BYTES, _REFUSAL_S)
+        body = await exchange.read_some()
         with suppress(ValueError):
             told = from_json(body)
         reported = error_of_body(told)

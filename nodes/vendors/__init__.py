@@ -8,6 +8,7 @@ from ._credentials import Credential as Credential
 from ._credentials import with_key as with_key
 from ._error_table import ErrorTable as ErrorTable
 from ._error_table import error_in_body as error_in_body
+from ._errors import ConnectTimeoutError as ConnectTimeoutError
 from ._errors import Meaning as Meaning
 from ._errors import VendorError as VendorError
 from ._foreign_text import WholeCharacters as WholeCharacters

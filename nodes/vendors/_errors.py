@@ -74,3 +74,7 @@ class VendorError(BargeinError):
 
     def __str__(self) -> str:
         return f"{self.safe_text}: {self.detail!r}" if self.detail else self.safe_text
+
+
+class ConnectTimeoutError(VendorError):
+    """No connection was made within the limit for connecting."""

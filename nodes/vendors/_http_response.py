@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, final
 
 import trio
 
-from ._errors import VendorError
+from ._errors import ConnectTimeoutError, VendorError
 from ._request_settings import without_secrets
 
 if TYPE_CHECKING:
     import httpx2
 
+MAX_ANSWER_BYTES = 4 << 20
+"""How long a whole answer may be, in bytes."""
+_MAX_REFUSAL_BYTES = 64 << 10
+_REFUSAL_S = 2.0
+"""How long to wait for the body of an unsuccessful response, whose status is known before."""
 _CLOSE_S = 2.0
 _END_S = 0.05
 """How long to wait for the end of a response that has told all, so that the connection can be
@@ -44,7 +49,9 @@ def http_errors(vendor: str) -> Iterator[None]:
     except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
         problem = "cannot connect: check that the server is up and the base URL is right"
         where = without_secrets(str(error.request.url.copy_with(path="/"))).rstrip("/")
-        raise VendorError(vendor, problem, detail=f"{where}: {error}") from error
+        is_late = isinstance(error, httpx2.ConnectTimeout)
+        kind = ConnectTimeoutError if is_late else VendorError
+        raise kind(vendor, problem, detail=f"{where}: {error}") from error
     except httpx2.TransportError as error:
         raise VendorError(vendor, f"the connection broke ({type(error).__name__})") from error
     except httpx2.RequestError as error:
@@ -105,7 +112,7 @@ class HttpResponse:
         with http_errors(self._vendor):
             return await anext(self._body, None)
 
-    async def read_all(self, most_bytes: int) -> bytes:
+    async def read_all(self, most_bytes: int = MAX_ANSWER_BYTES) -> bytes:
         """Return the rest of the body.
 
         Args:
@@ -122,7 +129,9 @@ class HttpResponse:
                 raise VendorError(self._vendor, problem, retryable=False)
         return bytes(data)
 
-    async def read_some(self, most_bytes: int, limit_s: float) -> bytes:
+    async def read_some(
+        self, most_bytes: int = _MAX_REFUSAL_BYTES, limit_s: float = _REFUSAL_S
+    ) -> bytes:
         """Return what comes of the rest of the body in some time, at most about `most_bytes`.
 
         Never raises; for the body of a response whose status already says that it failed.

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import cache
-from typing import TYPE_CHECKING, Any, final
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import trio
 
@@ -18,7 +18,7 @@ from bargein.routes.logs import get_logger
 
 from ._error_table import ErrorTable
 from ._errors import VendorError
-from ._http_response import HttpResponse, http_errors
+from ._http_response import MAX_ANSWER_BYTES, HttpResponse, http_errors
 from ._request_retries import Backoff
 from ._request_settings import Query, checked_base_url, checked_query, endpoint, without_secrets
 from ._shared_resource import SharedResource
@@ -30,13 +30,11 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
+T = TypeVar("T")
+
 _IDLE_CONNECTION_S = 60.0
 """Longer than httpx2's 5 s, because callers think and speak for longer than that between turns."""
 _MAX_CONNECTIONS = 200
-_MAX_ANSWER_BYTES = 4 << 20
-_MAX_REFUSAL_BYTES = 64 << 10
-_REFUSAL_S = 2.0
-"""How long to wait for the body of an unsuccessful response, whose status is known before."""
 
 
 @final
@@ -156,7 +154,7 @@ class HttpService:
             exchange: The response, of whose body nothing was read.
             problem: What was refused, in our words.
         """
-        body = await exchange.read_some(_MAX_REFUSAL_BYTES, _REFUSAL_S)
+        body = await exchange.read_some()
         told = body or exchange.reason.encode()
         return self.errors.refusal(problem, exchange.status, exchange.headers, told)
 
@@ -166,7 +164,7 @@ class HttpService:
         *,
         problem: str = "rejected the request",
         limit_s: float = 20.0,
-        most_bytes: int = _MAX_ANSWER_BYTES,
+        most_bytes: int = MAX_ANSWER_BYTES,
         **content: Any,
     ) -> bytes:
         """Send a POST request and return the whole body of its answer; try again where that helps.
@@ -181,17 +179,30 @@ class HttpService:
         Raises:
             VendorError: The last attempt failed.
         """
-        attempt = 1
+        return await self.retrying(
+            partial(self._fetch_once, path, problem, limit_s, most_bytes, content)
+        )
+
+    async def retrying(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Make attempts until one succeeds, as often and as late as the back-off says.
+
+        Args:
+            attempt: Makes one, from the request to what is wanted of its answer.
+
+        Raises:
+            VendorError: The last attempt failed.
+        """
+        number = 1
         while True:
             try:
-                return await self._fetch_once(path, problem, limit_s, most_bytes, content)
+                return await attempt()
             except VendorError as error:
-                wait_s = self.backoff.wait_s(error, attempt)
+                wait_s = self.backoff.wait_s(error, number)
                 if wait_s is None:
                     raise
                 log.info("vendor_asked_again", vendor=self.errors.vendor, error=error.safe_text)
             await trio.sleep(wait_s)
-            attempt += 1
+            number += 1
 
     async def _fetch_once(
         self,

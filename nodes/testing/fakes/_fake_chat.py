@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import trio
+
+from bargein.nodes.llm import ChatModelExtraError
 
 from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, FaultCountdown
 from ._fault import Fault, FaultKind, FaultStage
@@ -48,6 +50,11 @@ class FakeChat(FakeService):
     )
     error: ClassVar[Mapping[str, Any]]
     content_type: ClassVar[str] = "text/event-stream"
+
+    extra: ClassVar[str] = "llm"
+    """The extra that installs what its clients speak HTTP with."""
+    missing_extra: ClassVar[Callable[[str, str, str], Exception]] = ChatModelExtraError
+    """Makes the error for a missing extra, as its clients do."""
 
     closes_whole: ClassVar[bool] = True
     """Whether an answer that is cut off with a proper HTTP end looks complete."""
@@ -117,8 +124,16 @@ class FakeChat(FakeService):
         return await super().dial()
 
     def transport(self) -> httpx2.AsyncBaseTransport:
-        """Return the ``transport=`` of a model that sends its requests here in memory."""
-        return memory_transport(self.dial)
+        """Return the ``transport=`` of a client that sends its requests here in memory.
+
+        Raises:
+            ChatModelExtraError: httpx2 is not installed, and this is the fake of a model.
+            SpeechExtraError: httpx2 is not installed, and it is that of a voice or a recogniser.
+        """
+        kind = type(self)
+        return memory_transport(
+            self.dial, lambda package: kind.missing_extra(kind.__name__, package, kind.extra)
+        )
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Answer the requests of one connection."""

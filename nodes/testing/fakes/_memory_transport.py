@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import trio
-
-from bargein.nodes.llm._errors import need
 
 if TYPE_CHECKING:
     import httpx2
@@ -16,15 +15,21 @@ GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
 def memory_transport(
-    dial: Callable[[], Awaitable[trio.abc.Stream]],
+    dial: Callable[[], Awaitable[trio.abc.Stream]], missing: Callable[[str], Exception]
 ) -> httpx2.AsyncBaseTransport:
     """Return a transport for httpx2 whose connections are streams of ours.
 
+    Args:
+        dial: Opens the stream of a connection.
+        missing: Makes the error for a package that is not installed, from its name.
+
     Raises:
-        ChatModelExtraError: httpx2 is not installed (extra ``llm``).
+        Exception: What `missing` returns: httpx2 is not installed.
     """
-    http = need("a fake endpoint", "httpx2", "llm")
-    core = need("a fake endpoint", "httpcore2", "llm")
+    try:
+        http, core = import_module("httpx2"), import_module("httpcore2")
+    except ImportError as error:
+        raise missing(error.name or "httpx2") from error
 
     class MemoryConnection(core.AsyncNetworkStream):  # type: ignore[misc,name-defined]  # an extra
         def __init__(self, stream: trio.abc.Stream) -> None:

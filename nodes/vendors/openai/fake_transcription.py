@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from bargein.nodes.speech import SpeechExtraError
 from bargein.nodes.testing.fakes import FakeChat, Fault, FaultKind, FaultStage, StreamedEvent
 
 __all__ = ["FakeTranscription"]
@@ -28,6 +29,8 @@ class FakeTranscription(FakeChat):
     error: ClassVar[Mapping[str, Any]] = {
         "error": {"message": "no", "type": "server_error", "param": None, "code": None}
     }
+    extra = "openai"
+    missing_extra = SpeechExtraError
     content_type = "application/json"
 
     def __init__(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from bargein.nodes.speech import SpeechExtraError
 from bargein.nodes.testing.fakes import (
     CHAR_S,
     SPEED,
@@ -33,6 +34,8 @@ class FakeOpenAIVoice(FakeChat):
     error: ClassVar[Mapping[str, Any]] = {
         "error": {"message": "no", "type": "server_error", "param": None, "code": None}
     }
+    extra = "openai"
+    missing_extra = SpeechExtraError
     content_type = "audio/pcm"
     closes_whole = False
 

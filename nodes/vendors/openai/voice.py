@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, final
 
 import trio
@@ -32,7 +33,6 @@ from bargein.nodes.vendors import (
     VendorError,
     without_secrets,
 )
-from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._address import OPENAI_HTTP
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     import httpx2
 
 __all__ = ["OpenAIVoice"]
-
-log = get_logger()
 
 
 SAMPLE_RATE_HZ = 24_000
@@ -175,28 +173,25 @@ class OpenAIVoice:
         return {name: value for name, value in body.items() if value is not None}
 
     async def _pieces(self, text: str, style: VoiceStyle) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the audio of a clause; retry as long as none of it has come."""
-        attempt = 1
-        while True:
-            has_begun = False
-            try:
-                async with aclosing(self._audio(self._body(text, style))) as audio:
-                    async for pcm in audio:
-                        has_begun = True
-                        yield SpeechPiece(pcm)
-            except VendorError as error:
-                wait_s = None if has_begun else self._service.backoff.wait_s(error, attempt)
-                if wait_s is None:
-                    raise
-                log.info("vendor_asked_again", vendor=OPENAI_ERRORS.vendor, error=error.safe_text)
-                await trio.sleep(wait_s)
-                attempt += 1
-            else:
-                return
+        """Yield the audio of a clause, whole samples at a time."""
+        _, next_s = self._limits_s
+        request = partial(self._request, self._body(text, style))
+        exchange, data = await self._service.retrying(request)
+        try:
+            more: bytes | None = b""
+            while more is not None:
+                data += more
+                if len(data) > 1:
+                    yield SpeechPiece(data[: len(data) & ~1])
+                    data = data[len(data) & ~1 :]
+                with _limited(next_s):
+                    more = await exchange.read()
+        finally:
+            await exchange.aclose()
 
-    async def _audio(self, body: dict[str, Any]) -> AsyncGenerator[bytes, None]:
-        """Yield the audio of one request, whole samples at a time."""
-        first_s, next_s = self._limits_s
+    async def _request(self, body: dict[str, Any]) -> tuple[HttpResponse, bytes]:
+        """Ask for audio; return the response and its first samples, none if it has no audio."""
+        first_s, _ = self._limits_s
         exchange = HttpResponse(OPENAI_ERRORS.vendor)
         try:
             with _limited(first_s):
@@ -205,17 +200,13 @@ class OpenAIVoice:
                     raise await self._service.refusal(exchange, "rejected the text")
                 if exchange.content_type.startswith(TEXTS):
                     raise await self._service.refusal(exchange, "answered with a text, no audio")
-                chunk = await exchange.read()
-            half = b""
-            while chunk is not None:
-                whole = half + chunk
-                half = whole[len(whole) & ~1 :]
-                if len(whole) > 1:
-                    yield whole[: len(whole) & ~1]
-                with _limited(next_s):
-                    chunk = await exchange.read()
-        finally:
+                data = b""
+                while len(data) < 2 and (chunk := await exchange.read()) is not None:
+                    data += chunk
+        except BaseException:
             await exchange.aclose()
+            raise
+        return exchange, data
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {without_secrets(self._service.base_url)}>"

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import httpx2
 import pytest
 
-from bargein.llm import ChatModelExtraError, OpenAIChat
-from bargein.speech import VoiceStyle
+from bargein.ears import AzureTranscription, TranscriptionService
+from bargein.fakes import (
+    FakeAnthropic,
+    FakeAzureChat,
+    FakeGeminiChat,
+    FakeOpenAIChat,
+    FakeOpenAIVoice,
+    FakeTranscription,
+)
+from bargein.llm import AnthropicChat, AzureChat, ChatModelExtraError, GeminiChat, OpenAIChat
+from bargein.speech import SpeechExtraError, VoiceStyle
 from bargein.vendors import ErrorTable, HttpService, VendorError, endpoint, with_key
-from bargein.voices import OpenAIVoice
+from bargein.voices import AzureVoice, OpenAIVoice
 
 Answer = Callable[[httpx2.Request], httpx2.Response]
 
@@ -177,3 +187,23 @@ def test_the_users_own_header_is_the_key(monkeypatch: pytest.MonkeyPatch) -> Non
         "Authorization": "Bearer from-environment"
     }
     assert with_key("Any", "", "ANY_KEY", "x-api-key", is_required=False) == {}
+
+
+MODELS: list[Any] = [OpenAIChat, AnthropicChat, GeminiChat, AzureChat]
+SPEECH: list[Any] = [OpenAIVoice, AzureVoice, TranscriptionService, AzureTranscription]
+FAKE_MODELS: list[Any] = [FakeOpenAIChat, FakeAnthropic, FakeGeminiChat, FakeAzureChat]
+FAKE_SPEECH: list[Any] = [FakeOpenAIVoice, FakeTranscription]
+
+
+@pytest.mark.parametrize("made", [*MODELS, *SPEECH, *FAKE_MODELS, *FAKE_SPEECH])
+def test_a_missing_package_is_an_error_of_its_kind(made: Any, monkeypatch: Any) -> None:
+    """A model's extra is a model's error, and that of a voice or a recogniser one of speech."""
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    is_of_model = made in MODELS or made in FAKE_MODELS
+    kind, extra = (ChatModelExtraError, "llm") if is_of_model else (SpeechExtraError, "openai")
+    azure = {"endpoint": "http://host"} if made.__name__.startswith("Azure") else {}
+    with pytest.raises(kind, match=rf"{made.__name__} needs .*bargein\[{extra}\]"):
+        if made in FAKE_MODELS or made in FAKE_SPEECH:
+            made().transport()
+        else:
+            made("any", api_key="k", **azure)
