@@ -11,40 +11,26 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from types import ModuleType
 from typing import Any
 
-from bargein.ears import (
-    AssemblyAIEar,
-    CartesiaEar,
-    DeepgramFlux,
-    DeepgramNova,
-    ElevenLabsEar,
-    OpenAIEar,
-    SonioxEar,
-    TranscriptionService,
-)
+from bargein import ears, fakes, voices
+from bargein.ears import OpenAIEar, TranscriptionService
 from bargein.fakes import (
     FakeAnthropic,
-    FakeAssemblyAIEar,
     FakeAzureChat,
-    FakeCartesiaEar,
-    FakeCartesiaVoice,
     FakeChat,
     FakeDeepgramAura,
-    FakeDeepgramFlux,
     FakeDeepgramFluxVoice,
-    FakeDeepgramNova,
-    FakeElevenLabsEar,
-    FakeElevenLabsVoice,
+    FakeEar,
     FakeGeminiChat,
     FakeOpenAIChat,
     FakeOpenAIEar,
     FakeOpenAIRealtime,
     FakeOpenAIVoice,
-    FakeRimeVoice,
-    FakeSonioxEar,
     FakeTranscription,
     FakeVendor,
+    FakeVoice,
     Fault,
 )
 from bargein.llm import AnthropicChat, AzureChat, GeminiChat, OpenAIChat
@@ -57,13 +43,7 @@ from bargein.testing import (
     check_speech_to_speech,
     check_voice,
 )
-from bargein.voices import (
-    CartesiaVoice,
-    DeepgramVoice,
-    ElevenLabsVoice,
-    OpenAIVoice,
-    RimeVoice,
-)
+from bargein.voices import DeepgramVoice, OpenAIVoice
 
 KEY = "a key"
 
@@ -132,27 +112,32 @@ async def open_realtime(fault: Fault | None) -> AsyncIterator[OpenAIRealtime]:
         yield OpenAIRealtime(api_key=KEY, url="ws://fake/v1", dial=vendor.dial)
 
 
-EARS: dict[str, tuple[Any, type[FakeVendor]]] = {
-    "AssemblyAIEar": (AssemblyAIEar, FakeAssemblyAIEar),
-    "CartesiaEar": (CartesiaEar, FakeCartesiaEar),
-    "DeepgramFlux": (DeepgramFlux, FakeDeepgramFlux),
-    "DeepgramNova": (DeepgramNova, FakeDeepgramNova),
-    "ElevenLabsEar": (ElevenLabsEar, FakeElevenLabsEar),
-    "OpenAIEar": (OpenAIEar, FakeOpenAIEar),
+Made = dict[str, tuple[Any, type[FakeVendor]]]
+
+
+def with_fakes(module: ModuleType, base: type[FakeVendor], *arguments: str) -> Made:
+    """Return each class of a module that has a fake of its name, with that fake."""
+    named = {name.removeprefix("Fake"): getattr(fakes, name) for name in fakes.__all__}
+    return {
+        name: (partial(getattr(module, name), *arguments), named[name])
+        for name in module.__all__
+        if name in named and issubclass(named[name], base)
+    }
+
+
+EARS: Made = {
+    **with_fakes(ears, FakeEar),
     "OpenAIEarInWords": (partial(OpenAIEar, turns="none"), FakeOpenAIEar),
-    "SonioxEar": (SonioxEar, FakeSonioxEar),
 }
 MODELS: dict[str, tuple[Any, type[FakeChat]]] = {
     "AnthropicChat": (AnthropicChat, FakeAnthropic),
     "GeminiChat": (GeminiChat, FakeGeminiChat),
     "OpenAIChat": (OpenAIChat, FakeOpenAIChat),
 }
-VOICES: dict[str, tuple[Any, type[FakeVendor]]] = {
-    "CartesiaVoice": (partial(CartesiaVoice, "joe"), FakeCartesiaVoice),
+VOICES: Made = {
+    **with_fakes(voices, FakeVoice, "joe"),
     "DeepgramAura": (partial(DeepgramVoice, "aura-2-thalia-en"), FakeDeepgramAura),
     "DeepgramFluxVoice": (partial(DeepgramVoice, "flux-haley-en"), FakeDeepgramFluxVoice),
-    "RimeVoice": (partial(RimeVoice, "joe"), FakeRimeVoice),
-    "ElevenLabsVoice": (partial(ElevenLabsVoice, "joe"), FakeElevenLabsVoice),
 }
 
 NOT_OF_MODELS = ("late", "backwards", "deaf")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -202,8 +203,7 @@ def test_a_missing_package_is_an_error_of_its_kind(made: Any, monkeypatch: Any) 
     is_of_model = made in MODELS or made in FAKE_MODELS
     kind, extra = (ChatModelExtraError, "llm") if is_of_model else (SpeechExtraError, "openai")
     azure = {"endpoint": "http://host"} if made.__name__.startswith("Azure") else {}
+    is_fake = made in FAKE_MODELS or made in FAKE_SPEECH
+    make = made().transport if is_fake else partial(made, "any", api_key="k", **azure)
     with pytest.raises(kind, match=rf"{made.__name__} needs .*bargein\[{extra}\]"):
-        if made in FAKE_MODELS or made in FAKE_SPEECH:
-            made().transport()
-        else:
-            made("any", api_key="k", **azure)
+        make()
