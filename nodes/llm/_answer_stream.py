@@ -31,7 +31,6 @@ class AnswerStream(AsyncIterator[AnswerPiece]):
     """
 
     def __init__(self, pieces: AsyncGenerator[AnswerPiece, None]) -> None:
-        """Own the generator."""
         self._pieces = pieces
         self._token: trio.lowlevel.TrioToken | None = None
 

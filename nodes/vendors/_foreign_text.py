@@ -42,7 +42,6 @@ class WholeCharacters:
     __slots__ = ("_half",)
 
     def __init__(self) -> None:
-        """Start without a half."""
         self._half = ""
 
     def add(self, text: str) -> str:

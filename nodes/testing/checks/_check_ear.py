@@ -144,7 +144,6 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, EarResult]):
                     await stream.send(self._pcm[:BYTES_PER_S])
 
     def difference(self, expected: EarResult, came: EarResult) -> str:
-        """Compare the words."""
         return "" if came.text == expected.text else "other words"
 
 
@@ -257,7 +256,6 @@ class _Utterances:
         self._facts: deque[EarFact] = deque()
 
     async def send(self, pcm: bytes) -> None:
-        """Keep audio."""
         await trio.lowlevel.checkpoint()
         self._pcm += pcm
 

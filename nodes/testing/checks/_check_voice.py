@@ -196,12 +196,10 @@ class _Clauses:
         self._pieces: AsyncGenerator[SpeechPiece, None] | None = None
 
     async def send(self, text: str) -> None:
-        """Keep text."""
         await trio.lowlevel.checkpoint()
         self._text += text
 
     async def flush(self) -> None:
-        """Queue the text."""
         await self._send.send(self._text)
         self._text = ""
 

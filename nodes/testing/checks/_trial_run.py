@@ -50,7 +50,6 @@ class Trial(trio.abc.Instrument):
         self.steps, self._scope, self._cancel_after = 0, scope, cancel_after
 
     def unwatch(self) -> None:
-        """Stop counting."""
         self._scope = None
 
     @property
@@ -76,11 +75,9 @@ class Trial(trio.abc.Instrument):
     # --- for trio -------------------------------------------------------------------------------
 
     def task_spawned(self, task: trio.lowlevel.Task) -> None:
-        """Record a new task."""
         self._alive.add(task)
 
     def task_exited(self, task: trio.lowlevel.Task) -> None:
-        """Forget a task."""
         self._alive.discard(task)
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:

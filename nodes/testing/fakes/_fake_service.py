@@ -39,7 +39,6 @@ class FaultCountdown:
         return self._fault if self._left > 0 else None
 
     def count(self) -> None:
-        """Count a strike."""
         self._left -= 1
 
 
@@ -135,6 +134,5 @@ class FakeService:
         raise NotImplementedError
 
     def _left(self, count: int = 1) -> None:
-        """Count closed connections."""
         self.open_lines -= count
         self._disconnected.set()

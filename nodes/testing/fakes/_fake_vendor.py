@@ -57,7 +57,6 @@ class FakeLine:
     """
 
     def __init__(self, countdown: FaultCountdown) -> None:
-        """Keep the fault."""
         self.path = ""
         self.headers: Mapping[str, str] = {}
         self._countdown = countdown

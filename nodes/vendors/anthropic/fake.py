@@ -23,7 +23,6 @@ class FakeAnthropic(FakeChat):
     }
 
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key or a version."""
         # The SDK 2.12 sends the key as a bearer token, earlier ones as x-api-key.
         if not any(f"\r\n{name}:" in head.lower() for name in ("x-api-key", "authorization")):
             error = {"type": "authentication_error", "message": "x-api-key header is required"}

@@ -112,24 +112,19 @@ class TurnCodec:
     piece_s = 0.1  # 0.05 to 1 s, or the vendor ends the session with 3007
 
     def __init__(self, *, formatted: bool) -> None:
-        """Begin with no turn."""
         self._formatted = formatted
         self._over = -1  # the number of the newest turn that is over
 
     def audio(self, pcm: bytes) -> Data:
-        """Return the audio as it is."""
         return pcm
 
     def end_turn(self) -> Data:
-        """Return ``ForceEndpoint``."""
         return '{"type": "ForceEndpoint"}'
 
     def restart(self) -> None:
-        """Start counting turns from the beginning."""
         self._over = -1
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield the facts in a message; see `EarCodec.facts`."""
         match message["type"]:
             case "SpeechStarted":
                 yield VoiceBegan()

@@ -31,14 +31,12 @@ class FakeAssemblyAIEar(FakeEar):
     time_keys = ("start", "end")
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key."""
         token = parse_qs(urlsplit(request.path).query).get("token")
         if request.headers.get("Authorization") or token:
             return None
         return 401, {"error": "Not authorized"}
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        """Parse a message."""
         if isinstance(data, bytes):
             seconds = len(data) / BYTES_PER_S
             if not LEAST_S <= seconds <= MOST_S:
@@ -53,11 +51,9 @@ class FakeAssemblyAIEar(FakeEar):
         return asked.get(kind)
 
     def hello(self) -> Sequence[VendorMessage]:
-        """Return ``Begin``."""
         return ({"type": "Begin", "id": "session", "expires_at": 1_900_000_000},)
 
     def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``SpeechStarted``."""
         return ({"type": "SpeechStarted", "timestamp": round(1000 * turn.began_s)},)
 
     def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
@@ -70,7 +66,6 @@ class FakeAssemblyAIEar(FakeEar):
         return (over, {**over, "turn_is_formatted": True})
 
     def goodbye(self, audio_s: float) -> Sequence[VendorMessage]:
-        """Return ``Termination``."""
         length_s = round(audio_s)
         told = {"audio_duration_seconds": length_s, "session_duration_seconds": length_s}
         return ({"type": "Termination", **told},)

@@ -96,7 +96,6 @@ class InkCodec:
         self._ended: str | None = None  # the words of the previous turn, until another begins
 
     def audio(self, pcm: bytes) -> Data:
-        """Return the audio as it is."""
         return pcm
 
     def end_turn(self) -> None:
@@ -107,7 +106,6 @@ class InkCodec:
         self._ended = None
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield the facts in a message; see `EarCodec.facts`."""
         text = text_of(message.get("transcript"))
         if self._ended is not None and text and self._ended.startswith(text):
             return  # a late message of a turn that is over

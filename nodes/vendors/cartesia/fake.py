@@ -48,7 +48,6 @@ class FakeCartesiaEar(FakeEar):
     }
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key or a version."""
         return _refusal(request)
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
@@ -62,27 +61,21 @@ class FakeCartesiaEar(FakeEar):
         return "close" if message["type"] == "close" else None
 
     def hello(self) -> Sequence[VendorMessage]:
-        """Return ``connected``."""
         return (_message("connected"),)
 
     def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``turn.start``."""
         return (_message("turn.start"),)
 
     def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``turn.update``."""
         return (_message("turn.update", transcript=turn.text),)
 
     def perhaps(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``turn.eager_end``."""
         return (_message("turn.eager_end", transcript=turn.text),)
 
     def resumed(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``turn.resume``."""
         return (_message("turn.resume"),)
 
     def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``turn.end``."""
         return (_message("turn.end", transcript=turn.text),)
 
 
@@ -104,11 +97,9 @@ class FakeCartesiaVoice(FakeVoice):
     }
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key or a version."""
         return _refusal(request)
 
     def read(self, data: Data) -> VoiceRequest | None:
-        """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         context = message["context_id"]
@@ -138,10 +129,8 @@ class FakeCartesiaVoice(FakeVoice):
         )
 
     def flushed(self, context: str, number: int) -> Sequence[VendorMessage]:
-        """Return ``flush_done``."""
         head = {"context_id": context, "status_code": 206, "done": False}
         return ({**head, "type": "flush_done", "flush_done": True, "flush_id": number},)
 
     def done(self, context: str) -> Sequence[VendorMessage]:
-        """Return ``done``."""
         return ({"type": "done", "context_id": context, "status_code": 200, "done": True},)

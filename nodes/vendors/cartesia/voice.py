@@ -144,13 +144,11 @@ class SonicCodec:
         return (json.dumps({**request, "flush": True} if flush else request),)
 
     def cancel(self) -> Sequence[str]:
-        """Return the context's cancel."""
         if not self._is_open:
             return ()
         return (json.dumps({"context_id": self._context, "cancel": True}),)
 
     def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
-        """Yield the pieces in a message; see `VoiceCodec.pieces`."""
         match message["type"]:
             case "chunk":
                 yield self._chunks.audio(message["data"])

@@ -116,19 +116,15 @@ class FluxCodec:
         self._over = -1  # the number of the newest turn that is over
 
     def audio(self, pcm: bytes) -> Data:
-        """Return the audio as it is."""
         return pcm
 
     def end_turn(self) -> Data:
-        """Return ``ForceEndTurn``."""
         return json.dumps({"type": "ForceEndTurn"})
 
     def restart(self) -> None:
-        """Start counting turns from the beginning."""
         self._over = -1
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield the facts in a message; see `EarCodec.facts`."""
         match message["type"]:
             case "TurnInfo":
                 yield from self._turn(message)
@@ -242,11 +238,9 @@ class NovaCodec:
         self._turn_start_s = -math.inf  # where the open turn begins, if the vendor has said so
 
     def audio(self, pcm: bytes) -> Data:
-        """Return the audio as it is."""
         return pcm
 
     def end_turn(self) -> Data:
-        """Return ``Finalize``."""
         return json.dumps({"type": "Finalize"})
 
     def restart(self) -> None:
@@ -259,7 +253,6 @@ class NovaCodec:
         self._parts.clear()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield the facts in a message; see `EarCodec.facts`."""
         match message["type"]:
             case "SpeechStarted":
                 began_s = number_of(message.get("timestamp"), self._over_s)

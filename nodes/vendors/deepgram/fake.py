@@ -45,11 +45,9 @@ class _FakeDeepgram(FakeEar):
     asks_end: ClassVar[str]
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key."""
         return refusal(request)
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        """Parse a message."""
         if isinstance(data, bytes):
             return data
         message = json.loads(data)
@@ -78,12 +76,10 @@ class FakeDeepgramFlux(_FakeDeepgram):
     asks_end = "ForceEndTurn"
 
     def __init__(self, *turns: str, fault: Fault | None = None) -> None:
-        """Set the script; see `FakeEar`."""
         super().__init__(*turns, fault=fault)
         self._sequence = 0
 
     def hello(self) -> Sequence[VendorMessage]:
-        """Return ``Connected``."""
         return ({"type": "Connected", "request_id": REQUEST, "sequence_id": self._number()},)
 
     def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
@@ -91,19 +87,15 @@ class FakeDeepgramFlux(_FakeDeepgram):
         return (self._turn("StartOfTurn", turn, 0.05),)
 
     def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return an ``Update``."""
         return (self._turn("Update", turn, 0.1),)
 
     def perhaps(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``EagerEndOfTurn``."""
         return (self._turn("EagerEndOfTurn", turn, 0.5),)
 
     def resumed(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``TurnResumed``."""
         return (self._turn("TurnResumed", turn, 0.1),)
 
     def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``EndOfTurn``."""
         trigger = "force_end_turn" if turn.is_forced else "model"
         return ({**self._turn("EndOfTurn", turn, 0.9), "trigger": trigger},)
 
@@ -141,20 +133,16 @@ class FakeDeepgramNova(_FakeDeepgram):
     asks_end = "Finalize"
 
     def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``SpeechStarted``."""
         return ({"type": "SpeechStarted", "channel": [0, 1], "timestamp": turn.began_s},)
 
     def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return ``Results`` that are not final."""
         return (_results(turn),)
 
     def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return final ``Results``."""
         end = {"from_finalize": True} if turn.is_forced else {"speech_final": True}
         return (_results(turn, is_final=True, **end),)
 
     def goodbye(self, audio_s: float) -> Sequence[VendorMessage]:
-        """Return ``Metadata``."""
         return (
             {
                 "type": "Metadata",
@@ -210,11 +198,9 @@ class _FakeDeepgramVoice(FakeVoice):
     stop: ClassVar[str]
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key."""
         return refusal(request)
 
     def read(self, data: Data) -> VoiceRequest | None:
-        """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         match message["type"]:
@@ -245,7 +231,6 @@ class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
     stop = "Interrupt"
 
     def hello(self) -> Sequence[VendorMessage]:
-        """Return ``Connected``."""
         return ({"type": "Connected", **MODEL, "model_uuids": [REQUEST]},)
 
     def taken(self, asked: VoiceRequest) -> Sequence[VendorMessage]:
@@ -253,11 +238,9 @@ class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
         return ({"type": "Flushed", "speech_id": f"{SPEECH}0"},) if asked.flush else ()
 
     def began(self, context: str, number: int) -> Sequence[VendorMessage]:
-        """Return ``SpeechStarted``."""
         return ({"type": "SpeechStarted", "speech_id": f"{SPEECH}{number}"},)
 
     def flushed(self, context: str, number: int) -> Sequence[VendorMessage]:
-        """Return ``SpeechMetadata``."""
         return ({"type": "SpeechMetadata", **_metadata(0.0, number)},)
 
     def stopped(self, context: str, at_s: float) -> Sequence[VendorMessage]:
@@ -288,7 +271,6 @@ class FakeDeepgramAura(_FakeDeepgramVoice):
     stop = "Clear"
 
     def __init__(self, fault: Fault | None = None) -> None:
-        """Start without a connection; see `FakeVendor`."""
         super().__init__(fault)
         self._flushed_s: WeakKeyDictionary[FakeLine, deque[float]] = WeakKeyDictionary()
 
@@ -304,13 +286,10 @@ class FakeDeepgramAura(_FakeDeepgramVoice):
         return ()
 
     def hello(self) -> Sequence[VendorMessage]:
-        """Return ``Metadata``."""
         return ({"type": "Metadata", **MODEL, "model_uuid": REQUEST},)
 
     def flushed(self, context: str, number: int) -> Sequence[VendorMessage]:
-        """Return ``Flushed``."""
         return ({"type": "Flushed", "sequence_id": number - 1},)
 
     def stopped(self, context: str, at_s: float) -> Sequence[VendorMessage]:
-        """Return ``Cleared``."""
         return ({"type": "Cleared", "sequence_id": 0},)

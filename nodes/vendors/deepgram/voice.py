@@ -117,12 +117,10 @@ class AuraCodec:
         self._answered: object = None  # the id of the newest answer, which may come twice
 
     def text(self, text: str) -> Sequence[str]:
-        """Return the text."""
         self._is_open = True
         return (json.dumps({"type": "Speak", "text": text}),)
 
     def flush(self) -> Sequence[str]:
-        """Return a flush."""
         return ('{"type": "Flush"}',)
 
     def end(self) -> Sequence[str]:
@@ -130,11 +128,9 @@ class AuraCodec:
         return ()
 
     def cancel(self) -> Sequence[str]:
-        """Return the message that stops the audio."""
         return (self.CANCEL,) if self._is_open else ()
 
     def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
-        """Yield the answer to a flush; see `VoiceCodec.pieces`."""
         kind = message["type"]
         if kind in ("Warning", "Error"):
             _refuse(message, is_fatal=kind == "Error" or self._is_fatal(message))

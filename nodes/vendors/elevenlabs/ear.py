@@ -107,7 +107,6 @@ class ScribeCodec:
         """Do nothing: each message holds the whole turn."""
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield the facts in a message; see `EarCodec.facts`."""
         kind = str(message["message_type"])
         if kind == "partial_transcript":
             yield WordsHeard(text_of(message.get("text")))

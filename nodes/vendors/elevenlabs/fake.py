@@ -38,7 +38,6 @@ class FakeElevenLabsEar(FakeEar):
     error: ClassVar[Mapping[str, Any] | None] = {"message_type": "transcriber_error", "error": "no"}
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key."""
         return _refusal(request)
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
@@ -51,16 +50,13 @@ class FakeElevenLabsEar(FakeEar):
         return "end" if message.get("commit") else audio
 
     def hello(self) -> Sequence[VendorMessage]:
-        """Return ``session_started``."""
         config = {"sample_rate": 16_000, "audio_format": "pcm_16000"}
         return ({"message_type": "session_started", "session_id": "s", "config": config},)
 
     def so_far(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return a partial transcript."""
         return ({"message_type": "partial_transcript", "text": turn.text},)
 
     def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return a committed transcript."""
         return ({"message_type": "committed_transcript", "text": turn.text},)
 
 
@@ -76,11 +72,9 @@ class FakeElevenLabsVoice(FakeVoice):
     most_contexts = 5
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key."""
         return _refusal(request)
 
     def read(self, data: Data) -> VoiceRequest | None:
-        """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         if message.get("close_socket"):

@@ -139,7 +139,6 @@ class MultiContextCodec:
         return (json.dumps(opening), said)
 
     def flush(self) -> Sequence[str]:
-        """Return a flush."""
         self._flushes.append(self._text)
         self._text = ""
         return (json.dumps({"context_id": self._context, "flush": True}),)
@@ -153,7 +152,6 @@ class MultiContextCodec:
         return self.end() if self._is_open else ()
 
     def pieces(self, message: Mapping[str, Any]) -> Iterable[Piece]:
-        """Yield the pieces in a message; see `VoiceCodec.pieces`."""
         if message.get("error") or message.get("code"):
             ELEVENLABS_ERRORS.check(
                 "rejected the text",

@@ -52,7 +52,6 @@ class OpenAITurns:
         self._past: deque[str] = deque(maxlen=PAST_ITEMS)
 
     def restart(self) -> None:
-        """Forget the turn."""
         self.spoken = ""
         self._items.clear()
         self._past.clear()

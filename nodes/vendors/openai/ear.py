@@ -147,15 +147,12 @@ class TranscriptionCodec:
         return append(self._resampler.push(pcm))
 
     def end_turn(self) -> Data:
-        """Return a commit."""
         return COMMIT
 
     def restart(self) -> None:
-        """Forget the turn."""
         self._turns.restart()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield the facts in a message; see `EarCodec.facts`."""
         if message["type"] == "error":
             raise_if_fatal(message["error"])
         yield from self._turns.facts(message)

@@ -52,17 +52,14 @@ class FakeOpenAIEar(FakeEar):
     bytes_per_s = 48_000
 
     def __init__(self, *turns: str, fault: Fault | None = None) -> None:
-        """Set the script; see `FakeEar`."""
         super().__init__(*turns, fault=fault)
         self._sessions = 0
         self._streams = False
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key."""
         return refusal(request.headers)
 
     def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        """Parse a message."""
         message = json.loads(data)
         kind = message["type"]
         if kind == "input_audio_buffer.append":
@@ -80,11 +77,9 @@ class FakeOpenAIEar(FakeEar):
         return is_loud(pcm)
 
     def answers(self, data: Data) -> Sequence[VendorMessage]:
-        """Return ``session.updated``."""
         return (event("session.updated", session=json.loads(data)["session"]),)
 
     def hello(self) -> Sequence[VendorMessage]:
-        """Return ``session.created``."""
         self._sessions += 1
         return (event("session.created", session={"type": "transcription"}),)
 
@@ -108,7 +103,6 @@ class FakeOpenAIEar(FakeEar):
         return (*over, *([] if self._streams else self._deltas(turn, turn.words)))
 
     def over(self, turn: FakeTurn) -> Sequence[VendorMessage]:
-        """Return the final words."""
         usage = {"type": "duration", "seconds": turn.now_s - turn.began_s}
         told = {"item_id": self._item(turn), "content_index": 0, "transcript": turn.text}
         return (event(HEARS + "completed", **told, usage=usage),)

@@ -165,7 +165,6 @@ class FakeOpenAIRealtime(FakeVendor):
         return self.conversations[-1]
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key."""
         return refusal(request.headers)
 
     async def talk(self, line: FakeLine) -> None:

@@ -58,7 +58,6 @@ class FakeOpenAIVoice(FakeChat):
         return None
 
     def words_of(self, body: Mapping[str, Any]) -> Sequence[str]:
-        """Return the words of the text."""
         return str(body["input"]).split()
 
     def events(self, words: Sequence[str]) -> Sequence[tuple[StreamedEvent, FaultStage]]:

@@ -177,7 +177,6 @@ class OpenAIRealtimeCodec:
         detects: bool,
         speaks: bool,
     ) -> Sequence[str]:
-        """Return the session's update."""
         audio = self._session["audio"]
         heard = {**audio["input"], "turn_detection": dict(self._detection) if detects else None}
         if not detects:
@@ -193,15 +192,12 @@ class OpenAIRealtimeCodec:
         return (json.dumps(update),)
 
     def audio(self, pcm: bytes) -> str:
-        """Return the audio as base64 in JSON."""
         return append(pcm)
 
     def commit(self) -> str:
-        """Return a commit."""
         return COMMIT
 
     def clear(self) -> str:
-        """Return a clear."""
         return '{"type": "input_audio_buffer.clear"}'
 
     def add(self, chat: Sequence[Mapping[str, Any]], after: str = "") -> Sequence[str]:
@@ -221,26 +217,21 @@ class OpenAIRealtimeCodec:
         return json.dumps({"type": "response.create", "event_id": ask, "response": response})
 
     def cancel(self, response: str) -> str:
-        """Return a response's cancel."""
         return json.dumps({"type": "response.cancel", "response_id": response})
 
     def truncate(self, item: str, heard_ms: int) -> str:
-        """Return an item's truncation."""
         told = {"item_id": item, "content_index": 0, "audio_end_ms": heard_ms}
         return json.dumps({"type": "conversation.item.truncate", **told})
 
     def delete(self, item: str) -> str:
-        """Return an item's deletion."""
         return json.dumps({"type": "conversation.item.delete", "item_id": item})
 
     # --- from the vendor ------------------------------------------------------------------------
 
     def restart(self) -> None:
-        """Forget the turn."""
         self._turns.restart()
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[RealtimeFact | EarFact]:
-        """Yield the facts in a message; see `RealtimeCodec.facts`."""
         kind = str(message["type"])
         if kind in SPEECH:
             pcm = base64.b64decode(message["delta"])

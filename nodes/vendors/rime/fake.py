@@ -30,7 +30,6 @@ class FakeRimeVoice(FakeVoice):
         return (400, {"error": f"{missing[0]} is missing"}) if missing else None
 
     def read(self, data: Data) -> VoiceRequest | None:
-        """Parse a message."""
         message = json.loads(data)
         self.received.append(message)
         match message.get("operation"):
@@ -53,5 +52,4 @@ class FakeRimeVoice(FakeVoice):
         )
 
     def flushed(self, context: str, number: int) -> Sequence[VendorMessage]:
-        """Return ``done``."""
         return ({"type": "done", "contextId": None},)

@@ -111,7 +111,6 @@ class RimeCodec:
         return (json.dumps({"text": text}),)
 
     def flush(self) -> Sequence[str]:
-        """Return a flush."""
         return ('{"operation": "flush"}',)
 
     def end(self) -> Sequence[str]:
@@ -123,7 +122,6 @@ class RimeCodec:
         return ('{"operation": "clear"}',) if self._is_open else ()
 
     def pieces(self, message: Mapping[str, Any]) -> Iterable[SpeechPiece | TextSaid | None]:
-        """Yield the pieces in a message; see `VoiceCodec.pieces`."""
         match message["type"]:
             case "chunk":
                 yield self._chunks.audio(message["data"])

@@ -123,24 +123,19 @@ class TokenCodec:
     piece_s = 0.1
 
     def __init__(self) -> None:
-        """Begin with no turn."""
         self._final: list[Token] = []  # of the turn
         self._over_ms = -math.inf  # when the last word of the newest turn that is over ended
 
     def audio(self, pcm: bytes) -> Data:
-        """Return the audio as it is."""
         return pcm
 
     def end_turn(self) -> Data:
-        """Return ``finalize``."""
         return '{"type": "finalize"}'
 
     def restart(self) -> None:
-        """Forget the turn."""
         self._final, self._over_ms = [], -math.inf
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
-        """Yield the facts in a message; see `EarCodec.facts`."""
         if message.get("error_code") is not None:
             SONIOX_ERRORS.check(
                 "ended the session",

@@ -26,7 +26,6 @@ class FakeSonioxEar(FakeEar):
     }
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key."""
         if request.headers.get("Authorization", "").startswith("Bearer "):
             return None
         return 401, {"error_code": 401, "error_message": "Missing API key."}
@@ -55,7 +54,6 @@ class FakeSonioxEar(FakeEar):
         return (_message(turn, [*_tokens(turn.settle(turn.heard), True), end]),)
 
     def goodbye(self, audio_s: float) -> Sequence[VendorMessage]:
-        """Return ``finished``."""
         ms = round(1000 * audio_s)
         progress = {"final_audio_proc_ms": ms, "total_audio_proc_ms": ms}
         return ({"tokens": [], **progress, "finished": True},)
