@@ -14,6 +14,7 @@ wait become one.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -123,14 +124,14 @@ class VendorVoiceContext:
         self._sending = trio.Lock()
         self._blank = ""  # spaces delayed until a word comes
         self._has_words = False  # since the last flush
-        self._pieces: list[Piece] = []  # a list: an empty deque takes 0.7 kB of each call
+        self._pieces: deque[Piece] = deque()
         self._waiting_bytes = 0
         self._half = b""  # of a sample that is split between two messages
         self._changed = trio.Event()
         self._error: VendorError | None = None
         self._has_begun = self._is_over = False
         self._has_sent = self._is_final = False  # on this line
-        self._flushes: list[_ContextRequest] = []  # those without an answer
+        self._flushes: deque[_ContextRequest] = deque()  # those without an answer
         self._delayed = 0  # how many of the caller's flushes wait for the limit
         self._flush_at_s = math.inf  # when it allows one for all of them
         self._is_ended = False
@@ -185,7 +186,7 @@ class VendorVoiceContext:
                 return None
             self._changed = trio.Event()
             await self._wait_for_change()
-        piece = self._pieces.pop(0)
+        piece = self._pieces.popleft()
         if isinstance(piece, SpeechPiece):
             self._waiting_bytes -= len(piece.pcm)
         return piece
@@ -376,7 +377,7 @@ class VendorVoiceContext:
     def _answer_flush(self, answer: TextSaid) -> None:
         self._half = b""
         self._has_audio = False
-        for number in range(self._flushes.pop(0).flushes if self._flushes else 0):
+        for number in range(self._flushes.popleft().flushes if self._flushes else 0):
             self._add(TextSaid(joined=answer.joined or number > 0))
         self._end_if_all_said()
 

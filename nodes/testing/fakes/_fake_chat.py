@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from http import HTTPStatus
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import trio
 
 from bargein.nodes.llm import ChatModelExtraError
+from bargein.nodes.speech import SpeechExtraError
 
 from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, FaultCountdown
 from ._fault import Fault, FaultKind, FaultStage
@@ -53,8 +54,10 @@ class FakeChat(FakeService):
 
     extra: ClassVar[str] = "llm"
     """The extra that installs what its clients speak HTTP with."""
-    missing_extra: ClassVar[Callable[[str, str, str], Exception]] = ChatModelExtraError
-    """Makes the error for a missing extra, as its clients do."""
+    missing_extra: ClassVar[type[ChatModelExtraError] | type[SpeechExtraError]] = (
+        ChatModelExtraError
+    )
+    """The error for a missing extra, as its clients raise it."""
 
     closes_whole: ClassVar[bool] = True
     """Whether an answer that is cut off with a proper HTTP end looks complete."""
