@@ -133,23 +133,6 @@ def test_a_telephone_carries_what_lies_below_its_edge(hz: float, passes: bool) -
         assert loss_db < -35
 
 
-@pytest.mark.parametrize(
-    ("sample", "code"),
-    [(0, 0xFF), (8, 0xFE), (-8, 0x7E), (32_767, 0x80), (-32_768, 0x00), (1_000, 0xCE), (-1, 0x7F)],
-)
-def test_mu_law_codes_are_those_of_the_standard(sample: int, code: int) -> None:
-    """G.711's bytes: the bits are inverted, and the first one is the sign."""
-    assert _rooms.encode_mu_law(np.array([sample], float))[0] == code
-
-
-def test_mu_law_keeps_a_sample_within_a_step() -> None:
-    """Every sample comes back within half a step, which grows with its size; 644 at the clip."""
-    samples = np.arange(-32_768, 32_768, dtype=float)
-    back = _rooms.decode_mu_law(_rooms.encode_mu_law(samples))
-    assert np.all(np.abs(back - samples) <= (np.abs(samples) + 132) / 32)
-    assert np.all(np.diff(back) >= 0)
-
-
 # --- voices ---------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ FACADES = sorted(path.stem for path in (TESTS.parent / "bargein").glob("[!_]*.py
 DOORS = {"bargein", "bargein.routes", *(f"bargein.{name}" for name in FACADES)}
 
 PURE_CORES = {
+    "bridge/audio/": "arithmetic on samples: codes by the standard's numbers, resampling",
     "bridge/console/test_keys_and_rows.py": "bytes, keys, lines and rows, in any order and cut",
     "bridge/control/test_states.py": "each step of the table of states, one by one",
     "bridge/playout/": "the playout's arithmetic: what is sent, heard and due, to the microsecond",
@@ -40,6 +41,7 @@ ends in a slash.  All other tests come in by a door; so do their helpers.
 """
 
 OTHERS = {
+    "evaluation/_rooms.py": "no test: it sends calls through a telephone's code",
     "evaluation/_at_places.py": "no test: it plays calls as `bargein eval` does, in virtual time",
     "training/": "no tests: they train detectors by the features that those compute",
 }

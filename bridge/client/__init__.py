@@ -1,6 +1,6 @@
 """A caller in Python: speaks, hears and types over the native protocol."""
 
-from ..playout._fades import Fade as Fade
+from ..audio.fades import Fade as Fade
 from ..protocol import AgentFrame as AgentFrame
 from ..protocol import Clear as Clear
 from ..protocol import Cut as Cut

@@ -10,13 +10,13 @@ import trio
 
 from bargein.routes.error_hints import SuggestsNames
 
+from ..audio.fades import Fade
 from ..control._verb_argument_checks import (
     check_flag,
     check_string,
     check_word,
 )
 from ..events import Button
-from ..playout._fades import Fade
 from ..playout._playout import CHUNK_S
 from ..protocol import (
     AgentFrame,

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal, final
 
-from ..playout._fades import Fade, fades_of
+from ..audio.fades import Fade, fades_of
 from ..playout._fence import Fence
 from ._jitter_buffer import JitterBuffer
 

@@ -18,13 +18,12 @@ from dataclasses import dataclass, field
 from typing import final
 
 from .._call import PlaybackKind
+from ..audio.fades import fade_samples, fall, missing_in_rise
+from ..audio.pcm import samples, to_pcm
 from ..playout._fence import Fence
 
 PREBUFFER_S = 0.06
 """Seconds between the first audio of an utterance, or the first after it ran dry, and its sound."""
-
-RAMP_SAMPLES = 96
-"""The length of a fall or rise, in samples: 4 ms at 24 kHz."""
 
 POSITION_S = 0.05
 """Seconds between two reports of a position."""
@@ -160,7 +159,7 @@ class Player:
             head.started, self._next_position_s = True, at_s + POSITION_S
         head.running = True
         if self._was_silent and head.played:
-            self._rises = RAMP_SAMPLES
+            self._rises = fade_samples(self._rate)
         self._was_silent, self._ramp = False, array("h")
         piece = self._risen(bytes(head.pcm[:size]))
         self._level = int.from_bytes(piece[-2:], "little", signed=True)
@@ -187,18 +186,18 @@ class Player:
         """Let the first samples of resumed speech rise from zero."""
         if not self._rises:
             return pcm
-        samples = array("h", pcm)
-        for n in range(min(self._rises, len(samples))):
-            samples[n] = samples[n] * (RAMP_SAMPLES + 1 - self._rises) // (RAMP_SAMPLES + 1)
-            self._rises -= 1
-        return samples.tobytes()
+        values = samples(pcm)
+        since = fade_samples(self._rate) - self._rises
+        missing = missing_in_rise(values[: self._rises], self._rate, since)
+        for n, value in enumerate(missing):
+            values[n] += value
+        self._rises -= len(missing)
+        return to_pcm(values)
 
     def _fall(self, size: int) -> bytes:
         """Return silence, which starts with the fall of speech that broke off."""
         if size and self._level:
-            steps = range(RAMP_SAMPLES, 0, -1)
-            self._ramp = array("h", (self._level * step // (RAMP_SAMPLES + 1) for step in steps))
-            self._level = 0
-        ramp = self._ramp.tobytes()[:size]
+            self._ramp, self._level = fall(self._level, self._rate), 0
+        ramp = to_pcm(self._ramp)[:size]
         del self._ramp[: len(ramp) // 2]
         return ramp + bytes(size - len(ramp))

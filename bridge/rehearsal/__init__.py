@@ -6,6 +6,10 @@ call on one clock; ``find_cut()``, ``find_answer()`` and ``find_ignored_sound()`
 line did; ``run_checks()`` judges the call, and ``draw()`` draws it.
 """
 
+from ..audio.pcm import first_audible as first_audible
+from ..audio.pcm import joined as joined
+from ..audio.pcm import last_audible as last_audible
+from ..audio.pcm import samples as samples
 from ._checks import likeness as likeness
 from ._checks import run_checks as run_checks
 from ._checks import words as words
@@ -18,10 +22,6 @@ from ._microphone import Room as Room
 from ._missing_library import RehearsalExtraError as RehearsalExtraError
 from ._observer import Metric as Metric
 from ._observer import Observer as Observer
-from ._pcm import first_audible as first_audible
-from ._pcm import joined as joined
-from ._pcm import last_audible as last_audible
-from ._pcm import samples as samples
 from ._picture import draw as draw
 from ._recorded_call import CallerActivity as CallerActivity
 from ._recorded_call import make_call as make_call

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ._pcm import first_audible, last_audible
+from ..audio.pcm import first_audible, last_audible
 from ._recording import RATE_HZ, Recording
 from ._recording_measurements import CallNotes, audible_at
 from ._result import Held, IgnoredSound, RecordedLine, TurnDecision

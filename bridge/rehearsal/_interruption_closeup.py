@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ..audio.pcm import loudest
 from ._canvas import INK, MUTED, Canvas
 from ._colors import (
     AGENT,
@@ -23,7 +24,6 @@ from ._colors import (
     SENT,
 )
 from ._decision_words import decision_in_words
-from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
 from ._result import Held, IgnoredSound, MeasuredCut, RecordedLine
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable
 from random import Random
 from typing import TypeAlias, final
 
 import trio
 
+from ..audio.pcm import first_audible, samples, to_pcm
 from ..client import FRAME_S
-from ._pcm import first_audible, hiss, samples
 
 TICK_S = 0.02
 FRAME_BYTES = 640
 """20 ms of PCM16 mono at 16 kHz."""
+
+HISS = 4
+"""Peak of the hiss of a quiet room: -78 dB of full scale."""
 
 Room: TypeAlias = Callable[[bytes, float], bytes]
 """Turns a frame of the caller's voice into what the microphone sends, for example with noise added.
@@ -49,7 +53,7 @@ class Microphone:
         self.pcm = bytearray()
         self.voice = bytearray()
         self.room: Room | None = None
-        self._hiss = [hiss(FRAME_BYTES // 2, random) for _ in range(50)]
+        self._hiss = [_hiss(random) for _ in range(50)]
         self._frames = 0
         self._grid_s = math.inf
         self._line = memoryview(b"")
@@ -100,3 +104,8 @@ class Microphone:
                     return
         finally:
             self._line = memoryview(b"")
+
+
+def _hiss(random: Random) -> bytes:
+    """Return a frame of the noise of a quiet room."""
+    return to_pcm(array("h", (random.randint(-HISS, HISS) for _ in range(FRAME_BYTES // 2))))

@@ -15,6 +15,7 @@ from bargein.routes import Message
 
 from .._app import AnswerFunction, App, run_answer
 from .._call import Call
+from ..audio.pcm import samples
 from ..events import (
     AgentAudio,
     AgentGenerationComplete,
@@ -24,7 +25,6 @@ from ..events import (
     LogMetric,
     TurnDecided,
 )
-from ._pcm import samples
 from ._result import Held, TurnDecision
 
 

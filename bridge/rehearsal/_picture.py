@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
+from ..audio.pcm import loudest
 from ..control._state_words import state_words
 from ._canvas import INK, LINE_HEIGHT, MUTED, Canvas
 from ._colors import (
@@ -27,7 +28,6 @@ from ._colors import (
 from ._decision_words import decision_in_words
 from ._interruption_closeup import CLOSEUP_HEIGHT, draw_closeup, draw_ignored_sound
 from ._label_layout import UnplacedLabel, rows_below, sides
-from ._pcm import loudest
 from ._recording import RATE_HZ, Recording
 from ._recording_measurements import CallNotes
 from ._result import IgnoredSound, MeasuredCut, Rehearsal, TurnDecision, agent_entry

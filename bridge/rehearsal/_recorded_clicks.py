@@ -6,7 +6,7 @@ from array import array
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ..playout._fades import FADE_S
+from ..audio.fades import FADE_S
 from ._recording import RATE_HZ, Recording
 
 FULL_SCALE = 32_767

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..audio.fades import FADE_S, PlayedAudio, fades_of
+from ..audio.pcm import first_audible, last_audible, samples, to_pcm
+from ..audio.resample import resample
 from ..events import CallState
-from ..playout._fades import FADE_S, PlayedAudio, fades_of
-from ._pcm import first_audible, last_audible, resample, samples, to_pcm
 
 RATE_HZ = 24_000
 """The agent's sample rate, so that its track equals what left the loudspeaker, bit for bit."""
@@ -168,11 +169,11 @@ def record(
     length = max(0, round((end_s - start_s) * RATE_HZ))
     caller, agent = array("h", bytes(2 * length)), array("h", bytes(2 * length))
     at = round((spoke_at_s - start_s) * RATE_HZ)
-    _write_samples(caller, resample(samples(spoke), spoke_rate_hz, RATE_HZ), at)
+    _write_samples(caller, _at_our_rate(spoke, spoke_rate_hz), at)
     line = None
     if sent is not None:
         line = array("h", bytes(2 * length))
-        _write_samples(line, resample(samples(sent), spoke_rate_hz, RATE_HZ), at)
+        _write_samples(line, _at_our_rate(sent, spoke_rate_hz), at)
     spans = []
     for piece in heard:
         start, stop = _write_samples(
@@ -194,6 +195,11 @@ def record(
         sent=line,
         faded=faded if fades else None,
     )
+
+
+def _at_our_rate(pcm: bytes | bytearray, rate_hz: int) -> array[int]:
+    # The shortest filter: a longer one rings for more than a millisecond before a sound begins.
+    return samples(resample(bytes(pcm), rate_hz, RATE_HZ, quality="LQ"))
 
 
 def _mix(track: array[int], values: array[int], at: int) -> None:

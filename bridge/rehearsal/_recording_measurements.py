@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from ..audio.pcm import AUDIBLE, first_audible, to_pcm
 from ..client import ReceivedAudio
 from ._latency import find_parts
 from ._observer import Metric
-from ._pcm import AUDIBLE, first_audible, to_pcm
 from ._recording import RATE_HZ, Recording
 from ._result import Held, MeasuredAnswer, MeasuredCut, RecordedLine, TurnDecision, agent_entry
 

@@ -15,11 +15,12 @@ import trio
 from bargein.routes.error_containment import only_error
 
 from .._app import App
+from ..audio.pcm import first_audible, samples, to_pcm
+from ..audio.resample import resample
 from ..server import open_server
 from ._checks import run_checks
 from ._missing_library import need
 from ._observer import Observer
-from ._pcm import first_audible, resample, samples, to_pcm
 from ._picture import draw
 from ._recorded_call import make_call
 from ._recording import RATE_HZ
@@ -84,7 +85,7 @@ async def rehearse(
         raise ValueError("rehearse(): the script is empty; give it at least one ScriptLine(...)")
     if app.speech is None:
         raise ValueError(f"rehearse(): {app!r} has no ears; give it App(..., speech=LocalSpeech())")
-    need("numpy", "the recording of a rehearsal")
+    need("soxr", "the recording of a rehearsal")
     if out is not None:
         need("PIL.Image", "the picture of a rehearsal")
         await trio.Path(out).mkdir(parents=True, exist_ok=True)
@@ -144,7 +145,7 @@ async def _transcribed(result: Rehearsal, notes: CallNotes, transcribe: Transcri
         text = None
         if cut.utterance is not None:
             heard = heard_of_answer(result.recording, notes, cut.utterance)
-            text = await transcribe(to_pcm(resample(heard, RATE_HZ, 16_000)))
+            text = await transcribe(resample(to_pcm(heard), RATE_HZ, 16_000))
         cuts.append(replace(cut, transcript=text))
     return replace(result, cuts=tuple(cuts))
 

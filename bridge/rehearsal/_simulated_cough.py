@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from math import cos, exp, pi
 from random import Random
 
-from ._pcm import to_pcm
+from ..audio.pcm import to_pcm
 
 RATE_HZ = 16_000
 

@@ -10,6 +10,7 @@ from typing import Any, final
 
 import trio
 
+from ..audio.pcm import last_audible, samples
 from ..client import (
     Cut,
     Ended,
@@ -24,7 +25,6 @@ from ..console._terminal_text import columns
 from ..control._state_words import STATE_WORDS, state_words
 from ._caller_hearing import CallerHearing, Messages
 from ._decision_words import decision_in_words
-from ._pcm import last_audible, samples
 from ._recording import RATE_HZ
 from ._report import parts_in_words
 from ._result import Rehearsal, TurnDecision

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from bargein.bridge.audio.g711 import decode_mu_law, encode_mu_law
+
 from ._recordings import RATE, RecordingFolder, Samples
 
 SPEECH_DB = -24.0
@@ -99,11 +101,8 @@ def telephone(samples: Samples) -> Samples:
     """Send a sound through G.711 mu-law at 8 kHz."""
     import numpy as np
 
-    narrow = np.convolve(samples, low_pass(3_400, RATE), "same")[::2] / 32768
-    mu = 255.0
-    coded = np.sign(narrow) * np.log1p(mu * np.minimum(abs(narrow), 1)) / math.log1p(mu)
-    coded = np.round(coded * 127.5) / 127.5
-    back = np.sign(coded) * np.expm1(abs(coded) * math.log1p(mu)) / mu * 32768
+    narrow = np.convolve(samples, low_pass(3_400, RATE), "same")[::2]
+    back = np.frombuffer(decode_mu_law(encode_mu_law(pcm(narrow))), "<i2")
     wide = np.zeros(2 * len(back))
     wide[::2] = 2 * back
     return np.convolve(wide, low_pass(3_700, RATE), "same")[: len(samples)]

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import trio
 
+from bargein.bridge.audio.pcm import WholeSamples
 from bargein.bridge.validation.texts import has_words
 from bargein.nodes.speech import (
     SpeechEngineError,
@@ -28,7 +29,6 @@ from bargein.nodes.speech import (
     VoiceStyle,
 )
 from bargein.nodes.speech._clause_audio import ClauseAudio
-from bargein.nodes.speech._resample import WholeSamples
 from bargein.nodes.speech._spoken_form import spoken_form_for
 from bargein.routes.error_containment import closing, first_error
 from bargein.routes.logs import get_logger

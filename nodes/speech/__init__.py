@@ -1,5 +1,9 @@
 """Speech stacks: recognisers, voices and detectors behind small protocols."""
 
+from bargein.bridge.audio.resample import EvenResampler as EvenResampler
+from bargein.bridge.audio.resample import Resampler as Resampler
+from bargein.bridge.audio.resample import resample as resample
+
 from ._backchannel import BackchannelDetector as BackchannelDetector
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
@@ -28,9 +32,6 @@ from ._protocols import SpeechToText as SpeechToText
 from ._protocols import TextToSpeech as TextToSpeech
 from ._protocols import Transcript as Transcript
 from ._protocols import VoiceActivity as VoiceActivity
-from ._resample import EvenResampler as EvenResampler
-from ._resample import Resampler as Resampler
-from ._resample import resample as resample
 from ._spoken_form import AsWritten as AsWritten
 from ._spoken_form import PlainWords as PlainWords
 from ._spoken_form import SpokenForm as SpokenForm

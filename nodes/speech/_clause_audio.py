@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bargein.bridge.audio.resample import Resampler
 from bargein.bridge.events import WordTiming
-
-from ._resample import Resampler
 
 
 class ClauseAudio:

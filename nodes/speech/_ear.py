@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from bargein.bridge.audio.pcm import WholeSamples
 from bargein.bridge.events import (
     ListeningFailed,
     ListeningResumed,
@@ -63,7 +64,6 @@ from ._protocols import (
     SpeechToText,
     VoiceActivity,
 )
-from ._resample import WholeSamples
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message

@@ -9,24 +9,10 @@ SpeechError
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
-
-from bargein.routes import BargeinError, SafeText
-
-
-class SpeechError(BargeinError):
-    """A speech engine cannot do what was requested."""
-
-
-class SpeechExtraError(SafeText, SpeechError, ImportError):
-    """A package that belongs to an extra of bargein is not installed."""
-
-    def __init__(self, engine: str, package: str, extra: str) -> None:
-        super().__init__(
-            f'{engine} needs the package {package!r}. Run: pip install "bargein[{extra}]"'
-        )
-        self.extra = extra
+from bargein.bridge.audio.errors import SpeechError as SpeechError
+from bargein.bridge.audio.errors import SpeechExtraError as SpeechExtraError
+from bargein.bridge.audio.errors import need as need
+from bargein.routes import SafeText
 
 
 class SpeechNotOpenError(SafeText, SpeechError):
@@ -42,18 +28,6 @@ class SpeechEngineError(SpeechError):
 
 class SpeechWorkerError(SpeechError):
     """A worker process died in the middle of a text, or never started."""
-
-
-def need(engine: str, package: str, extra: str) -> ModuleType:
-    """Import a package that belongs to an extra.
-
-    Raises:
-        SpeechExtraError: It is not installed.
-    """
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise SpeechExtraError(engine, package, extra) from error
 
 
 def are_probabilities(*said: float) -> bool:

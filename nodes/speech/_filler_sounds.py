@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import sys
 import wave
 from array import array
 from collections.abc import Mapping
@@ -14,6 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from bargein.bridge.answers.apology import APOLOGY
+from bargein.bridge.audio.g711 import decode_mu_law
+from bargein.bridge.audio.pcm import to_pcm
 
 from ._protocols import SpeechPiece
 
@@ -97,32 +98,20 @@ def _read(text: str, sound: object) -> PreparedSound:
 @cache
 def _built_in(text: str) -> PreparedSound:
     coded = (files("bargein.nodes.speech") / "sounds" / f"{_BUILT_IN[text]}.mulaw").read_bytes()
-    table = [_decoded(byte) for byte in range(256)]
-    return _sound([table[byte] for byte in coded])
-
-
-def _decoded(byte: int) -> int:
-    """Return the sample of a byte of mu-law."""
-    byte ^= 0xFF
-    size = (((byte & 0x0F) << 3) + 0x84 << (byte >> 4 & 7)) - 0x84
-    return -size if byte & 0x80 else size
+    return _sound(decode_mu_law(coded))
 
 
 @cache
 def _tone(name: str) -> PreparedSound:
     count = round(_NOTE_S * BUILT_IN_HZ)
-    return _sound(
-        [
-            # Each note swells and fades, so that it does not click.
-            round(_LOUDNESS * math.sin(math.pi * n / count) * math.sin(math.tau * hz * n / 8000))
-            for hz in _TONES_HZ[name]
-            for n in range(count)
-        ]
+    notes = (
+        # Each note swells and fades, so that it does not click.
+        round(_LOUDNESS * math.sin(math.pi * n / count) * math.sin(math.tau * hz * n / 8000))
+        for hz in _TONES_HZ[name]
+        for n in range(count)
     )
+    return _sound(to_pcm(array("h", notes)))
 
 
-def _sound(samples: list[int]) -> PreparedSound:
-    pcm = array("h", samples)
-    if sys.byteorder == "big":
-        pcm.byteswap()
-    return PreparedSound((SpeechPiece(pcm.tobytes()),), BUILT_IN_HZ)
+def _sound(pcm: bytes) -> PreparedSound:
+    return PreparedSound((SpeechPiece(pcm),), BUILT_IN_HZ)

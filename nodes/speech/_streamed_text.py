@@ -14,9 +14,10 @@ from dataclasses import replace
 
 import trio
 
+from bargein.bridge.audio.pcm import WholeSamples
+
 from ._errors import SpeechEngineError
 from ._protocols import SpeechPiece
-from ._resample import WholeSamples
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceContext, VoiceStyle
 
 CLAUSES_WAITING = 4096

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from bargein.bridge import record_fault
+from bargein.bridge.audio.pcm import WholeSamples
 from bargein.bridge.events import (
     EarFellSilent,
     ListeningFailed,
@@ -49,7 +50,6 @@ from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger
 
 from ._line_silence import LineSilence
-from ._resample import WholeSamples
 from ._silent_ear import QUIET_S, Loudness, RecentSound
 from ._streaming_protocols import (
     EarFact,

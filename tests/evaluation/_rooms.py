@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bargein.bridge.audio.g711 import decode_mu_law, encode_mu_law
 from bargein.rehearsal import Room
 
 RATE_HZ = 16_000
@@ -178,7 +179,7 @@ def telephone() -> Room:
         voice = np.concatenate([before, sound_of(frame)])
         before = voice[-2 * reach :]
         narrow = np.convolve(voice, kernel, "valid")[::2]
-        coded = decode_mu_law(encode_mu_law(np.rint(narrow)))
+        coded = sound_of(decode_mu_law(encode_mu_law(_pcm(narrow))))
         wide = np.zeros(2 * len(coded))
         wide[::2] = 2 * coded
         wide = np.concatenate([after, wide])
@@ -186,22 +187,3 @@ def telephone() -> Room:
         return _pcm(np.convolve(wide, kernel, "valid"))
 
     return carry
-
-
-_BIAS, _CLIP = 132, 32_635
-
-
-def encode_mu_law(samples: Sound) -> NDArray[np.uint8]:
-    """Encode samples as mu-law bytes."""
-    size = np.minimum(np.abs(samples), _CLIP).astype(np.int64) + _BIAS
-    exponent = np.floor(np.log2(size)).astype(np.int64) - 7
-    mantissa = (size >> (exponent + 3)) & 15
-    sign = np.where(samples < 0, 0x80, 0)
-    return np.asarray(~(sign | (exponent << 4) | mantissa) & 0xFF, np.uint8)
-
-
-def decode_mu_law(code: NDArray[np.uint8]) -> Sound:
-    """Decode mu-law bytes to samples."""
-    bits = ~code.astype(np.int64) & 0xFF
-    size = (((bits & 15) << 3) + _BIAS << ((bits >> 4) & 7)) - _BIAS
-    return np.where(bits & 0x80, -size, size).astype(np.float64)

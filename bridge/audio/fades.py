@@ -14,9 +14,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from .pcm import samples
+
 FADE_S = 0.004
 """As in the page's player: too short to be heard as a fade, and long enough to leave no step that
 is heard as a click."""
+
+
+def fade_samples(rate_hz: int) -> int:
+    """Return how many samples a fade has."""
+    return round(FADE_S * rate_hz)
+
+
+def fall(level: int, rate_hz: int) -> array[int]:
+    """Return a level that falls to zero."""
+    length = fade_samples(rate_hz)
+    return array("h", (round(level * (1 - (n + 1) / length)) for n in range(length)))
+
+
+def missing_in_rise(values: array[int], rate_hz: int, since: int = 0) -> array[int]:
+    """Return what samples lack while they rise from zero, as values to add.
+
+    Args:
+        values: Samples of the rise; no more than are left of it.
+        rate_hz: Their sample rate.
+        since: How many samples of the rise came before them.
+    """
+    length = fade_samples(rate_hz)
+    return array("h", (-round(v * (1 - (since + n + 1) / length)) for n, v in enumerate(values)))
 
 
 class PlayedAudio(Protocol):
@@ -65,14 +90,14 @@ def fades_of(stretches: Sequence[PlayedAudio], rate_hz: int = 24_000) -> list[Fa
     for (utterance, at_s, values), following in zip(joined, [*joined[1:], None], strict=True):
         level = values[-1]
         if utterance == before:
-            rise = _rise(values, rate_hz)
+            rise = missing_in_rise(values[: fade_samples(rate_hz)], rate_hz)
             fades.append(Fade(at_s, rise))
             if len(rise) == len(values):
                 level += rise[-1]  # the stretch ends before it has risen
         before = utterance
         ended_s = at_s + len(values) / rate_hz
         if following is None or following[1] - ended_s > 0.5 / rate_hz:
-            fades.append(Fade(ended_s, _fall(level, rate_hz)))
+            fades.append(Fade(ended_s, fall(level, rate_hz)))
     return fades
 
 
@@ -84,7 +109,7 @@ def _joined(stretches: Sequence[PlayedAudio], rate_hz: int) -> list[tuple[int, f
     """
     joined: list[tuple[int, float, array[int]]] = []
     for stretch in stretches:
-        values = array("h", bytes(stretch.pcm))
+        values = samples(stretch.pcm)
         if not values:
             continue
         if joined:
@@ -95,15 +120,3 @@ def _joined(stretches: Sequence[PlayedAudio], rate_hz: int) -> list[tuple[int, f
                 continue
         joined.append((stretch.utterance, stretch.at_s, values))
     return joined
-
-
-def _rise(values: array[int], rate_hz: int) -> array[int]:
-    """Return what the first samples lack while they rise from zero, as values to add."""
-    length = round(FADE_S * rate_hz)
-    return array("h", (-round(v * (1 - (n + 1) / length)) for n, v in enumerate(values[:length])))
-
-
-def _fall(level: int, rate_hz: int) -> array[int]:
-    """Return a level that falls to zero."""
-    length = round(FADE_S * rate_hz)
-    return array("h", (round(level * (1 - (n + 1) / length)) for n in range(length)))

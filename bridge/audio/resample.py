@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ._errors import need
+from .errors import need
+from .pcm import WholeSamples
 
 Quality = Literal["QQ", "LQ", "MQ", "HQ", "VHQ"]
 """Soxr's names, from quick to very high."""
@@ -36,31 +37,6 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, *, quality: Quality = "HQ") -
 
     samples = np.frombuffer(pcm, "<i2")
     return bytes(soxr.resample(samples, from_hz, to_hz, quality=quality).astype("<i2").tobytes())
-
-
-class WholeSamples:
-    """The pieces of one sound, cut at whole samples.
-
-    Networks and pipes cut PCM16 anywhere; a byte that is lost or kept would turn all that follows
-    into noise.
-    """
-
-    def __init__(self) -> None:
-        """Start a sound."""
-        self._half = b""
-
-    def push(self, pcm: bytes) -> bytes:
-        """Add a piece, and return the samples that are whole.
-
-        Args:
-            pcm: PCM16, cut anywhere.
-        """
-        if not self._half and not len(pcm) % 2:
-            return pcm
-        pcm = self._half + pcm
-        whole = len(pcm) & ~1
-        self._half = pcm[whole:]
-        return pcm[:whole]
 
 
 class Resampler:

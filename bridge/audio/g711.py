@@ -1,0 +1,92 @@
+"""G.711, the telephone's code of one byte a sample: mu-law in America and Japan, A-law elsewhere.
+
+A byte has a sign, one of eight segments, and a place in it; each segment is twice as long as the
+one before, so that the error grows with the sound.  The bits of a byte are inverted, all in mu-law
+and every second one in A-law.  Samples are coded as by ITU-T's own software (recommendation G.191,
+``ulaw_compress`` and ``alaw_compress``): those of 16 bits lose their lowest two and three bits.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import chain, repeat
+
+from .pcm import samples, to_pcm
+
+_POSITIVE = 0x80
+"""The sign of samples from 0 on, in both laws, once the bits are inverted."""
+
+
+def encode_mu_law(pcm: bytes | bytearray) -> bytes:
+    """Return PCM16 little-endian as mu-law, a byte a sample; a half one at its end is dropped."""
+    return _encode(pcm, _mu_law_codes())
+
+
+def decode_mu_law(coded: bytes) -> bytes:
+    """Return mu-law as PCM16 little-endian, two bytes a sample."""
+    return _decode(coded, _mu_law_values())
+
+
+def encode_a_law(pcm: bytes | bytearray) -> bytes:
+    """Return PCM16 little-endian as A-law, a byte a sample; a half one at its end is dropped."""
+    return _encode(pcm, _a_law_codes())
+
+
+def decode_a_law(coded: bytes) -> bytes:
+    """Return A-law as PCM16 little-endian, two bytes a sample."""
+    return _decode(coded, _a_law_values())
+
+
+def _encode(pcm: bytes | bytearray, codes: bytes) -> bytes:
+    # Negative numbers index from the end: the codes of -32768 to -1 are the second half.
+    return bytes(map(codes.__getitem__, samples(pcm)))
+
+
+def _decode(coded: bytes, values: array[int]) -> bytes:
+    return to_pcm(array("h", map(values.__getitem__, coded)))
+
+
+@cache
+def _mu_law_codes() -> bytes:
+    # The first step is half as long: zero lies in its middle.
+    lengths = chain([4], (8 << step // 16 for step in range(1, 127)), repeat(2**15, 1))
+    return _codes(lengths, lambda step: _POSITIVE | ~step & 0x7F)
+
+
+@cache
+def _a_law_codes() -> bytes:
+    lengths = (16 << max(0, step // 16 - 1) for step in range(128))
+    return _codes(lengths, lambda step: (_POSITIVE | step) ^ 0x55)
+
+
+def _codes(lengths: Iterable[int], code: Callable[[int], int]) -> bytes:
+    """Return the code of each sample: those of 0 to 32767, then those of -32768 to -1.
+
+    Args:
+        lengths: How many samples each step has, from zero on; the last one may have too many.
+        code: Returns the code of a step of positive samples.
+    """
+    runs = (bytes([code(step)]) * length for step, length in enumerate(lengths))
+    positive = b"".join(runs)[: 2**15]
+    return positive + bytes(byte ^ _POSITIVE for byte in reversed(positive))
+
+
+@cache
+def _mu_law_values() -> array[int]:
+    def size(step: int) -> int:
+        return (((step & 0x0F) << 3) + 0x84 << (step >> 4)) - 0x84
+
+    steps = [size(~byte & 0x7F) for byte in range(128)]
+    return array("h", [*(-value for value in steps), *steps])
+
+
+@cache
+def _a_law_values() -> array[int]:
+    def size(step: int) -> int:
+        segment, place = step >> 4, step & 0x0F
+        return (2 * place + 1 << 3) if not segment else (2 * place + 33 << segment + 2)
+
+    steps = [size(byte & 0x7F ^ 0x55) for byte in range(128)]
+    return array("h", [*(-value for value in steps), *steps])
