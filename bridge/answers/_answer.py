@@ -232,7 +232,9 @@ class Answer:
         if self.is_asking:
             return "input"
         talks = self.phase in ("text", "thinking")
-        if talks and any(u.started and (u.is_cut or not u.finished) for u in self.utterances):
+        if talks and any(
+            u.played.started and (u.is_cut or not u.finished) for u in self.utterances
+        ):
             return "speaking"  # an interrupt cuts what is being heard
         if self.phase == "thinking" and not self.step and self.generated:
             return "text"  # its node does not report steps

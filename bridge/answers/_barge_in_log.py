@@ -127,6 +127,6 @@ class BargeInLog:
         """Return how many seconds of the answers were heard, and how many were dropped."""
         now_s = trio.current_time()
         said = [utterance for answer in barge_in.phases for utterance in answer.utterances]
-        heard_ms = sum(max(u.position_ms(now_s), u.played_once_ms) for u in said)
+        heard_ms = sum(max(u.played.position_ms(now_s), u.played_once_ms) for u in said)
         dropped_ms = sum(u.audio_ms for u in said) - heard_ms
         return round(heard_ms / 1000, 3), round(max(0.0, dropped_ms) / 1000, 3)

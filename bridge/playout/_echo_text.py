@@ -29,10 +29,10 @@ def words_around(before: str, utterances: Iterable[Utterance]) -> str:
     """
     text, heard = before, len(before)
     for utterance in utterances:
-        if not utterance.sent_ms:
+        if not utterance.played.sent_ms:
             break  # no sound of it can be heard yet
         text += " " if text and not text[-1].isspace() else ""
-        if utterance.started:
+        if utterance.played.started:
             heard = len(text) + utterance.heard_chars
         text += utterance.generated[: _clause_end(utterance.generated, utterance.chars_given())]
     return text[_word_start(text, heard - BEFORE_CHARS) :]

@@ -118,7 +118,7 @@ class Playout:
         if self._continues:
             return True
         for utterance in self._utterances:  # noqa: SIM110 - called at each change of state
-            if utterance.started:
+            if utterance.played.started:
                 return True
         return False
 
@@ -136,7 +136,7 @@ class Playout:
         like a player that never reports."""
         if self._held or not (self._has_position and self._utterances):
             return math.inf
-        return self._utterances[0].unreported_since_s()
+        return self._utterances[0].played.unreported_since_s()
 
     @property
     def last_number(self) -> int:
@@ -158,14 +158,17 @@ class Playout:
         """
         self._numbers = max(self._numbers, utterance.number)
         if self._has_position:
-            utterance.expect_reports(0.0 if self._player_is_silent else UNREPORTED_MS)
+            utterance.played.expect_reports(0.0 if self._player_is_silent else UNREPORTED_MS)
         if first:
             self._overtake(trio.current_time())
         self._utterances.insert(0 if first else len(self._utterances), utterance)
 
     def _overtake(self, now_s: float) -> None:
         """Recall what the player has, and renumber it: fences must rise in playing order."""
-        if any(each.sent_ms - each.position_ms(now_s) > DRIFT_MS for each in self._utterances):
+        if any(
+            each.played.sent_ms - each.played.position_ms(now_s) > DRIFT_MS
+            for each in self._utterances
+        ):
             self._resend.recall(self._utterances, "another goes first", now_s)
         if self._resend.is_recalled and not self._held:
             self._queue_again(now_s)
@@ -173,8 +176,10 @@ class Playout:
             self.wake()
             return
         for behind in self._utterances:
-            if not (self._resend.is_recalled and behind.sent_ms):
-                behind.mark_resent(self.new_number(), behind.sent_ms, behind.sent_ms, now_s)
+            if not (self._resend.is_recalled and behind.played.sent_ms):
+                behind.mark_resent(
+                    self.new_number(), behind.played.sent_ms, behind.played.sent_ms, now_s
+                )
 
     def text_complete(self, utterance: Utterance) -> None:
         """Record that an utterance gets no more text; from now on its voice has a deadline."""
@@ -187,14 +192,14 @@ class Playout:
         Args:
             at_s: When, in seconds of trio's clock.
         """
-        is_heard = bool(self._utterances) and self._utterances[0].started
+        is_heard = bool(self._utterances) and self._utterances[0].played.started
         if is_heard and not self._is_woken and at_s < self._next_check_s:
             self._next_check_s = at_s
             self._call_at(self, at_s, self._check_now)
 
     def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
-        is_first = utterance.add_audio(audio) or not utterance.sent_ms
+        is_first = utterance.add_audio(audio) or not utterance.played.sent_ms
         utterance.await_voice(now_s)
         utterance.waiting.append(audio.pcm)
         if is_first or self._send_due(now_s) < self._next_check_s:
@@ -234,7 +239,7 @@ class Playout:
             return
         self._held = True
         for utterance in self._utterances:
-            utterance.stand(now_s)
+            utterance.played.stand(now_s)
         if self._holds_player is not None:
             self._holds_player(True)
         else:
@@ -255,7 +260,7 @@ class Playout:
         for utterance in self._utterances:
             utterance.await_voice(now_s)
             if not is_resent:
-                utterance.resume(now_s)
+                utterance.played.resume(now_s)
         if self._holds_player is not None:
             self._holds_player(False)
         self._line_up(now_s)
@@ -283,7 +288,7 @@ class Playout:
         now_s = trio.current_time()
         self._expect_reports(kind)
         for index, utterance in enumerate(self._utterances):
-            if utterance.sent_ms and utterance.play_number == number:
+            if utterance.played.sent_ms and utterance.play_number == number:
                 self._reported(index, kind, utterance.place_of(number, played_ms), now_s)
                 return
         for utterance in (*self._utterances, *self._settling):
@@ -291,7 +296,7 @@ class Playout:
                 self._reported_late(utterance, kind, utterance.place_of(number, played_ms))
                 return
         if kind == "position" and self._utterances and not self._held:
-            self._utterances[0].confirm(now_s)
+            self._utterances[0].played.confirm(now_s)
             self.wake()
 
     def _expect_reports(self, kind: str) -> None:
@@ -300,22 +305,22 @@ class Playout:
         self._has_position = self._has_position or kind == "position"
         self._player_is_silent = False
         for utterance in self._utterances if is_new else ():
-            utterance.expect_reports()
+            utterance.played.expect_reports()
 
     def _reported(self, index: int, kind: str, place_ms: float, now_s: float) -> None:
         self._player_reports = True
         if self._resend.is_recalled and kind != "flushed":
             return  # sent before the player was cleared; it will still report where that stopped it
         utterance = self._utterances[index]
-        goes_on = kind == "position" and utterance.started and not (index or self._held)
-        goes_on = goes_on and not utterance.stands(now_s)
-        utterance.report(place_ms, now_s, stalled=kind == "underrun" or self._held)
+        goes_on = kind == "position" and utterance.played.started and not (index or self._held)
+        goes_on = goes_on and not utterance.played.stands(now_s)
+        utterance.played.report(place_ms, now_s, stalled=kind == "underrun" or self._held)
         if kind == "done":
             utterance.report_done()
         for earlier in self._utterances[:index]:
             earlier.report_done()  # players play in order
-        if self._held and utterance.started:
-            self._hear(utterance, utterance.played_ms)
+        if self._held and utterance.played.started:
+            self._hear(utterance, utterance.played.played_ms)
         foreseen_s = self._plays_until_s
         self._line_up(now_s)
         self._drift_s += self._plays_until_s - foreseen_s
@@ -327,7 +332,7 @@ class Playout:
     def _reported_late(self, utterance: Utterance, kind: str, place_ms: float) -> None:
         """Record where a player was in the audio that was cleared."""
         if utterance.finished and kind == "flushed":
-            self._settle(utterance, utterance.possible_ms(place_ms))
+            self._settle(utterance, utterance.played.possible_ms(place_ms))
         elif not utterance.finished:
             utterance.played_before(place_ms)
             self._hear(utterance, place_ms)
@@ -336,9 +341,9 @@ class Playout:
         """Let each sent utterance start where the previous one ends."""
         at_s = now_s
         for utterance in self._utterances:
-            if utterance.sent_ms:
-                utterance.begins_at(at_s)
-                at_s = max(at_s, utterance.ends_at_s)
+            if utterance.played.sent_ms:
+                utterance.played.begins_at(at_s)
+                at_s = max(at_s, utterance.played.ends_at_s)
         self._plays_until_s = at_s
 
     def cut(self, utterance: Utterance, reason: str) -> None:
@@ -346,8 +351,8 @@ class Playout:
         if utterance.finished:
             return
         now_s = trio.current_time()
-        position_ms = utterance.position_ms(now_s)
-        self._player_is_silent = self._player_is_silent or utterance.stands(now_s)
+        position_ms = utterance.played.position_ms(now_s)
+        self._player_is_silent = self._player_is_silent or utterance.played.stands(now_s)
         utterance.cut(position_ms)
         self._utterances.remove(utterance)
         self._continues = False
@@ -355,9 +360,9 @@ class Playout:
             self._transport.clear(utterance.play_number, reason)
         utterance.drop_unsent()
         self._line_up(now_s)
-        self._hear(utterance, utterance.sure_position_ms(now_s))
+        self._hear(utterance, utterance.played.sure_position_ms(now_s))
         settles_s = min(now_s, self._resend.recalled_at_s) + FLUSH_REPORT_S
-        waits = utterance.is_reported and settles_s > now_s
+        waits = utterance.played.is_reported and settles_s > now_s
         if waits:
             self._settling[utterance] = settles_s
         self._listener.utterance_finished(utterance)
@@ -371,7 +376,7 @@ class Playout:
         for utterance in self.utterances:
             self.cut(utterance, reason)
         for utterance in list(self._settling):
-            self._settle(utterance, utterance.position_ms(trio.current_time()))
+            self._settle(utterance, utterance.played.position_ms(trio.current_time()))
 
     def _settle(self, utterance: Utterance, played_ms: float) -> None:
         self._settling.pop(utterance, None)
@@ -391,17 +396,21 @@ class Playout:
             self._advance_one(utterance, now_s)
         for utterance, deadline_s in list(self._settling.items()):
             if now_s >= deadline_s:
-                self._settle(utterance, utterance.position_ms(now_s))
+                self._settle(utterance, utterance.played.position_ms(now_s))
 
     def _advance_one(self, utterance: Utterance, now_s: float) -> None:
         if self._held or utterance.finished or utterance is not self._utterances[0]:
             return  # players play in order
         self._fail_late_voice(utterance, now_s)
-        if not utterance.started and has_started(utterance, now_s, reports=self._player_reports):
-            utterance.start()
+        if not utterance.played.started and has_started(
+            utterance, now_s, reports=self._player_reports
+        ):
+            utterance.played.start()
             self._continues = False
             self._listener.utterance_started(utterance)
-        if not utterance.finished and self._hear(utterance, utterance.sure_position_ms(now_s)):
+        if not utterance.finished and self._hear(
+            utterance, utterance.played.sure_position_ms(now_s)
+        ):
             self._forget_heard(utterance, now_s, reported=False)
         if not utterance.finished and is_heard(utterance, now_s):
             self._finish(utterance, now_s)
@@ -412,7 +421,7 @@ class Playout:
 
     def _forget_heard(self, utterance: Utterance, now_s: float, *, reported: bool) -> None:
         """Forget audio once it is known to be heard; by reports, if the player sends any."""
-        if not utterance.finished and utterance.is_reported == reported:
+        if not utterance.finished and utterance.played.is_reported == reported:
             self._resend.forget_heard(utterance, now_s)
 
     def _finish(self, utterance: Utterance, now_s: float) -> None:
@@ -427,7 +436,7 @@ class Playout:
 
     @staticmethod
     def _has_audio(utterance: Utterance) -> bool:
-        return bool(utterance.sent_ms or utterance.waiting)
+        return bool(utterance.played.sent_ms or utterance.waiting)
 
     def _fail_late_voice(self, utterance: Utterance, now_s: float) -> None:
         if now_s >= voice_until_s(utterance) - CLOSE_S:
@@ -453,7 +462,7 @@ class Playout:
 
     def _send_due(self, now_s: float) -> float:
         """Send the audio that is due, and return when the next is due."""
-        if self._utterances and self._utterances[0].stands(now_s):
+        if self._utterances and self._utterances[0].played.stands(now_s):
             return math.inf  # until the next report
         while not self._held and (utterance := next_to_send(self._utterances)) is not None:
             while utterance.waiting and not self._held:  # its first sound may hold it
@@ -470,11 +479,11 @@ class Playout:
     def _send_one(self, utterance: Utterance, pcm: bytes, now_s: float) -> None:
         duration_s = len(pcm) * self._seconds_per_byte
         plays_at_s = self._plays_until_s if self._plays_until_s > now_s else now_s
-        utterance.sent(duration_s * 1000, now_s, plays_at_s)
+        utterance.played.sent(duration_s * 1000, now_s, plays_at_s)
         self._plays_until_s = plays_at_s + duration_s
         utterance.resend_buffer.add(pcm, self._resend_limit)
         self._play(utterance.play_number, pcm)
-        if not utterance.started:
+        if not utterance.played.started:
             self._advance_one(utterance, now_s)
 
     def _report_queued(self) -> None:

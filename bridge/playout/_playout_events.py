@@ -82,7 +82,7 @@ class PlayoutEvents:
     def utterance_finished(self, utterance: Utterance) -> None:
         """Release the runs that said it, and publish that the agent fell silent."""
         utterance.let_runs_go()
-        if utterance.started:
+        if utterance.played.started:
             self._last = (utterance.heard, trio.current_time())
             cut = utterance.is_cut or not utterance.is_heard_whole
             self._publish(utterance, AgentStoppedSpeaking(utterance=utterance.number, cut=cut))
@@ -95,7 +95,7 @@ class PlayoutEvents:
                 utterance=utterance.number,
                 heard=utterance.heard,
                 unheard=utterance.generated[utterance.heard_chars :],
-                at_ms=utterance.cut_at_ms or 0.0,
+                at_ms=utterance.played.cut_at_ms or 0.0,
                 basis=utterance.basis,
             )
             self._publish(utterance, cut)

@@ -11,7 +11,7 @@ Rules:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 UNREPORTED_MS = 500.0
 """How many milliseconds of unreported audio are normal: a player reports every 0.25 s.  Beyond them
@@ -22,22 +22,26 @@ REPORT_TRUSTED_S = 0.25
 Players report every 0.25 s, and report at once what the clock cannot foresee."""
 
 
+_QUIET_SLACK_S = 0.002
+"""By how many seconds the known end of a word is too early, at most."""
+
+
 @dataclass(slots=True, eq=False)
 class PlayedPosition:
     """Where the player is in one utterance.  Times are in seconds of trio's clock."""
 
-    sent_ms: float = field(default=0.0, init=False)
+    sent_ms: float = 0.0
     """How much audio was sent to the transport so far."""
-    started: bool = field(default=False, init=False)
+    started: bool = False
     """Whether its first sound has reached the caller."""
-    cut_at_ms: float | None = field(default=None, init=False)
+    cut_at_ms: float | None = None
     """Where it was cut; ``None`` if it was not."""
-    _anchor_s: float | None = field(default=None, init=False)
-    _anchor_ms: float = field(default=0.0, init=False)
-    _reported_s: float | None = field(default=None, init=False)
-    _reported_ms: float = field(default=0.0, init=False)
-    _stalled: bool = field(default=False, init=False)
-    _most_ms: float = field(default=math.inf, init=False)
+    _anchor_s: float | None = None
+    _anchor_ms: float = 0.0
+    _reported_s: float | None = None
+    _reported_ms: float = 0.0
+    _stalled: bool = False
+    _most_ms: float = math.inf
     """How far the clock may carry it without another report."""
 
     def sent(self, duration_ms: float, now_s: float, plays_at_s: float) -> None:
@@ -72,6 +76,24 @@ class PlayedPosition:
         if self._anchor_s is not None:
             self._anchor_s = now_s
             self._stalled = False
+
+    def start(self) -> None:
+        """Record that its first sound reached the caller."""
+        self.started = True
+
+    def cut(self, position_ms: float) -> None:
+        """Let it stand at the position of a cut."""
+        self.cut_at_ms = position_ms
+
+    def restart(self, from_ms: float, now_s: float) -> None:
+        """Record that its audio is sent again from a position on."""
+        self.sent_ms = from_ms
+        self._anchor_s, self._anchor_ms = (now_s if self.started else None), from_ms
+        self._stalled = True
+        self._reported_s = now_s if self.is_reported and self.started else None
+        self._reported_ms = from_ms
+        if self._most_ms < math.inf:
+            self.expect_reports()
 
     def begins_at(self, plays_at_s: float) -> None:
         """Shift its start: the audio ahead of it takes more or less time than expected."""
@@ -165,6 +187,14 @@ class PlayedPosition:
         if self._anchor_s is None:
             return math.inf
         return self._anchor_s + (self.sent_ms - self._anchor_ms) / 1000
+
+    def reached_at_s(self, position_ms: float) -> float:
+        """Return when a position is reached at the earliest, while the sound flows; 0 if it does
+        not, or has not begun."""
+        if self._anchor_s is None or self._stalled:
+            return 0.0
+        at_s = self._anchor_s + (position_ms - self._anchor_ms) / 1000 + _QUIET_SLACK_S
+        return at_s if self._reported_s is None else max(at_s, self._reported_s + REPORT_TRUSTED_S)
 
     def sure_position_ms(self, now_s: float) -> float:
         """Return how much was certainly played: the last report, while it is fresh."""

@@ -43,7 +43,7 @@ class Resend:
 
     def recall(self, utterances: Sequence[Utterance], reason: str, now_s: float) -> None:
         """Clear the player; it will still report where that stopped it."""
-        given = [utterance.play_number for utterance in utterances if utterance.sent_ms]
+        given = [utterance.play_number for utterance in utterances if utterance.played.sent_ms]
         if given:
             self._transport.clear(max(given), reason)
             self.recalled_at_s = min(self.recalled_at_s, now_s)
@@ -65,10 +65,10 @@ class Resend:
             return False
         lost, self._is_lost = self._is_lost, False
         self.recalled_at_s = math.inf
-        if not any(utterance.sent_ms for utterance in utterances):
+        if not any(utterance.played.sent_ms for utterance in utterances):
             return False  # the player's audio was cut meanwhile
         for utterance in utterances:
-            played_ms = utterance.known_position_ms(now_s, lost=lost)
+            played_ms = utterance.played.known_position_ms(now_s, lost=lost)
             resend_from_ms = utterance.resend_from_ms(played_ms)
             utterance.resend_buffer.forget_all_but(self.limit_bytes)
             begins, audio = utterance.resend_buffer.pop_from(self._byte_of(resend_from_ms))
@@ -82,13 +82,14 @@ class Resend:
 
         Called as soon as words were heard.
         """
-        played_ms = utterance.known_position_ms(now_s, lost=True)
+        played_ms = utterance.played.known_position_ms(now_s, lost=True)
         # A reported position may be earlier than the extrapolated one that counts as heard.
-        chars = None if utterance.is_reported else utterance.heard_chars
+        chars = None if utterance.played.is_reported else utterance.heard_chars
         utterance.resend_buffer.forget_before(
             self._byte_of(utterance.resend_from_ms(played_ms, chars))
         )
-        utterance.forget_words_before(utterance.resend_buffer.starts_at / self._bytes_per_ms)
+        begins_ms = utterance.resend_buffer.starts_at / self._bytes_per_ms
+        utterance.segments.forget_words_before(begins_ms, utterance.generated)
 
     def _byte_of(self, position_ms: float) -> int:
         return 2 * round(position_ms * self._bytes_per_ms / 2)

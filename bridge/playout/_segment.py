@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..events import WordTiming
+from ..events import AgentAudio, WordTiming
 from ._resume_point import last_word_start_s
 from ._word_ends import word_ends
-from ._word_timing import CHARS_PER_S, WordTimes, heard_length, quiet_until_s
+from ._word_timing import CHARS_PER_S, WordTimes, heard_length, quiet_until_s, said_end
 
 CLOSE_S = 0.001
 """The tolerance for rounding errors in positions, in seconds."""
@@ -116,6 +116,139 @@ class Segment:
         """
         times = self._timed() or ()
         return last_word_start_s(self.text, times, end, self.span_s(inside_s), self.ends)
+
+
+class Segments:
+    """The pieces of an utterance's audio, in order."""
+
+    __slots__ = ("_says_text", "_whole", "has_word_times", "pieces")
+
+    def __init__(self) -> None:
+        self.pieces: list[Segment] = []
+        self.has_word_times = False
+        """Whether the voice gave word timings."""
+        self._says_text = False
+        """Whether the audio came with the text it says."""
+        self._whole: Segment | None = None
+
+    def add(self, audio: AgentAudio, at_ms: float, generated: str) -> None:
+        """Record the text and the word timings of some audio.
+
+        Args:
+            audio: The audio.
+            at_ms: Where it starts.
+            generated: The text of the utterance so far.
+        """
+        self._measure_last(at_ms)
+        if audio.text or not self.pieces:
+            self.pieces.append(Segment(self._as_generated(audio.text, generated), at_ms))
+            self._says_text = self._says_text or bool(audio.text)
+        if audio.words:
+            self.has_word_times = True
+            segment = self.pieces[-1]
+            before_s = segment.duration_ms / 1000
+            segment.words += tuple(
+                WordTiming(word.text.strip(), before_s + word.start_s, before_s + word.end_s)
+                for word in audio.words
+            )
+
+    def end_with(self, audio: AgentAudio) -> None:
+        """Record whether some audio is the last of its piece."""
+        self.pieces[-1].complete = audio.last
+
+    def _as_generated(self, said: str, generated: str) -> str:
+        """Return the text of a piece, with the spaces of the utterance's text."""
+        begin = sum(len(segment.text) for segment in self.pieces)
+        if generated.startswith(said, begin):
+            return said
+        end = said_end(said, generated, begin)
+        return said if end is None else generated[begin:end]
+
+    def _measure_last(self, audio_ms: float) -> None:
+        """Update the length of the last piece; done on demand, not for each piece of audio."""
+        if self.pieces:
+            last = self.pieces[-1]
+            last.duration_ms = audio_ms - last.start_ms
+
+    def texts(self, generated: str, audio_ms: float, *, complete: bool) -> list[Segment]:
+        """Return the pieces that say the text: the audio as one, if it came without its text.
+
+        Args:
+            generated: The text of the utterance so far.
+            audio_ms: How long its audio is so far.
+            complete: Whether that is all of it.
+        """
+        if self._says_text:
+            self._measure_last(audio_ms)
+            return self.pieces
+        whole = self._whole
+        if whole is None or whole.text != generated:
+            whole = self._whole = Segment(generated, 0.0)
+        whole.duration_ms, whole.complete = audio_ms, complete
+        whole.words = self.pieces[0].words if self.pieces else ()
+        return [whole]
+
+    def forget_words_before(self, position_ms: float, generated: str) -> None:
+        """Forget the word timings of pieces that will not be sent again: an answer may be long.
+
+        Args:
+            position_ms: Where the audio that may be sent again starts.
+            generated: The text of the utterance so far.
+        """
+        past, chars = 0, 0
+        for segment in self.pieces[:-1]:
+            is_past = segment.complete and segment.start_ms + segment.duration_ms <= position_ms
+            if not is_past or not generated.startswith(segment.text, chars):
+                break
+            past, chars = past + 1, chars + len(segment.text)
+        if past > 1:
+            self.pieces[:past] = [Segment.joined(self.pieces[:past])]
+
+
+def reach(segments: Iterable[Segment], generated: str, played_ms: float) -> tuple[int, float]:
+    """Return how many characters are said by a position, and where the next word ends at the
+    earliest, if nothing more becomes known; 0 if that cannot be foreseen.
+
+    Args:
+        segments: The result of ``Segments.texts()``.
+        generated: The text of the utterance so far.
+        played_ms: The position.
+    """
+    chars, next_word_ms = 0, 0.0
+    for segment in segments:
+        if not generated.startswith(segment.text, chars):
+            break  # a piece was never synthesised; what follows is no prefix
+        inside_s = (played_ms - segment.start_ms) / 1000
+        says_nothing = segment.complete and not segment.duration_ms
+        if inside_s <= 0 and not (says_nothing and 0 < segment.start_ms <= played_ms):
+            break
+        whole = segment.complete and inside_s >= segment.duration_ms / 1000 - 0.001
+        if not whole:
+            heard = segment.heard_length(inside_s, segment.span_s(inside_s))
+            chars += heard
+            next_word_ms = segment.start_ms + 1000 * segment.quiet_until_s(inside_s, heard)
+            break
+        chars += len(segment.text)
+    return min(chars, len(generated)), next_word_ms
+
+
+def word_start_ms(segments: Iterable[Segment], chars: int, position_ms: float) -> float:
+    """Return where the word that ends at an offset of the text starts.
+
+    Args:
+        segments: The result of ``Segments.texts()``.
+        chars: The offset.
+        position_ms: How much was played; the result is at most this.
+    """
+    before = 0
+    for segment in segments:
+        end = chars - before
+        if end <= len(segment.text):
+            inside_s = (position_ms - segment.start_ms) / 1000
+            start_ms = segment.start_ms + segment.word_start_s(end, inside_s) * 1000
+            return min(start_ms, position_ms)
+        before += len(segment.text)
+    return 0.0
 
 
 def _expected_s(segment: Segment, inside_s: float) -> float:

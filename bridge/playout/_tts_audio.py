@@ -65,7 +65,7 @@ class TTSAudio:
             self._refuse_rate(message.source, audio.sample_rate_hz)
             return
         self._playout.add_audio(utterance, audio, message.at_s)
-        if audio.text and utterance.says_other_text:
+        if audio.text and utterance.segments.pieces[-1].text not in utterance.generated:
             self._complain_of_text(message.source, utterance.number)
         if utterance.waiting and audio.utterance:  # without a number, it is the agent's own audio
             self._pace(utterance, message)
@@ -80,7 +80,7 @@ class TTSAudio:
         run = message.run
         if run is None or run.source != message.source or run.has_queue:
             return
-        if not utterance.has_word_times:
+        if not utterance.segments.has_word_times:
             return
         if utterance.waiting.is_more_than(max(self._ahead_bytes, len(message.event.pcm))):
             run.block_on(utterance.waiting.room)
@@ -130,7 +130,7 @@ class TTSAudio:
     def _audio_complete(self, message: Message) -> None:
         utterance = self._meant(message.event.utterance, message)
         if utterance is not None and not utterance.finished:
-            if utterance.generated and not utterance.segments:
+            if utterance.generated and not utterance.segments.pieces:
                 self._silent = utterance.number
             utterance.complete_audio()
             self._playout.wake()

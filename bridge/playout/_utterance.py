@@ -12,30 +12,25 @@ Rules:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..events import AgentAudio, HeardBasis, WordTiming
+from ..events import AgentAudio, HeardBasis
 from ..validation.texts import has_words
 from ._playout_buffer import PlayoutBuffer
-from ._position import REPORT_TRUSTED_S, PlayedPosition
+from ._position import PlayedPosition
 from ._resend_buffer import ResendBuffer
-from ._segment import Segment
-from ._word_timing import said_end
+from ._segment import Segment, Segments, reach, word_start_ms
 
 if TYPE_CHECKING:
     from bargein.routes import Run
 
     from ..answers._answer import Answer
 
-_QUIET_SLACK_S = 0.002
-"""By how many seconds the known end of a word is too early, at most."""
-
 
 @dataclass(slots=True, eq=False)
-class Utterance(PlayedPosition):
+class Utterance:
     """Speech of one answer that is heard or cut as a unit."""
 
     number: int
@@ -46,7 +41,10 @@ class Utterance(PlayedPosition):
     unsettled_runs: list[Run] = field(default_factory=list)
     """The runs that it keeps from settling: those and their ancestors."""
     generated: str = ""
-    segments: list[Segment] = field(default_factory=list)
+    played: PlayedPosition = field(default_factory=PlayedPosition)
+    """Where the player is in it."""
+    segments: Segments = field(default_factory=Segments)
+    """The pieces of its audio."""
     audio_ms: float = 0.0
     """Audio that was synthesised so far."""
     waiting: PlayoutBuffer = field(default_factory=PlayoutBuffer)
@@ -72,11 +70,6 @@ class Utterance(PlayedPosition):
     _quiet_until_ms: float = 0.0
     """No further word is heard before this position, as long as only this is known:"""
     _quiet_for: tuple[int, bool, bool] = (0, False, False)
-    _says_text: bool = False
-    """Whether its audio came with the text it says."""
-    has_word_times: bool = False
-    """Whether its voice gave word timings."""
-    _whole: Segment | None = None
     play_number: int = 0
     """The number under which the player has it; 0 for its own number."""
     resend_buffer: ResendBuffer = field(default_factory=ResendBuffer)
@@ -124,7 +117,7 @@ class Utterance(PlayedPosition):
     @property
     def is_cut(self) -> bool:
         """Whether it was cut before it was heard to its end."""
-        return self.cut_at_ms is not None
+        return self.played.cut_at_ms is not None
 
     # --- its life -------------------------------------------------------------------------------
 
@@ -175,13 +168,9 @@ class Utterance(PlayedPosition):
         """Record that it gets no more audio."""
         self.audio_complete = True
 
-    def start(self) -> None:
-        """Record that its first sound reached the caller."""
-        self.started = True
-
     def cut(self, position_ms: float) -> None:
         """End it here."""
-        self.cut_at_ms = position_ms
+        self.played.cut(position_ms)
         self.finished = True
 
     def drop_unsent(self) -> None:
@@ -196,8 +185,9 @@ class Utterance(PlayedPosition):
     def settle(self, played_ms: float) -> float:
         """Fix the position of its cut for good, and return it."""
         self.settled = True
-        self.cut_at_ms = max(played_ms, self.played_once_ms)
-        return self.cut_at_ms
+        position_ms = max(played_ms, self.played_once_ms)
+        self.played.cut(position_ms)
+        return position_ms
 
     def finish(self) -> None:
         """End it as heard to its end, and settled."""
@@ -231,47 +221,13 @@ class Utterance(PlayedPosition):
             Whether it changes the forecast of when words are heard.
         """
         duration_ms = len(audio.pcm) / 2 / audio.sample_rate_hz * 1000
-        tells_more = bool(audio.text or audio.words or audio.last or not self.segments)
+        tells_more = bool(audio.text or audio.words or audio.last or not self.segments.pieces)
         if tells_more:
-            self._get_to_know(audio)
-        self.segments[-1].complete = audio.last
+            self._quiet_until_ms = 0.0
+            self.segments.add(audio, self.audio_ms, self.generated)
+        self.segments.end_with(audio)
         self.audio_ms += duration_ms
         return tells_more
-
-    def _get_to_know(self, audio: AgentAudio) -> None:
-        """Record the text and the word timings of a piece."""
-        self._quiet_until_ms = 0.0
-        self._measure_last()
-        if audio.text or not self.segments:
-            self.segments.append(Segment(self._as_generated(audio.text), self.audio_ms))
-            self._says_text = self._says_text or bool(audio.text)
-        if audio.words:
-            self.has_word_times = True
-            segment = self.segments[-1]
-            before_s = segment.duration_ms / 1000
-            segment.words += tuple(
-                WordTiming(word.text.strip(), before_s + word.start_s, before_s + word.end_s)
-                for word in audio.words
-            )
-
-    def _as_generated(self, said: str) -> str:
-        """Return the text of a piece, with the spaces of the utterance's text."""
-        begin = sum(len(segment.text) for segment in self.segments)
-        if self.generated.startswith(said, begin):
-            return said
-        end = said_end(said, self.generated, begin)
-        return said if end is None else self.generated[begin:end]
-
-    @property
-    def says_other_text(self) -> bool:
-        """Whether its newest piece says something that is not in its text."""
-        return self.segments[-1].text not in self.generated
-
-    def _measure_last(self) -> None:
-        """Update the length of the last segment; done on demand, not for each piece of audio."""
-        if self.segments:
-            last = self.segments[-1]
-            last.duration_ms = self.audio_ms - last.start_ms
 
     def resend_from_ms(self, position_ms: float, chars: int | None = None) -> float:
         """Return where its audio starts when it is sent again: with the last heard word.
@@ -283,34 +239,11 @@ class Utterance(PlayedPosition):
         Returns:
             At most ``position_ms``; equal to it if nothing is left to be heard.
         """
-        chars = self._chars_at(position_ms) if chars is None else chars
+        chars = self._reach(position_ms)[0] if chars is None else chars
         heard = self.generated[:chars].rstrip()
         if self.text_complete and len(heard) == len(self.generated.rstrip()):
             return position_ms
-        before = 0
-        for segment in self._texts() if heard else ():
-            end = len(heard) - before
-            if end <= len(segment.text):
-                inside_s = (position_ms - segment.start_ms) / 1000
-                start_ms = segment.start_ms + segment.word_start_s(end, inside_s) * 1000
-                return min(start_ms, position_ms)
-            before += len(segment.text)
-        return 0.0
-
-    def forget_words_before(self, position_ms: float) -> None:
-        """Forget the word timings of pieces that will not be sent again: an answer may be long.
-
-        Args:
-            position_ms: Where the audio that may be sent again starts.
-        """
-        past, chars = 0, 0
-        for segment in self.segments[:-1]:
-            is_past = segment.complete and segment.start_ms + segment.duration_ms <= position_ms
-            if not is_past or not self.generated.startswith(segment.text, chars):
-                break
-            past, chars = past + 1, chars + len(segment.text)
-        if past > 1:
-            self.segments[:past] = [Segment.joined(self.segments[:past])]
+        return word_start_ms(self._texts(), len(heard), position_ms) if heard else 0.0
 
     def mark_resent(self, play_number: int, from_ms: float, played_ms: float, now_s: float) -> None:
         """Record that its sent audio is sent again from a position on.
@@ -323,22 +256,17 @@ class Utterance(PlayedPosition):
         """
         if self._earlier is None:
             self._earlier = {}
-        self._earlier[self.play_number] = (self._starts_ms, self.sent_ms)
+        self._earlier[self.play_number] = (self._starts_ms, self.played.sent_ms)
         self.play_number = play_number
         self.played_once_ms = max(self.played_once_ms, played_ms)
-        self.sent_ms = self._starts_ms = from_ms
+        self._starts_ms = from_ms
         self.queued_published = self.done_reported = False
-        self._anchor_s, self._anchor_ms = (now_s if self.started else None), from_ms
-        self._stalled = True
-        self._reported_s = now_s if self.is_reported and self.started else None
-        self._reported_ms = from_ms
-        if self._most_ms < math.inf:
-            self.expect_reports()
+        self.played.restart(from_ms, now_s)
 
     def went_by(self, play_number: int) -> bool:
         """Whether some of it was sent under this number."""
         if play_number == self.play_number:
-            return self.sent_ms > self._starts_ms
+            return self.played.sent_ms > self._starts_ms
         return self._earlier is not None and play_number in self._earlier
 
     def place_of(self, play_number: int, played_ms: float) -> float:
@@ -356,7 +284,7 @@ class Utterance(PlayedPosition):
     @property
     def is_all_sent(self) -> bool:
         """Whether its audio is complete and was sent to the transport."""
-        return self.audio_complete and self.sent_ms >= self.audio_ms - 0.5
+        return self.audio_complete and self.played.sent_ms >= self.audio_ms - 0.5
 
     def hear(self, played_ms: float) -> str:
         """Update how much was played, and return the newly heard words."""
@@ -370,7 +298,8 @@ class Utterance(PlayedPosition):
         if chars <= before or not (new.strip() or at_end):
             return ""  # white space counts as heard with the word after it
         self.heard_chars = chars
-        self.basis = self._best_basis()
+        clock: HeardBasis = "reported" if self.played.is_reported else "clock"
+        self.basis = "words" if self.segments.has_word_times else clock
         return new
 
     @property
@@ -384,55 +313,19 @@ class Utterance(PlayedPosition):
         Returns:
             A time of trio's clock; a past one if unknown.
         """
-        if self._anchor_s is None or self._stalled or self._quiet_for != self._facts:
+        if self._quiet_for != self._facts:
             return 0.0
-        until_s = self._anchor_s + (self._quiet_until_ms - self._anchor_ms) / 1000 + _QUIET_SLACK_S
-        if self._reported_s is not None:
-            return max(until_s, self._reported_s + REPORT_TRUSTED_S)
-        return until_s
+        return self.played.reached_at_s(self._quiet_until_ms)
 
     def chars_given(self) -> int:
         """Return how many characters of its text the player has, in whole words."""
-        return self._chars_at(self.sent_ms)
-
-    def _chars_at(self, played_ms: float) -> int:
-        """Return how many characters are said by a position."""
-        return self._reach(played_ms)[0]
+        return self._reach(self.played.sent_ms)[0]
 
     def _reach(self, played_ms: float) -> tuple[int, float]:
         """Return how many characters are said by a position, and where the next word ends at the
         earliest, if nothing more becomes known; 0 if that cannot be foreseen.
         """
-        chars, next_word_ms = 0, 0.0
-        for segment in self._texts():
-            if not self.generated.startswith(segment.text, chars):
-                break  # a piece was never synthesised; what follows is no prefix
-            inside_s = (played_ms - segment.start_ms) / 1000
-            says_nothing = segment.complete and not segment.duration_ms
-            if inside_s <= 0 and not (says_nothing and 0 < segment.start_ms <= played_ms):
-                break
-            whole = segment.complete and inside_s >= segment.duration_ms / 1000 - 0.001
-            if not whole:
-                heard = segment.heard_length(inside_s, segment.span_s(inside_s))
-                chars += heard
-                next_word_ms = segment.start_ms + 1000 * segment.quiet_until_s(inside_s, heard)
-                break
-            chars += len(segment.text)
-        return min(chars, len(self.generated)), next_word_ms
+        return reach(self._texts(), self.generated, played_ms)
 
     def _texts(self) -> list[Segment]:
-        if self._says_text:
-            self._measure_last()
-            return self.segments
-        # The audio came without its text, so it says all of the utterance.
-        whole = self._whole
-        if whole is None or whole.text != self.generated:
-            whole = self._whole = Segment(self.generated, 0.0)
-        whole.duration_ms, whole.complete = self.audio_ms, self.audio_complete
-        whole.words = self.segments[0].words if self.segments else ()
-        return [whole]
-
-    def _best_basis(self) -> HeardBasis:
-        if self.has_word_times:
-            return "words"
-        return "reported" if self.is_reported else "clock"
+        return self.segments.texts(self.generated, self.audio_ms, complete=self.audio_complete)

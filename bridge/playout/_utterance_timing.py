@@ -39,45 +39,49 @@ def has_started(utterance: Utterance, now_s: float, *, reports: bool) -> bool:
         now_s: The time.
         reports: Whether the player has ever reported anything.
     """
-    if utterance.is_reported:
+    if utterance.played.is_reported:
         return True
-    if not utterance.may_start_unreported:
+    if not utterance.played.may_start_unreported:
         return False
     late_s = START_REPORT_S if reports else 0.0
-    return now_s >= utterance.starts_at_s + late_s
+    return now_s >= utterance.played.starts_at_s + late_s
 
 
 def is_heard(utterance: Utterance, now_s: float) -> bool:
     """Whether the last sound of an utterance has reached the caller."""
     if not utterance.is_all_sent:
         return False
-    if utterance.done_reported or not utterance.sent_ms:
+    if utterance.done_reported or not utterance.played.sent_ms:
         return True
-    if utterance.owes_report:
+    if utterance.played.owes_report:
         return False
-    late_s = DONE_REPORT_S if utterance.is_reported else 0.0
-    return utterance.ends_at_s + late_s <= now_s + CLOSE_S
+    late_s = DONE_REPORT_S if utterance.played.is_reported else 0.0
+    return utterance.played.ends_at_s + late_s <= now_s + CLOSE_S
 
 
 def voice_until_s(utterance: Utterance) -> float:
     """Return when the voice of the front utterance counts as failed; infinite if it does not."""
     awaited = utterance.text_complete and not utterance.audio_complete
-    if not awaited or utterance.waiting or utterance.owes_report:
+    if not awaited or utterance.waiting or utterance.played.owes_report:
         return math.inf  # a voice may wait until its earlier audio is heard
-    ends_at_s = utterance.ends_at_s if utterance.sent_ms else 0.0
+    ends_at_s = utterance.played.ends_at_s if utterance.played.sent_ms else 0.0
     return max(utterance.waits_since_s, ends_at_s) + VOICE_S
 
 
 def player_until_s(utterance: Utterance) -> float:
     """Return when the player of the front utterance counts as failed; infinite if it does not."""
-    return utterance.unreported_since_s() + PLAYER_S if utterance.owes_report else math.inf
+    return (
+        utterance.played.unreported_since_s() + PLAYER_S
+        if utterance.played.owes_report
+        else math.inf
+    )
 
 
 def changes_at_s(utterance: Utterance) -> tuple[float, ...]:
     """Return the times at which an utterance may have started or ended."""
-    if utterance.starts_at_s == math.inf:
+    if utterance.played.starts_at_s == math.inf:
         return ()
-    starts_s, ends_s = utterance.starts_at_s, utterance.ends_at_s
+    starts_s, ends_s = utterance.played.starts_at_s, utterance.played.ends_at_s
     begins = starts_s, starts_s + START_REPORT_S
     # While the audio is incomplete, its end moves with each chunk; nothing happens there.
     return (*begins, ends_s, ends_s + DONE_REPORT_S) if utterance.audio_complete else begins
@@ -85,7 +89,7 @@ def changes_at_s(utterance: Utterance) -> tuple[float, ...]:
 
 def next_word_s(utterance: Utterance, now_s: float) -> float:
     """Return when the next word of an utterance may be heard; infinite before it is sent."""
-    if utterance.starts_at_s == math.inf:
+    if utterance.played.starts_at_s == math.inf:
         return math.inf
     quiet_until_s = utterance.quiet_until_s()
     return min(quiet_until_s, now_s + FORESEEN_S) if quiet_until_s > now_s else now_s + TICK_S

@@ -115,8 +115,12 @@ async def play_on(playout: Playout, utterance: Utterance, seconds: float) -> Non
     """Report where the clock puts the player, four times a second, as long as it plays."""
     for _ in range(round(seconds / 0.25)):
         await trio.sleep(0.25)
-        if not utterance.finished and utterance.sent_ms:
+        if not utterance.finished and utterance.played.sent_ms:
             number = utterance.play_number
-            at_ms = utterance.position_ms(trio.current_time())
-            kind = "done" if utterance.is_all_sent and at_ms >= utterance.sent_ms else "position"
+            at_ms = utterance.played.position_ms(trio.current_time())
+            kind = (
+                "done"
+                if utterance.is_all_sent and at_ms >= utterance.played.sent_ms
+                else "position"
+            )
             playout.report(number, kind, at_ms - utterance.place_of(number, 0))

@@ -24,7 +24,7 @@ async def test_a_player_that_holds_goes_on_with_the_sample(autojump_clock, nurse
     playout.hold()
     sent = dict(deck.sent_ms)
     await trio.sleep(100)
-    assert utterance.position_ms(trio.current_time()) == pytest.approx(730)
+    assert utterance.played.position_ms(trio.current_time()) == pytest.approx(730)
     assert deck.sent_ms == sent
     playout.release()
     playout.release()
@@ -45,7 +45,7 @@ async def test_a_player_that_cannot_hold_is_cleared(autojump_clock, deck, playou
     playout.hold()
     assert deck.told("clear") == [(1000, "clear", 1, "held")]
     await trio.sleep(100)
-    assert utterance.position_ms(trio.current_time()) == pytest.approx(1000)
+    assert utterance.played.position_ms(trio.current_time()) == pytest.approx(1000)
     assert playout.release() is True
     assert playout.release() is False
     await trio.sleep(10)
@@ -89,13 +89,13 @@ async def test_what_a_flush_tells_of_a_hold_counts(autojump_clock, deck, playout
         await trio.sleep(0.05)
     playout.hold()
     playout.report(1, "position", 800)
-    assert utterance.position_ms(trio.current_time()) == pytest.approx(1000)
+    assert utterance.played.position_ms(trio.current_time()) == pytest.approx(1000)
     playout.report(1, "flushed", 960)
     playout.report(2, "flushed", 0)
-    assert utterance.position_ms(trio.current_time()) == pytest.approx(960)
+    assert utterance.played.position_ms(trio.current_time()) == pytest.approx(960)
     await trio.sleep(1)
     playout.release()
-    assert not second.is_reported
+    assert not second.played.is_reported
     await trio.sleep(0.1)
     assert deck.told("started") == [(0, "started", 1, None)]
     await play_on(playout, utterance, 0.5)
@@ -128,7 +128,7 @@ async def test_a_hold_settles_the_cut_that_follows(autojump_clock, deck, playout
     await trio.sleep(FLUSH_REPORT_S)
     playout.cut(utterance, "barge-in")
     assert utterance.settled
-    assert (utterance.heard, utterance.cut_at_ms) == ("one", 490)
+    assert (utterance.heard, utterance.played.cut_at_ms) == ("one", 490)
     assert len(deck.told("clear")) == 1
     assert playout.release() is False
 
@@ -144,7 +144,7 @@ async def test_a_cut_soon_after_a_hold_waits_for_the_flush(autojump_clock, deck,
     assert not utterance.settled
     await trio.sleep(0.06)
     assert deck.told("settled")[0][0] == 400 + FLUSH_REPORT_S * 1000
-    assert utterance.cut_at_ms == 390
+    assert utterance.played.cut_at_ms == 390
 
 
 # --- what is sent again ---------------------------------------------------------------------------
@@ -166,7 +166,7 @@ async def test_the_last_report_is_all_that_a_lost_player_has_played(autojump_clo
     assert utterance.play_number == 1
     playout.release()
     assert utterance.play_number == 2
-    assert utterance.position_ms(trio.current_time()) == pytest.approx(400)  # "two" begins
+    assert utterance.played.position_ms(trio.current_time()) == pytest.approx(400)  # "two" begins
     assert utterance.heard == "one two three"
     await play_on(playout, utterance, 3)
     assert "".join(t for _, _, _, t in deck.told("heard")) == "one two three four five"
@@ -194,7 +194,7 @@ async def test_what_is_kept_bounds_what_is_sent_again(autojump_clock, deck, play
     await trio.sleep(0.1)
     await trio.sleep(6)
     playout.resend()
-    begins_ms = utterance.position_ms(trio.current_time())
+    begins_ms = utterance.played.position_ms(trio.current_time())
     kept_ms = 1000 * (LEAD_S + LONGEST_WORD_S)
     assert 6100 + 1000 * LEAD_S - begins_ms == pytest.approx(kept_ms, abs=2000 * CHUNK_S)
 
@@ -211,7 +211,7 @@ async def test_an_utterance_that_is_held_can_be_cut(autojump_clock, nursery):
     playout.release()
     add(playout, 2, "five", 400)
     await trio.sleep(3)
-    assert utterance.cut_at_ms == pytest.approx(500)
+    assert utterance.played.cut_at_ms == pytest.approx(500)
     assert deck.told("finished") == [(3500, "finished", 1, "cut"), (3900, "finished", 2, "whole")]
 
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bargein.bridge.playout._position import REPORT_TRUSTED_S
 from bargein.bridge.playout._resume_point import last_word_start_s
 from bargein.bridge.playout._segment import CHARS_PER_S
-from bargein.bridge.playout._utterance import REPORT_TRUSTED_S, Utterance
+from bargein.bridge.playout._utterance import Utterance
 from bargein.bridge.playout._word_ends import word_ends
 from bargein.bridge.playout._word_timing import heard_length
 from bargein.events import AgentAudio, WordTiming
@@ -25,7 +26,7 @@ def spoken(*parts: tuple[str, int], text: str | None = None) -> Utterance:
     utterance.generated = "".join(part for part, _ in parts) if text is None else text
     for part, ms in parts:
         utterance.add_audio(AgentAudio(bytes(2 * ms), RATE, part))
-    utterance.sent(utterance.audio_ms, 0.0, 0.0)
+    utterance.played.sent(utterance.audio_ms, 0.0, 0.0)
     utterance.text_complete = utterance.audio_complete = True
     return utterance
 
@@ -95,7 +96,7 @@ def test_the_basis_is_the_best_that_is_known():
     utterance.hear(300)
     assert utterance.basis == "clock"
     reported = spoken(("one", 300))
-    reported.report(300, 0.3, stalled=False)
+    reported.played.report(300, 0.3, stalled=False)
     reported.hear(300)
     assert reported.basis == "reported"
     timed = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
@@ -108,35 +109,35 @@ def test_the_basis_is_the_best_that_is_known():
 def test_a_position_is_carried_on_by_the_clock_within_what_was_sent():
     """Between reports time goes on, but never past the audio that is there."""
     utterance = spoken(("one two", 700))
-    assert utterance.position_ms(0.5) == 500
-    utterance.report(400, 0.5, stalled=False)
-    assert utterance.position_ms(0.6) == pytest.approx(500)
-    assert utterance.position_ms(9) == 700
-    assert (utterance.starts_at_s, utterance.ends_at_s) == (0.5, pytest.approx(0.8))
-    assert utterance.played_ms == 400
+    assert utterance.played.position_ms(0.5) == 500
+    utterance.played.report(400, 0.5, stalled=False)
+    assert utterance.played.position_ms(0.6) == pytest.approx(500)
+    assert utterance.played.position_ms(9) == 700
+    assert (utterance.played.starts_at_s, utterance.played.ends_at_s) == (0.5, pytest.approx(0.8))
+    assert utterance.played.played_ms == 400
 
 
 def test_a_fresh_report_is_sure_and_an_old_one_is_not():
     """A quarter of a second after the last report the clock is believed."""
     utterance = spoken(("one two", 700))
-    utterance.report(100, 0.1, stalled=False)
-    assert utterance.sure_position_ms(0.1 + REPORT_TRUSTED_S) == 100
-    assert utterance.sure_position_ms(0.4) == pytest.approx(400)
+    utterance.played.report(100, 0.1, stalled=False)
+    assert utterance.played.sure_position_ms(0.1 + REPORT_TRUSTED_S) == 100
+    assert utterance.played.sure_position_ms(0.4) == pytest.approx(400)
 
 
 def test_reports_never_go_back_nor_beyond():
     """An impossible position is put right, and what is no number changes nothing."""
     utterance = spoken(("one two", 700))
-    utterance.report(500, 0.5, stalled=False)
+    utterance.played.report(500, 0.5, stalled=False)
     for nonsense, possible in ((300, 500), (math.nan, 500), (-1, 500), (900, 700), (math.inf, 700)):
-        assert utterance.possible_ms(nonsense) == possible
+        assert utterance.played.possible_ms(nonsense) == possible
 
 
 def test_nothing_sent_has_no_position():
     """Before the first audio there is no start, no end, and nothing played."""
     utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
-    assert (utterance.position_ms(5), utterance.starts_at_s) == (0.0, math.inf)
-    assert utterance.ends_at_s == math.inf
+    assert (utterance.played.position_ms(5), utterance.played.starts_at_s) == (0.0, math.inf)
+    assert utterance.played.ends_at_s == math.inf
     assert utterance.run is None
     assert utterance.hear(100) == ""
 
@@ -196,19 +197,19 @@ def test_audio_without_text_says_all_of_it_again():
 def test_a_position_is_told_by_any_of_its_numbers():
     """Each number counts from where its audio began, and never beyond what it had."""
     utterance = spoken(("one two three", 1300))
-    utterance.started = True
+    utterance.played.started = True
     utterance.mark_resent(5, 400, 900, 1.0)
     assert (utterance.number, utterance.play_number) == (1, 5)
-    assert utterance.position_ms(9) == utterance.sent_ms == 400
+    assert utterance.played.position_ms(9) == utterance.played.sent_ms == 400
     assert utterance.went_by(1)
     assert not utterance.went_by(5)
-    utterance.sent(900, 1.0, 1.0)
+    utterance.played.sent(900, 1.0, 1.0)
     assert utterance.went_by(5)
     assert not utterance.went_by(2)
     assert utterance.place_of(1, 1000) == 1000
     assert utterance.place_of(1, 5000) == 1300
     assert utterance.place_of(5, 100) == 500
-    assert utterance.position_ms(1.1) == pytest.approx(500)
+    assert utterance.played.position_ms(1.1) == pytest.approx(500)
     utterance.mark_resent(6, 500, 500, 1.1)
     assert (utterance.place_of(5, 5000), utterance.place_of(6, 10)) == (1300, 510)
     assert utterance.played_once_ms == 900
@@ -218,25 +219,25 @@ def test_what_had_not_begun_is_sent_again_as_new():
     """It has no position, no start and no report until it is sent anew."""
     utterance = spoken(("one two", 700))
     utterance.mark_resent(2, 0, 0, 1.0)
-    assert (utterance.starts_at_s, utterance.position_ms(5)) == (math.inf, 0)
-    assert not utterance.is_reported
+    assert (utterance.played.starts_at_s, utterance.played.position_ms(5)) == (math.inf, 0)
+    assert not utterance.played.is_reported
 
 
 def test_what_its_player_has_lost_is_known_by_its_last_report():
     """Without a report the clock is all there is."""
     utterance = spoken(("one two", 700))
-    assert utterance.known_position_ms(0.5, lost=True) == 0
-    utterance.started = True
-    assert utterance.known_position_ms(0.5, lost=True) == 500
-    utterance.report(200, 0.2, stalled=False)
-    assert utterance.known_position_ms(0.6, lost=True) == 200
-    assert utterance.known_position_ms(0.6, lost=False) == pytest.approx(600)
+    assert utterance.played.known_position_ms(0.5, lost=True) == 0
+    utterance.played.started = True
+    assert utterance.played.known_position_ms(0.5, lost=True) == 500
+    utterance.played.report(200, 0.2, stalled=False)
+    assert utterance.played.known_position_ms(0.6, lost=True) == 200
+    assert utterance.played.known_position_ms(0.6, lost=False) == pytest.approx(600)
 
 
 def test_a_piece_that_ends_early_is_heard_early():
     """Its words end earlier than its text let expect, once its last audio is there."""
     utterance = spoken(("One two", 100))
-    utterance.segments[0].complete = utterance.audio_complete = False
+    utterance.segments.pieces[0].complete = utterance.audio_complete = False
     assert utterance.hear(90) == ""
     utterance.add_audio(AgentAudio(bytes(2 * 60), RATE, last=True))
     assert utterance.hear(91) == "One"
@@ -254,7 +255,7 @@ def test_more_text_for_the_same_audio_is_heard_earlier():
 def test_timings_that_come_later_are_heard_by():
     """A voice may tell where its words lie after their audio."""
     utterance = spoken(("One two", 100))
-    utterance.segments[0].complete = False
+    utterance.segments.pieces[0].complete = False
     assert utterance.hear(90) == ""
     timings = (WordTiming("One", -0.1, -0.02),)
     utterance.add_audio(AgentAudio(b"", RATE, last=False, words=timings))

@@ -118,7 +118,7 @@ async def test_a_voice_slower_than_speech_makes_a_gap(autojump_clock, deck, play
     first.audio_complete = True
     await trio.sleep(0.15)
     playout.advance(trio.current_time())
-    assert first.position_ms(trio.current_time()) == pytest.approx(550)
+    assert first.played.position_ms(trio.current_time()) == pytest.approx(550)
     assert first.heard == "one"
     await trio.sleep(1)
     assert deck.told("finished") == [(1300, "finished", 1, "whole")]

@@ -72,7 +72,7 @@ async def test_a_player_that_is_where_it_was_foreseen_costs_no_look(
     planned.clear()
     playout.report(1, "position", 1001 + off_ms)
     assert bool(planned) is plans
-    assert utterance.sure_position_ms(trio.current_time()) == 1001 + off_ms
+    assert utterance.played.sure_position_ms(trio.current_time()) == 1001 + off_ms
     for played_ms in range(1250, 3000, 250):
         await trio.sleep(0.25)
         playout.report(1, "position", played_ms)
@@ -103,17 +103,17 @@ async def test_a_player_that_stops_reporting_is_carried_on_for_half_a_second(
     playout.report(1, "position", 400)
     for _ in range(8):
         await trio.sleep(1)
-        assert utterance.position_ms(trio.current_time()) == 900
+        assert utterance.played.position_ms(trio.current_time()) == 900
         assert deck.sent_ms[1] <= 900 + 1000 * LEAD_S
     assert utterance.heard == "one"  # the next word ends at 1.56 s
     playout.report(1, "position", 1200)
     await trio.sleep(0.45)
     assert utterance.heard == "one two"
     await trio.sleep(3)
-    assert utterance.position_ms(trio.current_time()) == 1700
+    assert utterance.played.position_ms(trio.current_time()) == 1700
     playout.cut(utterance, "barge-in")
     await trio.sleep(1)
-    assert (utterance.cut_at_ms, utterance.heard) == (1700, "one two")
+    assert (utterance.played.cut_at_ms, utterance.heard) == (1700, "one two")
 
 
 async def test_holds_and_new_audio_carry_no_silent_player_further(autojump_clock, deck, nursery):
@@ -128,7 +128,7 @@ async def test_holds_and_new_audio_carry_no_silent_player_further(autojump_clock
         await trio.sleep(0.4)
         playout.release()
         say(playout, utterance, "", 100)
-    assert utterance.position_ms(trio.current_time()) == 600
+    assert utterance.played.position_ms(trio.current_time()) == 600
 
 
 async def test_what_is_said_next_to_a_silent_player_counts_from_its_next_report(
@@ -142,10 +142,10 @@ async def test_what_is_said_next_to_a_silent_player_counts_from_its_next_report(
     playout.cut(first, "barge-in")
     second = add(playout, 2, "three four", 2000)
     await trio.sleep(5)
-    assert (second.started, second.heard, deck.sent_ms[2]) == (False, "", 400)
+    assert (second.played.started, second.heard, deck.sent_ms[2]) == (False, "", 400)
     playout.report(2, "start", 0)
     await trio.sleep(0.2)
-    assert second.started
+    assert second.played.started
     for played_ms in range(250, 2000, 250):
         await trio.sleep(0.25)
         playout.report(2, "position", played_ms)
@@ -172,7 +172,7 @@ async def test_a_player_that_is_silent_for_good_is_given_up(autojump_clock, deck
     await trio.sleep(PLAYER_S + 0.1)
     told = deck.told("player failed", "finished")
     assert told == [(30400, "player failed", 1, None), (30400, "finished", 1, "cut")]
-    assert utterance.cut_at_ms == 900
+    assert utterance.played.cut_at_ms == 900
 
 
 async def test_a_player_without_positions_goes_by_the_clock(autojump_clock, deck, playout):
@@ -180,7 +180,7 @@ async def test_a_player_without_positions_goes_by_the_clock(autojump_clock, deck
     utterance = add(playout, 1, "one two three four five six", 6000)
     playout.report(1, "start", 0)
     await trio.sleep(3)
-    assert utterance.position_ms(trio.current_time()) == 3000
+    assert utterance.played.position_ms(trio.current_time()) == 3000
     await trio.sleep(2.9)
     playout.report(1, "done", 6000)
     await trio.sleep(0.7)
@@ -211,7 +211,7 @@ async def test_a_report_of_the_next_utterance_ends_the_one_before(autojump_clock
     playout.report(2, "position", 40)
     assert deck.told("finished") == [(250, "finished", 1, "whole")]
     assert deck.told("started") == [(0, "started", 1, None), (250, "started", 2, None)]
-    assert playout.utterances[0].position_ms(trio.current_time()) == pytest.approx(40)
+    assert playout.utterances[0].played.position_ms(trio.current_time()) == pytest.approx(40)
 
 
 async def test_a_late_player_is_not_sent_too_much(autojump_clock, deck, playout):
@@ -222,10 +222,10 @@ async def test_a_late_player_is_not_sent_too_much(autojump_clock, deck, playout)
     await trio.sleep(0.1)
     playout.report(1, "start", 0)
     await trio.testing.wait_all_tasks_blocked()
-    assert first.sent_ms + second.sent_ms <= LEAD_S * 1000 + 100
+    assert first.played.sent_ms + second.played.sent_ms <= LEAD_S * 1000 + 100
     await trio.sleep(0.15)
-    assert first.position_ms(trio.current_time()) == pytest.approx(150)
-    assert second.position_ms(trio.current_time()) == 0
+    assert first.played.position_ms(trio.current_time()) == pytest.approx(150)
+    assert second.played.position_ms(trio.current_time()) == 0
 
 
 @pytest.mark.parametrize("played_ms", [-5.0, math.nan, 1e9, math.inf, -math.inf, 200.0])
@@ -238,12 +238,12 @@ async def test_nonsense_from_a_player_stays_possible(autojump_clock, deck, playo
     for kind in ("position", "underrun", "start", "flushed"):
         playout.report(1, kind, played_ms)
         now_s = trio.current_time()
-        assert 400 <= utterance.position_ms(now_s) <= utterance.sent_ms <= 1800
+        assert 400 <= utterance.played.position_ms(now_s) <= utterance.played.sent_ms <= 1800
         assert utterance.heard in ("one", "one two", "one two three")
     playout.cut(utterance, "barge-in")
     playout.report(1, "flushed", played_ms)
     await trio.sleep(FLUSH_REPORT_S + 0.01)
-    assert 400 <= (utterance.cut_at_ms or 0) <= utterance.sent_ms
+    assert 400 <= (utterance.played.cut_at_ms or 0) <= utterance.played.sent_ms
     assert utterance.heard in ("one", "one two", "one two three")
     assert utterance.settled
 
@@ -284,10 +284,10 @@ async def test_an_underrun_stops_the_clock_until_more_is_sent(autojump_clock, de
     await trio.sleep(0.1)
     playout.report(1, "underrun", 80)
     await trio.sleep(1)
-    assert utterance.position_ms(trio.current_time()) == 80
+    assert utterance.played.position_ms(trio.current_time()) == 80
     say(playout, utterance, "two", 300)
     await trio.sleep(0.05)
-    assert utterance.position_ms(trio.current_time()) == pytest.approx(130)
+    assert utterance.played.position_ms(trio.current_time()) == pytest.approx(130)
 
 
 async def test_a_flush_report_decides_what_was_heard(autojump_clock, deck, playout):
@@ -300,7 +300,11 @@ async def test_a_flush_report_decides_what_was_heard(autojump_clock, deck, playo
     assert (utterance.heard, utterance.settled, playout.is_idle) == ("one", False, False)
     await trio.sleep(FLUSH_REPORT_S - 0.01)
     playout.report(1, "flushed", 720)
-    assert (utterance.heard, utterance.settled, utterance.cut_at_ms) == ("one two", True, 720)
+    assert (utterance.heard, utterance.settled, utterance.played.cut_at_ms) == (
+        "one two",
+        True,
+        720,
+    )
     playout.report(1, "flushed", 1800)
     await trio.sleep(1)
     assert utterance.heard == "one two"
@@ -316,7 +320,7 @@ async def test_without_a_flush_report_the_clock_decides(autojump_clock, deck, pl
     playout.cut(utterance, "barge-in")
     await trio.sleep(1)
     assert deck.told("settled") == [(900, "settled", 1, "one two")]
-    assert utterance.cut_at_ms == pytest.approx(700)
+    assert utterance.played.cut_at_ms == pytest.approx(700)
     assert utterance.basis == "reported"
 
 
@@ -346,7 +350,7 @@ async def test_a_listener_may_look_while_it_is_told(autojump_clock, deck, playou
         utterance = add(playout, number, "one two", 150, run=run)
     await trio.sleep(0.05)
     playout.report(1, "position", 10)
-    utterance.report(0, trio.current_time(), stalled=False)  # the player knows of both
+    utterance.played.report(0, trio.current_time(), stalled=False)  # the player knows of both
     for utterance in playout.utterances:
         playout.cut(utterance, "barge-in")
     tell = deck.utterance_settled
@@ -409,7 +413,7 @@ def utterance(ms: int = 1000, *, sent: bool = True, run: object = None) -> Utter
     made.generated = "one"
     made.add_audio(AgentAudio(bytes(2 * ms), 1000, "one"))
     if sent:
-        made.sent(ms, 0.0, 0.0)
+        made.played.sent(ms, 0.0, 0.0)
     else:
         made.waiting.append(bytes(2 * ms))
     made.text_complete = made.audio_complete = True
@@ -422,7 +426,7 @@ def test_the_first_sound_is_due_when_it_was_sent_or_when_it_is_reported():
     assert has_started(one, 0.0, reports=False)
     assert not has_started(one, START_REPORT_S - 0.01, reports=True)
     assert has_started(one, START_REPORT_S, reports=True)
-    one.report(0, 0.0, stalled=False)
+    one.played.report(0, 0.0, stalled=False)
     assert has_started(one, 0.0, reports=True)
     assert not has_started(utterance(sent=False), 99, reports=False)
 
@@ -432,7 +436,7 @@ def test_the_last_sound_is_due_when_all_was_sent_and_played():
     one = utterance()
     assert not is_heard(one, 0.99)
     assert is_heard(one, 1.0)
-    one.report(500, 0.5, stalled=False)
+    one.played.report(500, 0.5, stalled=False)
     assert not is_heard(one, 1.4)
     assert is_heard(one, 1.0 + DONE_REPORT_S)
     one.done_reported = True

@@ -276,13 +276,13 @@ def test_what_is_sent_under_a_fresh_number_is_understood_by_both():
             playout.report(1, "flushed", 610)
             assert utterance.heard == "w0 w1"
             playout.report(2, "position", 20)
-            assert utterance.position_ms(trio.current_time()) == 20
+            assert utterance.played.position_ms(trio.current_time()) == 20
             playout.report(7, "position", 1000)
             assert utterance.heard == "w0 w1"
             playout.cut(utterance, "barge-in")
             playout.report(2, "flushed", 50)
             assert utterance.settled
-            assert (utterance.heard, utterance.cut_at_ms) == ("w0 w1", 610)
+            assert (utterance.heard, utterance.played.cut_at_ms) == ("w0 w1", 610)
             nursery.cancel_scope.cancel()
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
@@ -436,7 +436,7 @@ async def test_the_words_of_a_long_answer_are_bounded(playout, autojump_clock):
         audio = AgentAudio(bytes(6000), 1000, text, words, last=True)
         playout.add_audio(utterance, audio, trio.current_time())
         await trio.sleep(3)
-        most = max(most, sum(len(segment.words) for segment in utterance.segments))
+        most = max(most, sum(len(segment.words) for segment in utterance.segments.pieces))
     await trio.sleep(1)
     assert most <= 12
     assert utterance.heard.split() == text.split() * 60
