@@ -157,7 +157,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
         self._chain_check = ChainCheck(router, context.floor)
         self.early_words = EarlyWords(context)
         HistoryListener(context, self.answers)
-        Handoff(context, self.questions, self.answers.answer_of, self.control.floor_moved)
+        Handoff(context, self.questions, self.answers.answer_of, self.answers.floor_moved)
         Goodbye(context, self.answers, self.end)
         UnansweredCallers(context, self.answers)
         if context.audio and budgets is not None:
@@ -264,7 +264,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
             TypeError: The reason is no string.
         """
         check_string("hold_speech", "reason", reason)
-        self.answers.hold(reason)
+        self.answers.audio.hold(reason)
 
     def release_speech(self, reason: str) -> None:
         """Release the hold with this reason, in this step; do nothing if there is none.
@@ -276,7 +276,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
             TypeError: The reason is no string.
         """
         check_string("release_speech", "reason", reason)
-        self.answers.release(reason)
+        self.answers.audio.release(reason)
 
     def talk(self, *, down: bool) -> None:
         """Press or release the caller's talk key; while it is down, their turn stays open.
@@ -317,7 +317,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
         except ValueError as wrong:
             log.warning("playback_report_ignored", reason=str(wrong))
             return
-        self.answers.report(utterance, kind, played_ms)
+        self.answers.audio.report(utterance, kind, played_ms)
 
     def end(self, reason: str = "ended") -> None:
         """End the call now.

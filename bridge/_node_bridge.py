@@ -199,7 +199,7 @@ class Bridge(PlaceInCall):
             reason: Why, for its record.
         """
         answers = self.call.answers
-        front = answers.front()
+        front = answers.audio.front
         answer = self.call.control.target() if front is None else front.answer
         if answer is not None:
             answer.give_up()
@@ -268,8 +268,8 @@ class Bridge(PlaceInCall):
         Returns:
             At least 0; ``None`` once it is over: heard to its end, or cut.
         """
-        found = self.call.answers.utterance(utterance)
-        return None if found is None else found.position_ms(trio.current_time())
+        found = self.call.answers.audio.utterance(utterance)
+        return None if found is None else found.played.position_ms(trio.current_time())
 
     def owe_clauses(self, utterance: int, more: int) -> None:
         """Record that a voice was asked for a clause, or delivered one.
@@ -280,7 +280,7 @@ class Bridge(PlaceInCall):
             utterance: The number of the utterance; nothing happens if it is over.
             more: How many more clauses it owes; negative for fewer.
         """
-        found = self.call.answers.utterance(utterance)
+        found = self.call.answers.audio.utterance(utterance)
         if found is not None:
             found.owe_clauses(more)
 
@@ -290,7 +290,7 @@ class Bridge(PlaceInCall):
         Args:
             utterance: Its number.
         """
-        found = self.call.answers.utterance(utterance)
+        found = self.call.answers.audio.utterance(utterance)
         return 0 if found is None else found.owed_clauses or 0
 
     @property

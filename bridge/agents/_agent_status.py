@@ -42,7 +42,7 @@ class AgentStatus:
     @property
     def is_audible(self) -> bool:
         """Whether the caller hears it, or would hear it without a hold."""
-        return self._answers.is_audible_now
+        return self._answers.audio.is_audible
 
     @property
     def is_at_work(self) -> bool:
@@ -52,12 +52,12 @@ class AgentStatus:
         """
         answers = self._answers
         works = answers.is_generating and not self._questions.was_heard
-        return works or answers.is_pending
+        return works or answers.audio.is_pending
 
     @property
     def saying(self) -> str:
         """The words around now whose echo the microphone may hear; empty for none."""
-        return self._answers.saying
+        return self._answers.audio.saying
 
     @property
     def state(self) -> CallState:

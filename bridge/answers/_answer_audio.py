@@ -1,76 +1,117 @@
-"""The part of the answers that is being played: their utterances, and their echo."""
+"""The part of the answers that is being played: their utterances, holds, and echo."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import trio
 
-from bargein.routes import Message
-
 from ..playout._echo_text import words_around
+from ..playout._hold import Holding
 from ..playout._playout import Playout
 from ..playout._playout_events import PlayoutEvents
 from ..playout._utterance import Utterance
 
+if TYPE_CHECKING:
+    from .._call_context import CallContext
+    from ..transport._protocol import Transport
+    from ._history_writer import AnswerMemory
+
 
 class AnswerAudio:
-    """Knows which part of a call's answers is being heard, and which waits."""
+    """Knows which part of a call's answers is being heard, and which waits.
 
-    _playout: Playout
-    _events: PlayoutEvents
+    Attributes:
+        playout: Plays their utterances.
+        sounds_until_s: Returns when the player will have played all the audio it was given.
+        unreported_since_s: Returns since when the player has owed a report on its audio; infinite
+            if it owes none.
+        utterance: Returns the utterance with a number; ``None`` if it is over.
+        resend: Sends the player's unplayed audio again, because its connection was lost.  It starts
+            from the last word known to be heard; while the voice is held, at the release.
+        report: Records a report of the player.
+        release: Releases the hold with a reason; the voice continues if it was the last.
+        release_empty: Releases the holds that hold nothing any more.
+    """
+
+    __slots__ = (
+        "_events", "_holding", "_may_hold", "playout", "release", "release_empty", "report",
+        "resend", "sounds_until_s", "unreported_since_s", "utterance",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        context: CallContext,
+        transport: Transport,
+        memory: AnswerMemory,
+        settled: Callable[[Utterance], None],
+        is_generating: Callable[[], bool],
+    ) -> None:
+        """Start silent.
+
+        Args:
+            context: The call's.
+            transport: The caller's side.
+            memory: Writes what was heard to the history.
+            settled: Called with each utterance that will not change any more.
+            is_generating: Whether the agent with the floor is working on an answer.
+        """
+        router = context.router
+        self._events = PlayoutEvents(router, memory, settled)
+        playout = self.playout = Playout(transport, self._events, router.call_at)
+        self.sounds_until_s = playout.sounds_until_s
+        self.unreported_since_s = playout.unreported_since_s
+        self.utterance = playout.utterance
+        self.resend = playout.resend
+        self.report = playout.report
+        self._may_hold = context.audio
+        self._holding = Holding(router, playout, lambda: self.is_pending or is_generating())
+        self.release = self._holding.release
+        self.release_empty = self._holding.release_empty
 
     @property
-    def is_audible_now(self) -> bool:
+    def is_audible(self) -> bool:
         """Whether the caller hears an agent now."""
-        return self._playout.is_audible
+        return self.playout.is_audible
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether generated text waits to be heard."""
+        return self.playout.front is not None
+
+    @property
+    def front(self) -> Utterance | None:
+        """The utterance that is heard now or next; ``None`` for none."""
+        return self.playout.front
 
     @property
     def saying(self) -> str:
         """The text around now to compare an echo with: from about 4 s before what is heard to the
         end of the clause after what the player has.  It stays for 3 s after the end."""
         now_s = trio.current_time()
-        self._playout.advance(now_s)
-        return words_around(self._events.said_before(now_s), self._playout.utterances)
+        self.playout.advance(now_s)
+        return words_around(self._events.said_before(now_s), self.playout.utterances)
 
     @property
     def has_notice(self) -> bool:
         """Whether something that no route may cut is being said or waits to be said."""
-        return any(not utterance.interruptible for utterance in self._playout.utterances)
+        return any(not utterance.interruptible for utterance in self.playout.utterances)
 
     @property
-    def is_pending(self) -> bool:
-        """Whether generated text waits to be heard."""
-        return self._playout.front is not None
+    def is_held(self) -> bool:
+        """Whether anything holds the agent's voice."""
+        return bool(self._holding.reasons)
 
-    def unreported_since_s(self) -> float:
-        """Return since when the player has owed a report on its audio; infinite if it owes none."""
-        return self._playout.unreported_since_s()
+    @property
+    def is_held_until_released(self) -> bool:
+        """Whether a pause or a lost connection holds the voice, until it is released."""
+        return self._holding.lasts
 
-    def front(self) -> Utterance | None:
-        """Return the utterance that is heard now or next; ``None`` for none."""
-        return self._playout.front
-
-    def utterance_of(self, message: Message) -> Utterance | None:
-        """Return the utterance that the text of an ``AgentResponse`` message belongs to.
-
-        Args:
-            message: The message; valid from the step in which it is published.
-
-        Returns:
-            The utterance; ``None`` for text that nobody will hear, and for any other event.
-        """
-        found: Utterance | None = message.tag
-        return found
-
-    def utterance(self, number: int) -> Utterance | None:
-        """Return the utterance with this number, if it is not over."""
-        return self._playout.utterance(number)
-
-    def resend(self) -> None:
-        """Send the player's unplayed audio again, because its connection was lost.
-
-        It starts from the last word known to be heard; while the voice is held, at the release.
-        """
-        self._playout.resend()
+    def hold(self, reason: str) -> None:
+        """Hold the voice at the sample being heard."""
+        if self._may_hold:
+            self._holding.hold(reason)
 
     def player_number(self, utterance: int) -> int:
         """Return the number under which the player has an utterance now; for transports.
@@ -81,6 +122,8 @@ class AnswerAudio:
         found = self.utterance(utterance)
         return utterance if found is None else found.play_number
 
-    def report(self, utterance: int, kind: str, played_ms: float) -> None:
-        """Record a report of the player."""
-        self._playout.report(utterance, kind, played_ms)
+    def close(self) -> None:
+        """Silence everything for good, because the call is over."""
+        self._may_hold = False
+        self.playout.close("the call is over")
+        self._holding.close()

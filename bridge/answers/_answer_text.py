@@ -14,10 +14,10 @@ from bargein.routes import Message, Outcome, Run
 from bargein.routes.logs import get_logger
 
 from ..events import AgentResponse, AgentSpeechSent, AgentTextComplete
-from ..playout._playout import Playout
 from ..playout._utterance import Utterance
 from ..playout._utterance_timing import TICK_S
 from ._answer import Answer, OpenAnswers, lineage, outermost
+from ._answer_audio import AnswerAudio
 
 if TYPE_CHECKING:
     from .._call_context import CallContext
@@ -61,6 +61,7 @@ class AnswerText:
         "_playout",
         "_published_chars",
         "_published_s",
+        "_release_empty",
         "_router",
         "_transport",
         "_unpublished",
@@ -72,7 +73,7 @@ class AnswerText:
         transport: Transport,
         opener: OpensAnswers,
         answers: OpenAnswers,
-        playout: Playout,
+        audio: AnswerAudio,
         memory: AnswerMemory,
     ) -> None:
         self._router = context.router
@@ -82,7 +83,8 @@ class AnswerText:
         self._transport = transport
         self._opener = opener
         self._answers = answers
-        self._playout = playout
+        self._playout = audio.playout
+        self._release_empty = audio.release_empty
         self._memory = memory
         self._last: Utterance | None = None
         self._last_run: Run | None = None
@@ -106,6 +108,48 @@ class AnswerText:
                 if not utterance.finished:
                     complete = AgentTextComplete(utterance=utterance.number)
                     self._publish_of(utterance, complete)
+
+    def leave_out_rest(self, answer: Answer) -> None:
+        """Drop the unheard text of an answer that continues.
+
+        Protected speech is still said to its end.
+        """
+        unheard = [each for each in answer.utterances if not each.finished]
+        if all(each.interruptible for each in unheard):
+            for utterance in unheard:
+                utterance.leave_out_rest()
+                self._playout.cut(utterance, "its rest is left out")
+            self._memory.note(answer)
+            self._release_empty()
+
+    def withdraw(self, answer: Answer, text: str) -> bool:
+        """Take back the last text of an answer, if none of its audio was sent to the caller.
+
+        Args:
+            answer: The answer, which continues.
+            text: The text; what is said from now on replaces it.
+
+        Returns:
+            Whether it was taken back, or was empty; otherwise all of it stands.
+        """
+        unheard = []
+        for utterance in reversed(answer.utterances):
+            if not text:
+                break
+            played = utterance.played
+            is_on_its_way = utterance.finished or played.started or played.sent_ms
+            if is_on_its_way or not text.endswith(utterance.generated):
+                return False
+            text = text.removesuffix(utterance.generated)
+            unheard.append(utterance)
+        if text:
+            return False  # some of it is still on its way, or nobody was going to hear it
+        for utterance in unheard:
+            utterance.leave_out_rest()
+            self._playout.cut(utterance, "said anew")
+        self.complete(answer)
+        self._memory.note(answer)
+        return True
 
     # --- text -------------------------------------------------------------------------------------
 

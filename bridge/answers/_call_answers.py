@@ -24,19 +24,14 @@ from ..events import (
     JobFinished,
     Outcome,
 )
-from ..playout._hold import Holding
-from ..playout._playout import Playout
-from ..playout._playout_events import PlayoutEvents
 from ..playout._tts_audio import TTSAudio
 from ..playout._utterance import Utterance
 from ..transport._protocol import Transport
 from ._answer import Answer, FixedText, KeyMenu, OpenAnswers, end_of, lineage, verb_of
 from ._answer_audio import AnswerAudio
 from ._answer_handle import OwnedAnswerHandle
-from ._answer_history import AnswerHistory
 from ._answer_text import AnswerText
 from ._background_answers import BackgroundAnswers
-from ._barge_in_log import BargeInLog
 from ._cut_records import CutRecords, interruption_of
 from ._history_writer import AnswerMemory
 from ._say import FixedTexts
@@ -50,7 +45,7 @@ if TYPE_CHECKING:
 log = get_logger()
 
 
-class CallAnswers(AnswerHistory, AnswerAudio):
+class CallAnswers:
     """Keeps the answers of a call and follows their utterances to the caller's ear.
 
     Attributes:
@@ -58,7 +53,15 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         newest_answer_of: Returns the newest answer of some agents that is neither over nor cut;
             ``None`` for none.
         answer_cut_by_itself: Returns the answer whose chain published a message that cut it.
-        sounds_until_s: Returns when the player will have played all the audio it was given.
+        memory: Writes them to the history.
+        audio: What of them is being played.
+        text: Takes their text.
+        cuts: Records their cuts.
+        complete_text: Speaks the text of an answer so far; see ``AnswerText``.
+        withdraw: Takes back the last text of an answer; see ``AnswerText``.
+        resend: Sends the player's unplayed audio again; see ``AnswerAudio``.
+        player_number: Returns the number under which the player has an utterance now; for
+            transports.
         answered: The number of the last message that started an answer of an audible agent.
         is_closed: Whether the call is over: nothing is said any more.
     """
@@ -83,57 +86,39 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         self._router = router
         self._delivery = delivery
         self._interrupt = interrupt
-        self._memory = AnswerMemory(context.history)
-        self._cuts = CutRecords(context.history)
-        self._events = PlayoutEvents(router, self._memory, self._utterance_settled)
-        playout = self._playout = Playout(transport, self._events, router.call_at)
-        self.sounds_until_s = playout.sounds_until_s
+        self.memory = AnswerMemory(context.history, self.advance)
+        audio = self.audio = AnswerAudio(
+            context, transport, self.memory, self._utterance_settled, lambda: self.is_generating
+        )
+        playout = self._playout = audio.playout
+        self.resend = audio.resend
+        self.player_number = audio.player_number
         self._answers = OpenAnswers(router, after=context.history.last_answer)
         self.answer_of = self._answers.of
         self.newest_answer_of = self._answers.newest_of
         self.answer_cut_by_itself = self._answers.cut_by_itself
+        self.cuts = CutRecords(context, self._answers)
         self._background = BackgroundAnswers(
-            context, delivery, self._answers, self._playout, self._publish_move, self._end_moving
+            context, delivery, self._answers, playout, self._publish_move, self._end_moving
         )
-        self._text = AnswerText(
-            context, transport, self, self._answers, self._playout, self._memory
-        )
-        TTSAudio(router, self._answers, self._playout, transport.sample_rate_hz)
-        self._holding = Holding(router, self._playout, self._has_something)
+        self.text = AnswerText(context, transport, self, self._answers, audio, self.memory)
+        self.complete_text: Callable[[Answer], None] = self.text.complete
+        self.withdraw: Callable[[Answer, str], bool] = self.text.withdraw
+        TTSAudio(router, self._answers, playout, transport.sample_rate_hz)
         self._silent: trio.Event | None = None  # created by the first waiter
         self._closed_as: Outcome | None = None
         self.is_closed = False
-        self._answers_cut = 0
         self.answered = 0
-        self._ends_as: Outcome | None = None
         self._cutting = False
         self._marks = LongRunningMarks(router)
-        self._barge_in_log = BargeInLog(context, self._answers)
         self._fixed_texts = FixedTexts(context)
 
     # --- what is known --------------------------------------------------------------------------
 
     @property
-    def answers_cut(self) -> int:
-        """How many answers were cut."""
-        if self._router.unreported:
-            self._router.report_cuts()
-        return self._answers_cut
-
-    @property
     def is_generating(self) -> bool:
         """Whether the agent that has the floor is working on an answer."""
         return self._answers.generating(self._context.floor.heard)
-
-    @property
-    def is_held(self) -> bool:
-        """Whether anything holds the agent's voice."""
-        return bool(self._holding.reasons)
-
-    @property
-    def is_held_until_released(self) -> bool:
-        """Whether a pause or a lost connection holds the voice, until it is released."""
-        return self._holding.lasts
 
     def may_be_cut_by(self, event_class: type) -> bool:
         """Return whether an event would cut what is heard now or, if nothing is, generated.
@@ -159,29 +144,20 @@ class CallAnswers(AnswerHistory, AnswerAudio):
     def completed_for_handler(self, interruption: Interruption) -> Interruption:
         """Complete a cut for its handler: with the generated and heard text, and the tools."""
         self.advance()
-        return self._cuts.completed_for_handler(interruption)
+        return self.cuts.completed_for_handler(interruption)
 
-    def complete_text(self, answer: Answer) -> None:
-        """Speak the text of an answer so far, without waiting for the rest of its clause."""
-        self._text.complete(answer)
+    @staticmethod
+    def utterance_of(message: Message) -> Utterance | None:
+        """Return the utterance that the text of an ``AgentResponse`` message belongs to.
 
-    def hold(self, reason: str) -> None:
-        """Hold the voice at the sample being heard."""
-        if self._context.audio and not self.is_closed:
-            self._holding.hold(reason)
+        Args:
+            message: The message; valid from the step in which it is published.
 
-    def release(self, reason: str) -> None:
-        """Release the hold with a reason; the voice continues if it was the last."""
-        self._holding.release(reason)
-
-    def note_pause(self, answer: Answer, message: Message) -> None:
-        """Record that an answer was paused."""
-        by = interruption_of(answer, message, "pause", "running")
-        self._cuts.record(answer, by, answer.seen_phase)
-
-    def end_cuts_as(self, outcome: Outcome) -> None:
-        """End answers that are cut from now on with this outcome."""
-        self._ends_as = outcome
+        Returns:
+            The utterance; ``None`` for text that nobody will hear, and for any other event.
+        """
+        found: Utterance | None = message.tag
+        return found
 
     def upgrade(self, number: int | None, verb: Verb) -> None:
         """Name a stronger verb in the record of a cut answer, and in its end if that is to come."""
@@ -189,7 +165,7 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         for answer in self._answers:
             if answer.number == number and answer.interruption is not None:
                 answer.upgrade(verb)
-        self._cuts.upgrade(number, verb)
+        self.cuts.upgrade(number, verb)
 
     def floor_moved(self) -> None:
         """Update which message the agent with the floor answers, now that the floor has moved."""
@@ -201,7 +177,7 @@ class CallAnswers(AnswerHistory, AnswerAudio):
     def move_to_background(self, answer: Answer) -> None:
         """Move an answer to the background, where it continues unheard and blocks nobody."""
         self._background.move(answer)
-        self._holding.release_empty()
+        self.audio.release_empty()
 
     def _publish_move(self, answer: Answer) -> None:
         self.history.add_moved(answer.number)
@@ -217,8 +193,8 @@ class CallAnswers(AnswerHistory, AnswerAudio):
 
     def _end_moving(self, answer: Answer, by: Interruption) -> None:
         answer.cut(by)
-        self._cuts.record(answer, by, answer.seen_phase)
-        answer.end(self._outcome_of_cut(answer.verb))
+        self.cuts.record(answer, by, answer.seen_phase)
+        answer.end(self.cuts.outcome_by(answer.verb))
         self._publish_ended(answer)
         self.close_if_over(answer)
 
@@ -227,19 +203,13 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         if self._router.unreported:
             self._router.report_cuts()
         self._playout.advance(trio.current_time())
-        self._memory.write()
+        self.memory.write()
 
     @property
     def history(self) -> History:
         """What was said until now."""
-        if self._router.unreported:
-            self._router.report_cuts()
-        self._playout.advance(trio.current_time())
-        self._memory.write()
+        self.advance()
         return self._context.history
-
-    def _has_something(self) -> bool:
-        return self.is_pending or self.is_generating
 
     def _utterance_settled(self, utterance: Utterance) -> None:
         self.close_if_over(utterance.answer)
@@ -265,7 +235,7 @@ class CallAnswers(AnswerHistory, AnswerAudio):
             return handle
         answer = self._answers.of(current_run())
         if answer is not None and answer.outcome is None and not is_notice:
-            self._text.complete(answer)  # an answer's say() comes after its text so far
+            self.text.complete(answer)  # an answer's say() comes after its text so far
             answer.note_text()
         kind = KeyMenu if stop_on_key else FixedText
         return self._fixed_texts.say(kind(response, handle, is_notice))
@@ -282,49 +252,8 @@ class CallAnswers(AnswerHistory, AnswerAudio):
                 run.cut(reason=reason)
         self._silence(answer.utterances, reason)  # text that no run produced
         self._cut_answer(answer, interruption_of(answer, None, reason, "delivered"))
-        self._holding.release_empty()
-        self._barge_in_log.write_down()
-
-    def leave_out_rest(self, answer: Answer) -> None:
-        """Drop the unheard text of an answer that continues.
-
-        Protected speech is still said to its end.
-        """
-        unheard = [each for each in answer.utterances if not each.finished]
-        if all(each.interruptible for each in unheard):
-            for utterance in unheard:
-                utterance.leave_out_rest()
-                self._playout.cut(utterance, "its rest is left out")
-            self._memory.note(answer)
-            self._holding.release_empty()
-
-    def withdraw(self, answer: Answer, text: str) -> bool:
-        """Take back the last text of an answer, if none of its audio was sent to the caller.
-
-        Args:
-            answer: The answer, which continues.
-            text: The text; what is said from now on replaces it.
-
-        Returns:
-            Whether it was taken back, or was empty; otherwise all of it stands.
-        """
-        unheard = []
-        for utterance in reversed(answer.utterances):
-            if not text:
-                break
-            is_on_its_way = utterance.finished or utterance.started or utterance.sent_ms
-            if is_on_its_way or not text.endswith(utterance.generated):
-                return False
-            text = text.removesuffix(utterance.generated)
-            unheard.append(utterance)
-        if text:
-            return False  # some of it is still on its way, or nobody was going to hear it
-        for utterance in unheard:
-            utterance.leave_out_rest()
-            self._playout.cut(utterance, "said anew")
-        self._text.complete(answer)
-        self._memory.note(answer)
-        return True
+        self.audio.release_empty()
+        self.cuts.write_log()
 
     def stop_all(self, message: Message) -> None:
         """Silence utterances without a run to cut, regardless of any condition."""
@@ -332,9 +261,9 @@ class CallAnswers(AnswerHistory, AnswerAudio):
             self._silence([utterance], "emergency stop")
             by = interruption_of(utterance.answer, message, "emergency stop", "delivered")
             self._cut_answer(utterance.answer, by)
-        self._fixed_texts.end_unbegun(self._outcome_of_cut(verb_of(message)))
-        self._holding.release_empty()
-        self._barge_in_log.write_down()
+        self._fixed_texts.end_unbegun(self.cuts.outcome_by(verb_of(message)))
+        self.audio.release_empty()
+        self.cuts.write_log()
 
     def close(self, outcome: Outcome) -> None:
         """Silence everything for good, because the call is over; the heard text is final.
@@ -342,13 +271,12 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         Args:
             outcome: The outcome of answers that were not heard to their end.
         """
-        self._text.close()
+        self.text.close()
         self._background.publish_moved()
         self._closed_as = outcome
         self.is_closed = True
         self._fixed_texts.end_unbegun(outcome)
-        self._playout.close("the call is over")
-        self._holding.close()
+        self.audio.close()
 
     # --- runs -----------------------------------------------------------------------------------
 
@@ -376,22 +304,22 @@ class CallAnswers(AnswerHistory, AnswerAudio):
                 answer.end_job(outcome)
             return
         if answer.interruption is not None:
-            outcome = self._outcome_of_cut(answer.verb)
+            outcome = self.cuts.outcome_by(answer.verb)
         if not answer.active or (answer.interruption is not None and run is answer.run):
             self.finish(answer, outcome)
 
     def run_cut(self, run: Run) -> None:
         """Silence what a cut run said, in the step in which it is cut."""
         if not self._context.audio:
-            self._text.publish_heard()
+            self.text.publish_heard()
         self._playout.advance(trio.current_time())
         self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")
         self._background.run_cut(run)
         for answer in self._answers:
             if answer.interruption is None and answer.descends_from(run):
                 self._cut_answer(answer, run.interruption)
-        self._holding.release_empty()
-        self._barge_in_log.write_down()
+        self.audio.release_empty()
+        self.cuts.write_log()
 
     def _silence(self, utterances: Iterable[Utterance], reason: str) -> None:
         """Cut utterances, and delay the end of their answers until the cut is recorded."""
@@ -406,20 +334,12 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         """Record that an answer was cut, unless all of it had been heard by then."""
         delivered = answer.outcome is not None and answer.is_heard_whole
         if by is not None and answer.interruption is None and not delivered:
-            answer.cut(by)
-            self._answers_cut += 1
-            phase = answer.seen_phase
-            self._cuts.record(answer, by, phase)
-            self._barge_in_log.add(answer, by, phase)
-            self._cuts.keep(answer, by)
+            self.cuts.cut(answer, by)
             has_ended = answer.run is None or not answer.run.is_running
             if has_ended and not self._answers.is_begun_by(answer, by.cause):
                 # Nobody will hear what its other runs still produce.
-                self.finish(answer, self._outcome_of_cut(answer.verb))
+                self.finish(answer, self.cuts.outcome_by(answer.verb))
         self.close_if_over(answer)
-
-    def _outcome_of_cut(self, verb: Verb | None) -> Outcome:
-        return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")
 
     def _outcome_of(self, answer: Answer) -> Outcome:
         """Return the outcome of an answer whose generation has ended."""
@@ -427,7 +347,7 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         if answer.is_given_up or answer.outcome != "completed":
             return "failed" if answer.is_given_up else answer.outcome
         if answer.interruption is not None:
-            return self._outcome_of_cut(answer.verb)
+            return self.cuts.outcome_by(answer.verb)
         if answer.is_heard_whole:
             return "completed"
         return self._closed_as or "failed"  # the call ended first, or the voice failed
@@ -436,8 +356,8 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         """End the text of an answer; one that has ended keeps its outcome."""
         if answer.outcome is None:
             answer.end(outcome)
-            self._text.complete(answer)
-            self._memory.remember_if_begun(answer)
+            self.text.complete(answer)
+            self.memory.remember_if_begun(answer)
             if not answer.is_said:
                 self._publish_complete(answer, answer.outcome or outcome)
         self.close_if_over(answer)
@@ -470,7 +390,7 @@ class CallAnswers(AnswerHistory, AnswerAudio):
         answer.mark_end_published()
         self._marks.end(answer)
         outcome = self._outcome_of(answer)
-        self._memory.remember_if_begun(answer)  # written before it is published
+        self.memory.remember_if_begun(answer)  # written before it is published
         if answer.handle is not None:
             answer.handle.end(outcome)
         self._router.publish_detached(end_of(answer, outcome), answer.agent)

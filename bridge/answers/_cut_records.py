@@ -3,28 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import trio
 
-from bargein.routes import Interruption, Message, Phase
+from bargein.routes import Interruption, Message, Outcome, Phase
 
 from .._verbs import AnswerPhase, Verb
 from ..history._entries import AgentEntry, InterruptionRecord, directive_of
-from ..history._history import History
-from ._answer import Answer, verb_of
+from ._answer import Answer, OpenAnswers, verb_of
+from ._barge_in_log import BargeInLog
+
+if TYPE_CHECKING:
+    from .._call_context import CallContext
 
 CUT_RUNS_KEPT = 32
 """For how many cut runs their answer is remembered."""
 
 
 class CutRecords:
-    """The cuts of one call's answers."""
+    """The cuts of one call's answers, and how these end."""
 
-    __slots__ = ("_cut_runs", "_history")
+    __slots__ = ("_count", "_cut_runs", "_ends_as", "_history", "_log", "_router", "write_log")
 
-    def __init__(self, history: History) -> None:
-        self._history = history
+    def __init__(self, context: CallContext, answers: OpenAnswers) -> None:
+        self._history = context.history
+        self._router = context.router
+        self._log = BargeInLog(context, answers)
+        self.write_log = self._log.write_down
         self._cut_runs: list[tuple[int, int]] = []  # each with its answer
+        self._count = 0
+        self._ends_as: Outcome | None = None
+
+    @property
+    def count(self) -> int:
+        """How many answers were cut."""
+        if self._router.unreported:
+            self._router.report_cuts()
+        return self._count
+
+    def end_as(self, outcome: Outcome) -> None:
+        """End answers that are cut from now on with this outcome."""
+        self._ends_as = outcome
+
+    def outcome_by(self, verb: Verb | None) -> Outcome:
+        """Return how an answer ends that a verb, or a rule, cut."""
+        return self._ends_as or ("redirected" if verb == "redirect" else "interrupted")
+
+    def cut(self, answer: Answer, by: Interruption) -> None:
+        """Cut an answer, record what it was doing, and log it."""
+        answer.cut(by)
+        self._count += 1
+        phase = answer.seen_phase
+        self.record(answer, by, phase)
+        self._log.add(answer, by, phase)
+        self._keep(answer, by)
+
+    def note_pause(self, answer: Answer, message: Message) -> None:
+        """Record that an answer was paused."""
+        by = interruption_of(answer, message, "pause", "running")
+        self.record(answer, by, answer.seen_phase)
 
     def record(self, answer: Answer, interruption: Interruption, phase: AnswerPhase) -> None:
         """Record that an answer was cut or paused, and what it was doing."""
@@ -39,7 +77,7 @@ class CutRecords:
                 stronger = replace(record, verb=verb, directive=directive_of(verb))
                 self._history.set_interruption(stronger, entry.agent)
 
-    def keep(self, answer: Answer, by: Interruption) -> None:
+    def _keep(self, answer: Answer, by: Interruption) -> None:
         """Remember which answer was cut with a run."""
         first = by.run if answer.run is None else answer.run.id
         self._cut_runs += ((run, answer.number) for run in {by.run, first})

@@ -54,12 +54,12 @@ class Goodbye:
 
     async def _end_when_heard(self, message: Message) -> None:
         answers = self._answers
-        cut_before = answers.answers_cut
+        cut_before = answers.cuts.count
         self._is_paused = self._must_stand()
         clock = self._clock = Deadline(GOODBYE_S, stands=self._is_paused)
         with clock.scope:
             await answers.silence()
-        if message.is_stale or answers.answers_cut > cut_before:
+        if message.is_stale or answers.cuts.count > cut_before:
             log.info("end_withdrawn", reason="the goodbye was interrupted")
             if self._ending is message:
                 self._ending = None
@@ -67,7 +67,7 @@ class Goodbye:
         self._end(message.event.reason)
 
     def _must_stand(self) -> bool:
-        return self._context.is_paused or self._answers.is_held_until_released
+        return self._context.is_paused or self._answers.audio.is_held_until_released
 
     def _follow_hold(self, _: Message) -> None:
         if self._clock is None:

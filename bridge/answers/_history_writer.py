@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,10 +13,17 @@ if TYPE_CHECKING:
 class AnswerMemory:
     """Writes the answers of one call to its history; changed ones are collected first."""
 
-    __slots__ = ("_history", "_unwritten")
+    __slots__ = ("_advance", "_history", "_unwritten")
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, advance: Callable[[], None]) -> None:
+        """Start without answers.
+
+        Args:
+            history: The call's.
+            advance: Updates what was said and heard until now, and calls ``write()``.
+        """
         self._history = history
+        self._advance = advance
         self._unwritten: dict[Answer, None] = {}  # a dict: an empty set takes 0.2 kB
 
     def remember(self, answer: Answer) -> None:
@@ -38,3 +46,30 @@ class AnswerMemory:
             self.remember(answer)
             if answer.outcome is not None:
                 del self._unwritten[answer]
+
+    # --- once what was said until now is in it --------------------------------------------------
+
+    def note_resumed(self, step: int, note: str) -> None:
+        """Record that a paused answer continues; see ``History.add_resumed()``."""
+        self._advance()
+        self._history.add_resumed(step, note)
+
+    def note_for_model(self, text: str) -> None:
+        """Record what models see and nobody has said."""
+        self._advance()
+        self._history.add_note(text)
+
+    def keep_said(self, messages: Iterable[int]) -> None:
+        """Record that the words of these messages were handled, so they cannot be given back."""
+        self._advance()
+        self._history.keep_said(messages)
+
+    def give_back_input(self, answered: int, until: int) -> list[str]:
+        """Mark the caller's words that wait for an answer as returned, and return them.
+
+        Args:
+            answered: The number of the last message that was answered.
+            until: The number of the last message that waits for its answer.
+        """
+        self._advance()
+        return self._history.give_back(answered, until)

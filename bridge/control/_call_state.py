@@ -153,4 +153,4 @@ class StateKeeper:
     @property
     def is_next(self) -> bool:
         """Whether an answer waits to be heard, or a redirect waits for the step that it cut."""
-        return self.answers.is_pending or self.control.under_way == "redirect"
+        return self.answers.audio.is_pending or self.control.under_way == "redirect"

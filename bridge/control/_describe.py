@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .._verbs import Verb
 from ..history._history import ToolEntry
-from ._verb_execution import as_tools_see
+from ._verb_actions import as_tools_see
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer
@@ -67,16 +67,20 @@ def describe(
         return over(verb, reason)
     parts = [_EFFECTS[verb]]
     answer = control.target()
-    if answers.has_notice and verb in _CUTS_NOTICES:
+    if answers.audio.has_notice and verb in _CUTS_NOTICES:
         parts.append(_CUTS_NOTICES[verb])
-    if verb == "pause" and control.works_in_background:
+    if verb == "pause" and control.targets.works_in_background:
         parts.append("nothing starts in the background either")
     saved = _finished(answers, answer)
     if saved and verb in ("redirect", "cancel", "emergency_stop", "shutdown"):
         parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
     if verb not in ("pause", "resume", "background"):
         told = as_tools_see(verb)
-        works = (work for work in control.tools_for(verb) if not (for_caller and work.for_operator))
+        works = (
+            work
+            for work in control.targets.tools_for(verb)
+            if not (for_caller and work.for_operator)
+        )
         parts += dict.fromkeys(f"{work.name} {work.consequence(told)}" for work in works)
     return f"{title}: {'; '.join(parts)}."
 

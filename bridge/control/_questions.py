@@ -271,7 +271,7 @@ class Questions:
     def _speak_question(self, question: _Question) -> None:
         agent_answer = self._answers.answer_of(question.run)
         if agent_answer is not None:
-            self._answers.complete_text(agent_answer)  # the question is a separate utterance
+            self._answers.text.complete(agent_answer)  # the question is a separate utterance
         said = AgentResponse(content=f"{question.text} ")
         self._asked = question
         self._router.withhold(self._withholds)
@@ -284,7 +284,7 @@ class Questions:
             return
         question.agent_answer = question.utterance.answer
         question.agent_answer.ask_caller(trio.current_time(), on=True)
-        self._answers.complete_text(question.agent_answer)
+        self._answers.text.complete(question.agent_answer)
         question.skips_turn = self._user_speaks
         log.info("question_asked", id=question.id, tool=question.name,
                  choices=len(question.choices), pii_question=question.text)  # fmt: skip
@@ -358,7 +358,7 @@ class Questions:
         if question.agent_answer is not None and not (
             question.run is None or question.run.is_stale
         ):
-            self._answers.leave_out_rest(question.agent_answer)
+            self._answers.text.leave_out_rest(question.agent_answer)
 
     # --- what the caller does -------------------------------------------------------------------
 
@@ -409,12 +409,12 @@ class Questions:
         if not question.is_noted:
             question.is_noted = True
             note = f"The tool {question.name} has asked the user: {question.text}"
-            self._answers.note_for_model(note)
+            self._answers.memory.note_for_model(note)
 
     def _answer_by_words(self, question: _Question) -> None:
         if not question.words:
             return  # only a sound, or keys: keep waiting
-        self._answers.keep_said([id for id, _ in question.words])
+        self._answers.memory.keep_said([id for id, _ in question.words])
         text = " ".join(words for _, words in question.words)
         choice = self._named_choice(question, text)
         unwanted = choice is None and self._withdraws(text)
@@ -469,7 +469,7 @@ class Questions:
 
     def _is_silent(self, question: _Question) -> bool:
         said = question.utterance
-        speaks = self._user_speaks or self._answers.is_audible_now or bool(question.keys)
+        speaks = self._user_speaks or self._answers.audio.is_audible or bool(question.keys)
         return not speaks and not self._context.is_paused and bool(said and said.finished)
 
     def _time_out(self) -> None:

@@ -90,7 +90,7 @@ def snapshot_at(
         since_s=since_s,
         elapsed_s=now_s - since_s,
         answer=answer.number if answer else None,
-        phase=keeper.phase_of(answer) if answer else keeper.control.idle_phase,
+        phase=keeper.phase_of(answer) if answer else keeper.control.targets.idle_phase,
         step=answer.step if answer else 0,
         steps=answer.steps if answer else None,
         label=answer.label if answer else "",

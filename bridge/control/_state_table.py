@@ -65,10 +65,10 @@ _AT_REST: dict[Verb, Cell] = {
     "pause": _IDLE,
     "resume": _PLAYS,
     "redirect": Cell("thinking"),
-    "cancel": Cell("stopping", _IDLE.reason, lambda now: now.control.has_leftovers),
+    "cancel": Cell("stopping", _IDLE.reason, lambda now: now.control.targets.has_leftovers),
     "background": _IDLE,
-    "barge_in": Cell("idle", _IDLE.reason, lambda now: bool(now.control.undelivered)),
-    "emergency_stop": Cell("stopping", _IDLE.reason, lambda now: now.control.has_work),
+    "barge_in": Cell("idle", _IDLE.reason, lambda now: bool(now.control.targets.undelivered)),
+    "emergency_stop": Cell("stopping", _IDLE.reason, lambda now: now.control.targets.has_work),
     "shutdown": Cell("stopping"),
 }
 _AT_TURN: dict[Verb, Cell] = {
@@ -80,9 +80,11 @@ _AT_WORK: dict[Verb, Cell] = {
     "resume": _PLAYS,
     "redirect": Cell("thinking"),
     "cancel": Cell("stopping"),
-    "background": Cell("idle", "all of it is generated", lambda now: now.control.can_move),
+    "background": Cell("idle", "all of it is generated", lambda now: now.control.targets.can_move),
     "barge_in": Cell(
-        "listening", "what is being said is not interruptible", lambda now: now.control.can_be_cut
+        "listening",
+        "what is being said is not interruptible",
+        lambda now: now.control.targets.can_be_cut,
     ),
     "emergency_stop": Cell("stopping"),
     "shutdown": Cell("stopping"),
@@ -114,8 +116,8 @@ TABLE: dict[CallState, StateRow] = {
     "paused": StateRow(_PAUSED, {**_AT_PAUSE, "pause": Cell("paused")}, _ANY),
     "speaking": StateRow(
         lambda now: (
-            now.answers.is_audible_now
-            or (now.context.router.async_sinks.waiting and now.control.is_delivering)
+            now.answers.audio.is_audible
+            or (now.context.router.async_sinks.waiting and now.control.targets.is_delivering)
         ),
         _AT_WORK,
         _ANY,

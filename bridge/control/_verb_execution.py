@@ -6,7 +6,7 @@ step in which the event is published.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, get_args
 
 import trio
@@ -15,14 +15,9 @@ from bargein.routes import Message, Run
 from bargein.routes.logs import get_logger
 
 from .._verbs import PauseTools, Verb
-from ..events import (
-    ControlRequested,
-    EmergencyStop,
-    InputReturned,
-    UserStoppedSpeaking,
-    UserTranscriptionReceived,
-)
+from ..events import ControlRequested, EmergencyStop
 from ._running_tools import Work
+from ._verb_actions import VerbActions
 from ._verb_argument_checks import check_string, check_verb
 from ._verb_receipt import Receipt
 from ._verb_settling import settle_with, stopped_work_ended, until
@@ -46,10 +41,14 @@ _STOPPING = ("cancel", "emergency_stop", "shutdown")
 _CUTTING = (*_STOPPING, "redirect", "barge_in")
 
 
-class Control(VerbTargets):
+class Control:
     """The verbs of one call.
 
     Attributes:
+        targets: Finds what a verb would act on now.
+        target: Returns the answer that a verb would affect now; ``None`` for none.
+        pause_too: Pauses the chains of an agent too, while the call is paused.
+        run_cut: Interrupts the tools of a cut run, in the same step; called by the call.
         pause_tools: What a pause does to the tools of the answer: ``finish`` (they continue, and
             what follows waits), ``cancel`` or ``detach``.
     """
@@ -74,8 +73,14 @@ class Control(VerbTargets):
             settle_state: Publishes the current state.
             end: Ends the call, for a reason.
         """
-        super().__init__(context, answers)
+        self._context = context
+        self._answers = answers
         self._router = context.router
+        targets = self.targets = VerbTargets(context, answers)
+        self.target = targets.target
+        self._actions = VerbActions(context, answers, targets)
+        self.pause_too = self._actions.pause_too
+        self.run_cut = self._actions.run_cut
         self._questions = questions
         self._why_not = why_not
         self._settle_state = settle_state
@@ -85,11 +90,7 @@ class Control(VerbTargets):
         self._users = 0
         self._receipt_of: dict[int, Receipt] = {}
         self._under_way: Receipt | None = None
-        self._performing: Receipt | None = None
         self._unsettled: list[Receipt] = []
-        self._runs: list[Run] = []
-        self._works: list[Work] = []
-        self._paused: tuple[str, ...] = ()
         self._shutdown_s = SHUTDOWN_S
         # Before the rules, so that the verb's receipt covers what a rule cuts by the same event.
         context.router.observe(ControlRequested, self._requested, before_rules=True)
@@ -145,7 +146,7 @@ class Control(VerbTargets):
     @property
     def _runs_on(self) -> bool:
         """Whether a tool of the answer runs on in a pause."""
-        works = (work for work in self.works(self.target()) if work.moving_from is None)
+        works = (work for work in self.targets.works(self.target()) if work.moving_from is None)
         return any(work.outcome is None and self._still_runs(work) for work in works)
 
     def _still_runs(self, work: Work) -> bool:
@@ -206,13 +207,7 @@ class Control(VerbTargets):
 
     def _cut_one(self, answer: Answer, receipt: Receipt) -> None:
         """Cut only one answer; this neither starts nor takes over a verb."""
-        outer = self._performing, self._runs, self._works
-        self._performing, self._runs, self._works = receipt, [], []
-        try:
-            self._answers.cut(answer, "its handle was interrupted")
-        finally:
-            runs, works = self._runs, self._works
-            self._performing, self._runs, self._works = outer
+        runs, works = self._actions.cut_one(answer, receipt)
         self._keep_unsettled(receipt)
         self._context.start_soon(self._settle, receipt, runs, works)
         self._context.touch_state()
@@ -232,14 +227,14 @@ class Control(VerbTargets):
         way = self._under_way
         if way is not None and way.verb == verb and self._same_target(way):
             receipt = way
-            if verb == "redirect":
-                self._accept_input(message.event.text)  # another redirect: its text counts too
+            if verb == "redirect":  # another one: its text counts too
+                self._actions.accept_input(message.event.text)
         else:
             receipt = self._receipt(verb, self._why_not(verb), self.target())
             if receipt.accepted:
                 self._perform(receipt, message)
             elif verb == "redirect" and not self.is_closing:
-                self._accept_input(message.event.text)  # no words of the user get lost
+                self._actions.accept_input(message.event.text)  # no words of the user get lost
         if self._users:  # use() is waiting for it
             self._receipt_of[message.id] = receipt
         if receipt is not way:  # who presses Stop a hundred times fills no log
@@ -252,7 +247,7 @@ class Control(VerbTargets):
 
     def _receipt(self, verb: Verb, reason: str, answer: Answer | None) -> Receipt:
         self._receipts += 1
-        phase = self.idle_phase if answer is None else answer.seen_phase
+        phase = self.targets.idle_phase if answer is None else answer.seen_phase
         if answer is None and self.is_stopping:
             phase = "stopping"
         return Receipt(self._receipts, verb, answer.number if answer else None, phase, reason)
@@ -264,164 +259,35 @@ class Control(VerbTargets):
         before = self._under_way
         if before is not None and receipt.verb != "resume":
             receipt.supersede(before)
-        self._performing = receipt
         if receipt.verb != "resume":
             self._under_way = receipt
             self._keep_unsettled(receipt)
-            self._adopt_work(before)
+        actions = self._actions
+        actions.start_record(receipt, adopts=self._is_cutting(before))
         try:
-            getattr(self, f"_do_{receipt.verb}")(receipt, message)
+            actions.carry_out(receipt, message, pause_tools=self._pause_tools)
+            if receipt.verb == "resume":
+                self._under_way = None
+                receipt.settle()
+            elif receipt.verb == "pause":
+                self._context.start_soon(self._settle_pause, receipt, actions.works)
+            elif receipt.verb == "shutdown":
+                self._context.start_soon(self._close, receipt, actions.runs, actions.works)
         finally:
             self._router.report_cuts()
-            self._performing = None
-        if receipt.upgraded_from in _CUTTING:
-            self._upgrade_record(receipt)
+            actions.end_record()
+        if receipt.upgraded_from in _CUTTING:  # a cut answer has only one record
+            self._answers.upgrade(receipt.answer, receipt.verb)
         if before is not None and before is not receipt and not before.settled:
             self._context.start_soon(settle_with, before, receipt)
         if receipt.verb not in ("resume", "pause", "shutdown") and not receipt.settled:
-            self._context.start_soon(self._settle, receipt, self._runs, self._works)
+            self._context.start_soon(self._settle, receipt, actions.runs, actions.works)
         self._context.touch_state()
 
     def _keep_unsettled(self, receipt: Receipt) -> None:
         """Settle a receipt at the end of the call at the latest."""
         self._unsettled = [one for one in self._unsettled if not one.settled]
         self._unsettled.append(receipt)
-
-    def _adopt_work(self, before: Receipt | None) -> None:
-        """Take responsibility for unfinished work that a weaker verb cut."""
-        cuts = self._is_cutting(before)
-        self._runs = list(self._runs) if cuts else []
-        self._works = list(self._works) if cuts else []
-
-    def _upgrade_record(self, receipt: Receipt) -> None:
-        """Name the stronger verb in the record of a cut answer, which has only one record."""
-        self._answers.upgrade(receipt.answer, receipt.verb)
-
-    def _do_pause(self, receipt: Receipt, message: Message) -> None:
-        self._context.pause(on=True)
-        self._paused = ()
-        for source in (*self._context.floor.agents, "call"):
-            self.pause_too(source)
-        answer = self.target()
-        self._answers.hold("pause")
-        if answer is not None:
-            answer.stand("pause", message.at_s)
-            self._answers.note_pause(answer, message)
-        for work in self.works(answer):
-            if self.pause_tools == "cancel":
-                self._interrupt(work, "cancel")
-            elif self.pause_tools == "detach":
-                work.to_background()
-        self._context.start_soon(self._settle_pause, receipt, self._works)
-
-    def floor_moved(self) -> None:
-        """Record that the floor has moved."""
-        self._answers.floor_moved()
-
-    def pause_too(self, source: str) -> None:
-        """While the call is paused, pause the chains of an agent, also those still to come."""
-        if self.is_paused:
-            self._paused += (source,)
-            self._router.pause_all(source)
-
-    def _do_resume(self, receipt: Receipt, message: Message) -> None:
-        answer = self.target()
-        receipt.aim_at(answer.number if answer else None)
-        step = answer.step if answer is not None else 0
-        self._answers.note_resumed(step, message.event.text.strip())
-        if answer is not None:
-            answer.resume("pause", message.at_s)
-        self._release()
-        self._under_way = None
-        receipt.settle()
-
-    def _release(self) -> None:
-        """Continue everything that a pause stopped."""
-        sources, self._paused = self._paused, ()
-        self._context.pause(on=False)
-        self._answers.release("pause")
-        for source in sources:
-            self._router.resume_all(source)
-
-    def _do_cancel(self, receipt: Receipt, message: Message) -> None:
-        background = self._background_work()
-        self._answers.cut_moving(message)
-        self._return_input(receipt, self._context.floor.heard)
-        self._cut(receipt.verb, message)
-        for work in background:
-            self._interrupt(work, receipt.verb)
-
-    def _return_input(self, receipt: Receipt, sources: Iterable[str]) -> None:
-        """Return the user's words whose answers will not start now to the receipt."""
-        router = self._router
-        waiting = [each.id for source in sources for each in router.waiting(source)]
-        if waiting:
-            texts = self._answers.give_back_input(max(waiting))
-            receipt.give_back(texts)
-            for text in texts:
-                router.publish_detached(InputReturned(content=text), "call")
-
-    def _do_redirect(self, receipt: Receipt, message: Message) -> None:
-        self._cut(receipt.verb, message)
-        self._accept_input(message.event.text)
-
-    def _accept_input(self, text: str) -> None:
-        router = self._router
-        router.publish_detached(UserTranscriptionReceived(content=text), "caller")
-        router.publish_detached(UserStoppedSpeaking(), "caller")
-
-    def _do_emergency_stop(self, receipt: Receipt, message: Message) -> None:
-        self._answers.cut_moving(message)
-        everybody = (*self._context.floor.agents, "call")
-        self._return_input(receipt, everybody)
-        for source in everybody:
-            self._router.cut_all("emergency stop", source, message)
-        self._answers.stop_all(message)
-        for work in self._context.running_tools:
-            self._interrupt(work, "emergency_stop")
-        self._release()
-
-    def _do_barge_in(self, receipt: Receipt, message: Message) -> None:
-        at_work = self.target() is not None
-        for run in self._uncut_runs(self._context.floor.has) if at_work else self.undelivered:
-            if not run.is_protected:
-                run.cut(message, reason="barge_in")
-
-    def _do_background(self, receipt: Receipt, message: Message) -> None:
-        answer = self.target()
-        assert answer is not None  # the table says so
-        works = self.works(answer)
-        self._answers.move_to_background(answer)
-        for work in works:
-            work.notify_background()
-        self._release()
-
-    def _do_shutdown(self, receipt: Receipt, message: Message) -> None:
-        self._context.close()
-        self._answers.end_cuts_as("shutdown")
-        self._answers.cut_moving(message)
-        self._return_input(receipt, (*self._context.floor.agents, "call"))
-        self._cut(receipt.verb, message)
-        for work in self._context.running_tools:
-            self._interrupt(work, "cancel")
-        self._context.start_soon(self._close, receipt, self._runs, self._works)
-
-    def _cut(self, verb: Verb, message: Message) -> None:
-        for source in self._context.floor.heard:
-            self._router.cut_all(verb, source, message, background=verb == "shutdown")
-        self._answers.stop_all(message)
-        for work in self._left():
-            self._interrupt(work, as_tools_see(verb))
-        self._release()
-
-    def run_cut(self, run: Run) -> None:
-        """Interrupt the tools of a cut run, in the same step; called by the call."""
-        verb: Verb = "barge_in"
-        if self._performing is not None:
-            verb = as_tools_see(self._performing.verb)
-            self._runs.append(run)
-        for work in self._context.running_tools.of(run):
-            self._interrupt(work, verb)
 
     async def cut_tools_end(self, run: Run) -> None:
         """Wait, for a bounded time, until the tools cut with a run have their outcomes."""
@@ -435,13 +301,6 @@ class Control(VerbTargets):
         answer = self._answers.answer_of(run)
         if answer is not None and answer is self.target():
             self.use("background", source="token")
-
-    def _interrupt(self, work: Work, verb: Verb) -> None:
-        still = work.interrupt(verb)
-        if self._performing is not None:
-            self._performing.took(work, still)
-            if work not in self._works:
-                self._works.append(work)
 
     # --- settling ---------------------------------------------------------------------------------
 
@@ -474,11 +333,6 @@ class Control(VerbTargets):
             work.interrupt("shutdown")
         self._end("shutdown")
         receipt.settle()
-
-
-def as_tools_see(verb: Verb) -> Verb:
-    """Return the verb for tools; in a shutdown they have until its deadline, as in a cancel."""
-    return "cancel" if verb == "shutdown" else verb
 
 
 def _log(receipt: Receipt) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class VerbTargets:
     """Finds what a verb would affect if it were used now; changes nothing."""
 
+    __slots__ = ("_answers", "_context")
+
     def __init__(self, context: CallContext, answers: CallAnswers) -> None:
         self._context = context
         self._answers = answers
@@ -41,12 +43,12 @@ class VerbTargets:
         """Return the tools that a verb would stop, or let finish, now."""
         if verb in ("emergency_stop", "shutdown"):
             return tuple(self._context.running_tools)
-        background = self._background_work() if verb == "cancel" else []
+        background = self.background_work() if verb == "cancel" else []
         moved = [work.answer for work in background if isinstance(work, BackgroundAnswer)]
         tools = (work for answer in (self.target(), *moved) for work in self.works(answer))
-        return tuple(dict.fromkeys((*tools, *self._left(), *background)))
+        return tuple(dict.fromkeys((*tools, *self.left(), *background)))
 
-    def _left(self) -> list[Work]:
+    def left(self) -> list[Work]:
         """Return the tools in their grace period, of answers that a verb or a rule cut."""
         return [
             work
@@ -64,7 +66,7 @@ class VerbTargets:
     def has_work(self) -> bool:
         """Whether anything runs: tools, answers in the background, runs of any agent."""
         return len(self._context.running_tools) > 0 or bool(
-            self._uncut_runs(self._context.floor.is_agent)
+            self.uncut_runs(self._context.floor.is_agent)
         )
 
     @property
@@ -89,16 +91,16 @@ class VerbTargets:
     @property
     def undelivered(self) -> list[Run]:
         """The runs that have ended, and part of whose output still waits in an async sink."""
-        return [run for run in self._uncut_runs(self._context.floor.has) if not run.is_running]
+        return [run for run in self.uncut_runs(self._context.floor.has) if not run.is_running]
 
     @property
     def has_leftovers(self) -> bool:
         """Whether a cancel without a current answer has something to end."""
-        return bool(self._left() or self.undelivered) or any(
-            work.policy != "detach" for work in self._background_work()
+        return bool(self.left() or self.undelivered) or any(
+            work.policy != "detach" for work in self.background_work()
         )
 
-    def _background_work(self) -> list[Work]:
+    def background_work(self) -> list[Work]:
         """Return the background work that a cancel concerns: all, without a current answer.
 
         A tool with the policy ``detach`` goes on, and so do the tools that it started itself.
@@ -110,10 +112,11 @@ class VerbTargets:
     @property
     def can_be_cut(self) -> bool:
         """Whether a barge-in would cut anything that is not protected."""
-        runs = self._uncut_runs(self._context.floor.has)
+        runs = self.uncut_runs(self._context.floor.has)
         return not runs or any(not run.is_protected for run in runs)
 
-    def _uncut_runs(self, is_meant: Callable[[str], bool]) -> list[Run]:
+    def uncut_runs(self, is_meant: Callable[[str], bool]) -> list[Run]:
+        """Return the runs that may be cut, of the sources that are meant."""
         return [
             run
             for runtime in self._context.router.routes

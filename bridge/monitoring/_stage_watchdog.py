@@ -152,9 +152,9 @@ class StageWatchdog:
             return "end_of_turn" if self._has_words and not self._ear_is_silent else "ear"
         if not self._awaits_agent(state):
             return None
-        if self._answers.is_held_until_released or self._is_half_dead(now_s):
+        if self._answers.audio.is_held_until_released or self._is_half_dead(now_s):
             return "line"  # a call that is paused has another state
-        front = self._answers.front()
+        front = self._answers.audio.front
         if front is not None:
             return self._stage_of(front, now_s)
         if state == "tool":
@@ -165,12 +165,12 @@ class StageWatchdog:
     def _awaits_agent(self, state: CallState) -> bool:
         """Whether the caller waits for the agent, and not only for what a sink has yet to take."""
         if state == "speaking":
-            return self._answers.front() is not None or self._target() is not None
+            return self._answers.audio.front is not None or self._target() is not None
         return state in WAITED_FOR
 
     def _is_half_dead(self, now_s: float) -> bool:
         """Whether the player has not reported on the audio it got for too long."""
-        until_s = self._answers.unreported_since_s() + self._budgets.of("line")
+        until_s = self._answers.audio.unreported_since_s() + self._budgets.of("line")
         return now_s >= until_s - CLOSE_S
 
     def _stage_of(self, front: Utterance, now_s: float) -> AnswerStage:
@@ -189,11 +189,11 @@ class StageWatchdog:
     def _silent_since_s(self, stage: AnswerStage, now_s: float) -> float:
         """Return since when the caller has heard nothing, as far as the call knows."""
         if stage == "line" and self._is_half_dead(now_s):
-            return self._answers.unreported_since_s()
-        sounds = self._answers.is_held or now_s - self._voice_began_s < LONGEST_SOUND_S
+            return self._answers.audio.unreported_since_s()
+        sounds = self._answers.audio.is_held or now_s - self._voice_began_s < LONGEST_SOUND_S
         if sounds and stage != "line":
             return now_s  # the caller is making a sound
-        return max(self._since_s, self._answers.sounds_until_s())
+        return max(self._since_s, self._answers.audio.sounds_until_s())
 
     # --- the timer --------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ class StageWatchdog:
     def _set_timer(self, since_s: float, now_s: float) -> None:
         """Check again when the next budget may run out."""
         due_s = [since_s + limit_s for limit_s in self._limits_s]
-        due_s.append(self._answers.unreported_since_s() + self._budgets.of("line"))
+        due_s.append(self._answers.audio.unreported_since_s() + self._budgets.of("line"))
         later_s = now_s + self._limits_s[0]  # the stage may be a different one by then
         at_s = min((at_s for at_s in due_s if now_s + CLOSE_S < at_s < math.inf), default=later_s)
         if math.isfinite(at_s):
@@ -220,7 +220,7 @@ class StageWatchdog:
 
     def _publish(self, stage: AnswerStage, silent_s: float) -> None:
         self._count += 1
-        front = self._answers.front()
+        front = self._answers.audio.front
         answer = self._target() if front is None else front.answer
         number = 0 if answer is None else answer.number
         silent_s = round(silent_s, 3)

@@ -73,12 +73,12 @@ async def test_a_player_that_can_stands_still(autojump_clock):
         await caller.at(1.05)
         caller.call.hold_speech("barge_in")
         assert caller.held == [(pytest.approx(1.05), True)]
-        assert caller.call.answers.is_held
+        assert caller.call.answers.audio.is_held
         await caller.at(61.05)
         assert caller.heard == "one two"
         caller.call.release_speech("barge_in")
         assert caller.held[1:] == [(pytest.approx(61.05), False)]
-        assert not caller.call.answers.is_held
+        assert not caller.call.answers.audio.is_held
         assert await ended_at(caller) == pytest.approx(60 + WHOLE_S, abs=0.002)
         assert caller.cleared == []
         (released,) = caller.events(AgentSpeechReleased)
@@ -207,7 +207,7 @@ async def test_it_goes_on_when_the_last_reason_is_released(autojump_clock, holds
         await caller.at(2)
         call.release_speech("barge_in")
         call.release_speech("barge_in")
-        assert call.answers.is_held
+        assert call.answers.audio.is_held
         await caller.at(3)
         assert caller.heard == "one"
         call.release_speech("echo")
@@ -273,7 +273,7 @@ async def test_what_is_held_can_be_cut(autojump_clock, holds):
         caller.call.hold_speech("barge_in")
         await caller.at(1.4)
         caller.publish(UserStartedSpeaking())
-        assert not caller.call.answers.is_held
+        assert not caller.call.answers.audio.is_held
         (cut,) = caller.events(AgentSpeechCut)
         assert (cut.heard, cut.at_ms) == ("one two", pytest.approx(1000))
         assert holds_told(caller)[1] == (1.4, "Released", "barge_in")
@@ -316,7 +316,7 @@ async def test_however_it_is_cut_the_hold_is_gone(autojump_clock, holds, end):
         await caller.at(1)
         call.hold_speech("barge_in")
         end(caller)
-        assert not call.answers.is_held
+        assert not call.answers.audio.is_held
         assert holds_told(caller)[1:] == [(1.0, "Released", "barge_in")]
         assert await call.say("six") == "completed"
         assert caller.now_s == pytest.approx(1.3, abs=0.002)
@@ -331,11 +331,11 @@ async def test_a_hang_up_ends_the_hold(autojump_clock, holds):
         await caller.at(1)
         call.hold_speech("barge_in")
         call.end("hangup")
-        assert not call.answers.is_held
+        assert not call.answers.audio.is_held
         assert caller.heard == "one two"
         call.hold_speech("pause")
         call.release_speech("pause")
-        assert not call.answers.is_held
+        assert not call.answers.audio.is_held
         assert caller.now_s == 1
     assert holds_told(caller) == [(1.0, "Held", "barge_in"), (1.0, "Released", "barge_in")]
 
@@ -358,7 +358,7 @@ async def test_what_was_said_before_a_hand_over_stays_held(autojump_clock, holds
         await caller.at(1)
         caller.call.hold_speech("barge_in")
         await caller.at(3)
-        assert caller.call.answers.is_held
+        assert caller.call.answers.audio.is_held
         caller.call.release_speech("barge_in")
         await caller.quiet()
         assert caller.heard == "I put you through."
@@ -375,7 +375,7 @@ async def test_while_something_is_left_the_hold_is_not_gone(autojump_clock, hold
         call.hold_speech("barge_in")
         await caller.at(1)
         caller.publish(UserStartedSpeaking())
-        assert call.answers.is_held
+        assert call.answers.audio.is_held
         assert second.outcome is None
         await caller.at(2)
         call.release_speech("barge_in")
@@ -395,7 +395,7 @@ async def test_without_anything_to_hold_nothing_is_held(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.at(WHOLE_S)
         caller.call.hold_speech("barge_in")
-        assert not caller.call.answers.is_held
+        assert not caller.call.answers.audio.is_held
         assert holds_told(caller) == []
         assert caller.heard == TEXT
 
@@ -425,7 +425,7 @@ async def test_a_lasting_reason_holds_what_comes_next(autojump_clock, holds, rea
         await caller.at(1)
         assert not caller.events(AgentStartedSpeaking)
         caller.publish(UserStartedSpeaking())
-        assert call.answers.is_held
+        assert call.answers.audio.is_held
         caller.publish(UserStoppedSpeaking())
         await caller.at(3)
         assert not caller.events(AgentStartedSpeaking)
@@ -442,7 +442,7 @@ async def test_where_only_text_travels_nothing_is_held(autojump_clock):
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
         assert caller.heard == TEXT
-        assert not caller.call.answers.is_held
+        assert not caller.call.answers.audio.is_held
         assert holds_told(caller) == []
 
 

@@ -280,7 +280,7 @@ async def test_a_player_that_reports(autojump_clock):
         assert (record.heard, record.basis) == ("Hello", "reported")
         (cut,) = player.of(AgentSpeechCut)
         assert (cut.heard, cut.unheard, cut.at_ms) == ("Hello", " there", 560)
-        assert call.answers.utterance(1) is None
+        assert call.answers.audio.utterance(1) is None
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, -1.0])

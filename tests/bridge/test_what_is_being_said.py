@@ -44,10 +44,10 @@ def agent(text: str, *, rule: object = UserStartedSpeaking, **more):
 async def test_nothing_is_said_before_a_sound_of_it(autojump_clock):
     """While an agent is silent nothing is being said, nor while it thinks."""
     async with open_call(agent(""), chars_per_s=10) as caller:
-        assert caller.call.answers.saying == ""
+        assert caller.call.answers.audio.saying == ""
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
-        assert caller.call.answers.saying == ""
+        assert caller.call.answers.audio.saying == ""
 
 
 async def test_the_clause_that_the_player_has_is_being_said_whole(autojump_clock):
@@ -56,9 +56,9 @@ async def test_the_clause_that_the_player_has_is_being_said_whole(autojump_clock
     async with open_call(agent(text), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.5)
-        assert caller.call.answers.saying == "We open at nine,"
+        assert caller.call.answers.audio.saying == "We open at nine,"
         await caller.at(1.3)  # it has the comma
-        assert caller.call.answers.saying == "We open at nine, we close at six,"
+        assert caller.call.answers.audio.saying == "We open at nine, we close at six,"
 
 
 async def test_what_was_said_long_ago_is_not_being_said(autojump_clock):
@@ -66,7 +66,7 @@ async def test_what_was_said_long_ago_is_not_being_said(autojump_clock):
     async with open_call(agent(LONG), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(20)
-        saying = caller.call.answers.saying
+        saying = caller.call.answers.audio.saying
         before = len(caller.heard) - LONG.index(saying)
         assert BEFORE_CHARS <= before <= BEFORE_CHARS + len("word00")
         assert len(saying) - before <= AFTER_CHARS + 10
@@ -78,9 +78,9 @@ async def test_what_was_said_last_lingers(autojump_clock):
     async with open_call(agent("Good bye."), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(0.9 + LINGERS_S - 0.1)
-        assert caller.call.answers.saying == "Good bye."
+        assert caller.call.answers.audio.saying == "Good bye."
         await caller.at(0.9 + LINGERS_S + 0.1)
-        assert caller.call.answers.saying == ""
+        assert caller.call.answers.audio.saying == ""
 
 
 async def test_one_text_follows_another(autojump_clock):
@@ -96,7 +96,7 @@ async def test_one_text_follows_another(autojump_clock):
     async with open_call(answer, chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1.2)
-        assert caller.call.answers.saying == "Good bye. Or stay."
+        assert caller.call.answers.audio.saying == "Good bye. Or stay."
 
 
 async def test_a_text_without_clauses_ends_with_a_word(autojump_clock):
@@ -104,7 +104,7 @@ async def test_a_text_without_clauses_ends_with_a_word(autojump_clock):
     async with open_call(agent("la " * 300), chars_per_s=10) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.at(1)
-        saying = caller.call.answers.saying
+        saying = caller.call.answers.audio.saying
         assert set(saying.split()) == {"la"}
         assert len(saying) <= 15 + AFTER_CHARS
 

@@ -83,7 +83,7 @@ class Ears:
         call = self.bridge.call
         if self.wary and self.loud == 3 and not self.speaking:
             call.hold_speech("barge_in")
-        if self.wary and self.quiet == 3 and call.answers.is_held:
+        if self.wary and self.quiet == 3 and call.answers.audio.is_held:
             self.decide("noise")
         if not self.speaking and self.loud == (15 if self.wary else 3):
             self.speaking = True

@@ -171,7 +171,7 @@ async def test_a_cut_in_the_gap_is_final(serving, autojump_clock):
         before = len(samples(caller))
         await trio.sleep(2)
         assert len(samples(caller)) == before
-        assert kept.calls[0].answers.is_held is False
+        assert kept.calls[0].answers.audio.is_held is False
         after = len(caller.received)
         caller.write("tell")
         await caller.wait_for(Spoken, lambda m: m.text.endswith("much."), after=after)

@@ -24,7 +24,7 @@ async def test_the_voice_waits_while_the_sound_stands_still(serving, autojump_cl
         caller.send_raw(STANDS)
         await trio.sleep(0.5)
         held = heard_of_agent(kept)
-        assert kept.calls[0].answers.is_held
+        assert kept.calls[0].answers.audio.is_held
         await trio.sleep(60)
         assert heard_of_agent(kept) == held
         assert len(held) * 0.06 <= 1.5
@@ -46,7 +46,7 @@ async def test_sound_that_stands_still_outlives_its_line(serving, autojump_clock
         await caller.wait_for(Resumed)
         caller.send_raw(STANDS)
         await trio.sleep(20)
-        assert kept.calls[0].answers.is_held
+        assert kept.calls[0].answers.audio.is_held
         place.cut()
         with trio.fail_after(60):
             await told_all(caller)
@@ -63,12 +63,12 @@ async def test_a_program_lets_its_sound_stand_still(serving, autojump_clock):
         stopped = samples(caller)
         await trio.sleep(20)
         assert samples(caller) == stopped
-        assert kept.calls[0].answers.is_held
+        assert kept.calls[0].answers.audio.is_held
         place.cut()
         await caller.wait_for(Resumed)
         await trio.sleep(20)
         assert samples(caller) == stopped
-        assert kept.calls[0].answers.is_held
+        assert kept.calls[0].answers.audio.is_held
         assert len(heard_of_agent(kept)) * 0.06 <= 1.6
         caller.sound()
         with trio.fail_after(60):

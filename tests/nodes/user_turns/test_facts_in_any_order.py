@@ -127,7 +127,7 @@ async def test_a_speaking_agent_is_interrupted_once(autojump_clock, order):
             assert turns(caller) == told, delays_s
             assert len(caller.call.history.interruptions) == number
             assert len(caller.events(AgentSpeechHeld)) == len(caller.events(AgentSpeechReleased))
-            assert not caller.call.answers.is_held
+            assert not caller.call.answers.audio.is_held
 
 
 def acknowledgement(name: str) -> Any:
@@ -151,7 +151,7 @@ async def test_an_acknowledgement_in_any_order_is_nothing(autojump_clock, order)
             await caller.quiet()
             assert turns(caller) == ["stop"], delays_s
             assert caller.heard == STORY
-            assert not caller.call.answers.is_held
+            assert not caller.call.answers.audio.is_held
 
 
 MARKS = ("start", "stop", "failed", "timed_out", "no_words")
