@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ._word_ends import NO_SPACES, character_ends
 
@@ -111,23 +111,52 @@ def _compared(piece: str) -> str:
     return "".join(kept)
 
 
-def said_length(text: str, said: Sequence[str]) -> int:
-    """Return how many characters of a text a voice has surely said, in whole words.
+class SaidWords:
+    """The words that a voice has said of a text, in its own spelling.
 
-    Args:
-        text: What it was given to say.
-        said: Its words so far, in its own spelling.
+    Words and text are cut into comparable pieces once: a voice gives a word at a time.
     """
-    units = units_of(text)
-    spoken = [piece for word in said for piece, _, _ in units_of(word)]
-    matches = align(spoken, [unit[0] for unit in units], complete=False)
-    for _, _, _, end in reversed(matches):
-        whole = end == len(units) or re.search(r"\s", text[units[end - 1][2] : units[end][1]])
-        if whole or re.search(NO_SPACES, text[units[end - 1][1] : units[end - 1][2]]):
-            at = units[end - 1][2]
-            rest = re.match(r"[^\w\s]*", text[at:])
-            return at + len(rest.group()) if rest else at
-    return 0
+
+    __slots__ = ("_pieces", "_text", "_units")
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        """Start with some words."""
+        self._pieces: list[str] = []
+        self._text = ""
+        self._units: list[Unit] = []
+        self.add(words)
+
+    def add(self, words: Iterable[str]) -> None:
+        """Add words that were said."""
+        self._pieces += _pieces_of(words)
+
+    def clear(self) -> None:
+        """Forget all words."""
+        self._pieces.clear()
+
+    def length_in(self, text: str, *begun: str) -> int:
+        """Return how many characters of a text were surely said, in whole words.
+
+        Args:
+            text: What the voice was given to say.
+            begun: Words to count besides, such as one that the voice has begun.
+        """
+        if text != self._text:
+            self._text, self._units = text, units_of(text)
+        units = self._units
+        spoken = self._pieces + _pieces_of(begun) if begun else self._pieces
+        matches = align(spoken, [unit[0] for unit in units], complete=False)
+        for _, _, _, end in reversed(matches):
+            whole = end == len(units) or re.search(r"\s", text[units[end - 1][2] : units[end][1]])
+            if whole or re.search(NO_SPACES, text[units[end - 1][1] : units[end - 1][2]]):
+                at = units[end - 1][2]
+                rest = re.match(r"[^\w\s]*", text[at:])
+                return at + len(rest.group()) if rest else at
+        return 0
+
+
+def _pieces_of(words: Iterable[str]) -> list[str]:
+    return [piece for word in words for piece, _, _ in units_of(word)]
 
 
 def align(spoken: Sequence[str], written: Sequence[str], *, complete: bool = True) -> list[Match]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bargein.bridge.events import WordTiming
-from bargein.bridge.playout.word_alignment import said_length
+from bargein.bridge.playout.word_alignment import SaidWords
 from bargein.nodes.speech import SpeechPiece
 
 LONGEST_WAIT_S = 1.0
@@ -37,7 +37,7 @@ class WholeWords:
         self._pcm = b""  # audio that waits for the end of its word
         self._words: list[WordTiming] = []  # words not passed on yet, with times from the start
         self._yielded_s = 0.0
-        self._said: list[str] = []  # the words passed on, as the voice at work spells them
+        self._said = SaidWords()  # the words passed on, as the voice at work spells them
         self._said_chars = 0
         self._has_times = False
 
@@ -89,8 +89,8 @@ class WholeWords:
         given = [word for word in self._words if word.end_s <= until_s + CLOSE_S]
         self._words = [word for word in self._words if word not in given]
         if given:
-            self._said += [word.text for word in given]
-            self._said_chars = max(self._said_chars, said_length(self.text, self._said))
+            self._said.add(word.text for word in given)
+            self._said_chars = max(self._said_chars, self._said.length_in(self.text))
         before_s, self._yielded_s = self._yielded_s, self._yielded_s + len(pcm) / 2 / self._rate_hz
         if not pcm and not given:
             return None

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import final
 
-from bargein.bridge.playout.word_alignment import said_length
+from bargein.bridge.playout.word_alignment import SaidWords
 
 from ._protocols import SpeechPiece
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceContext, VoiceStyle
@@ -49,7 +49,7 @@ class FollowedContext:
         self._text = ""
         self._flushed: deque[int] = deque()  # the length of the text at each unanswered flush
         self._audio_s = 0.0
-        self._said: list[str] = []  # its words since, as it spells them
+        self._said = SaidWords()  # its words since, as it spells them
         self._chars = 0
         self._marks: list[tuple[float, int]] = []  # (time, length of the text spoken by then)
 
@@ -72,7 +72,7 @@ class FollowedContext:
         piece = await self._context.receive()
         if isinstance(piece, SpeechPiece):
             for word in piece.words:
-                self._said.append(word.text)
+                self._said.add((word.text,))
                 self._mark(self._audio_s + word.end_s, self._chars + self._newly_said())
             self._audio_s += len(piece.pcm) / 2 / self._rate_hz
         elif isinstance(piece, TextSaid):
@@ -93,7 +93,7 @@ class FollowedContext:
     def _newly_said(self) -> int:
         """Return how many more characters are surely said, and forget the words that say them."""
         rest = self._text[self._chars : self._chars + LOOKAHEAD_CHARS]
-        said = said_length(rest, self._said)
+        said = self._said.length_in(rest)
         if said:
             self._said.clear()
         return said

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import trio
 
 from bargein.bridge.events import WordTiming
-from bargein.bridge.playout.word_alignment import said_length
+from bargein.bridge.playout.word_alignment import SaidWords
 from bargein.bridge.validation.texts import has_words
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.nodes.vendors import (
@@ -122,7 +122,7 @@ class MultiContextCodec:
         self._is_open = False
         self._text = ""  # since the last flush
         self._flushes: list[str] = []  # the text of each that has no answer
-        self._said: list[str] = []  # the words that were said of the first of them
+        self._said = SaidWords()  # of the first of them
         self._word, self._word_s = "", (0.0, 0.0)
         self._audio_s = 0.0
 
@@ -162,9 +162,9 @@ class MultiContextCodec:
         if message.get("audio"):
             pcm = base64.b64decode(message["audio"])
             words = self._words_or_none(message.get("alignment"))
-            self._said += [word.text for word in words]
-            count = self._said_flushes([*self._said, self._word])
-            if count > self._said_flushes(self._said):  # the word in progress is the last one
+            self._said.add(word.text for word in words)
+            count = self._said_flushes(self._word)
+            if count > self._said_flushes():  # the word in progress is the last one
                 words = (*words, *self._end_word())
             yield SpeechPiece(pcm, words)
             self._audio_s += len(pcm) / 2 / SAMPLE_RATE_HZ
@@ -173,12 +173,12 @@ class MultiContextCodec:
             yield from self._answers(len(self._flushes))
             yield None
 
-    def _said_flushes(self, said: Sequence[str]) -> int:
-        """Return of how many flushes the last word is among some words."""
+    def _said_flushes(self, *begun: str) -> int:
+        """Return of how many flushes the last word was said, counting a word that was begun."""
         text = ""
         for count, clause in enumerate(self._flushes):
             text += clause
-            if has_words(text[said_length(text, said) :]):
+            if has_words(text[self._said.length_in(text, *begun) :]):
                 return count
         return len(self._flushes)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bargein.bridge.playout._utterance import Utterance
 from bargein.bridge.playout._word_timing import heard_length, said_end
-from bargein.bridge.playout.word_alignment import said_length
+from bargein.bridge.playout.word_alignment import SaidWords
 from bargein.events import AgentAudio, WordTiming
 
 WORD_S = 0.3
@@ -161,7 +161,7 @@ def test_a_piece_of_text_is_found_however_it_is_spelled(said, end):
 )
 def test_what_another_voice_need_not_say_again(said, length):
     """What counts as said ends with the last word that is surely found."""
-    assert said_length("It costs 25 dollars, and no more.", said) == length
+    assert SaidWords(said).length_in("It costs 25 dollars, and no more.") == length
 
 
 WRITTEN = ["a", "the", "25", "no", "$5", "\u4f60\u597d", "-", "Ab"]
