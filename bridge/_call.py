@@ -37,14 +37,6 @@ from .control._snapshot import Snapshot, snapshot_at
 from .control._state_table import find, refusal
 from .control._step_recorder import StepKeeper
 from .control._tool_permissions import Permissions
-from .control._verb_argument_checks import (
-    check_event,
-    check_flag,
-    check_number,
-    check_string,
-    check_word,
-    outside_loop,
-)
 from .control._verb_execution import Control
 from .control._verb_receipt import Receipt
 from .events import (
@@ -64,6 +56,14 @@ from .monitoring._stage_watchdog import StageWatchdog
 from .transport._protocol import Transport
 from .transport._transfer_and_dtmf import CallActions
 from .transport._transport_guard import TransportGuard
+from .validation._verb_arguments import (
+    check_event,
+    check_flag,
+    check_number,
+    check_string,
+    check_word,
+    outside_loop,
+)
 
 log = get_logger()
 E = TypeVar("E")

@@ -12,9 +12,9 @@ from bargein.routes import Router
 
 from .agents._floor import Floor
 from .control._running_tools import RunningTools
-from .control._verb_argument_checks import check_function
 from .events import CallState, UserStartedSpeaking
 from .history._history import History
+from .validation._verb_arguments import check_function
 
 
 class CallContext:

@@ -12,8 +12,8 @@ import trio
 from bargein.routes import Message, Route
 
 from .agents._call_bridges import PlaceInCall
-from .control._verb_argument_checks import check_event, check_string
 from .events import AgentResponse
+from .validation._verb_arguments import check_event, check_string
 
 if TYPE_CHECKING:
     from ._call import Call

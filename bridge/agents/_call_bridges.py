@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from bargein.routes import ChainStart, RouteDefinitionError
 
-from ..control._verb_argument_checks import check_string
+from ..validation._verb_arguments import check_string
 from ._floor import Floor
 
 

@@ -11,11 +11,6 @@ import trio
 from bargein.routes.error_hints import SuggestsNames
 
 from ..audio.fades import Fade
-from ..control._verb_argument_checks import (
-    check_flag,
-    check_string,
-    check_word,
-)
 from ..events import Button
 from ..playout._playout import CHUNK_S
 from ..protocol import (
@@ -43,6 +38,7 @@ from ..protocol import (
     encode,
 )
 from ..protocol._outbox import Outbox
+from ..validation._verb_arguments import check_flag, check_string, check_word
 from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
 from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from .._verbs import Verb
-from ..control._verb_argument_checks import (
-    check_answer,
-    check_flag,
-    check_instruction,
-    check_string,
-    check_verb,
-)
+from .._verbs import VERBS, Verb
 from ..protocol import (
     AnswerPermission,
     AnswerQuestion,
@@ -19,6 +12,13 @@ from ..protocol import (
     UseVerb,
     Watch,
     encode,
+)
+from ..validation._verb_arguments import (
+    check_answer,
+    check_flag,
+    check_instruction,
+    check_string,
+    check_word,
 )
 from ._reconnect import CallerLine
 
@@ -47,7 +47,7 @@ class CallerRequests:
             ValueError: There is no such verb, or the instruction has no words.
             TypeError: The text is no string.
         """
-        check_verb("control", verb)
+        check_word("control", "verb", verb, VERBS)
         check_string("control", "text", text)
         if verb == "redirect":
             check_instruction(text)
@@ -100,7 +100,7 @@ class CallerRequests:
         Raises:
             ValueError: There is no such verb.
         """
-        check_verb("ask_description", verb)
+        check_word("ask_description", "verb", verb, VERBS)
         request = self._next_request()
         self._send(DescribeVerb(verb=verb, request=request))
         return request

@@ -9,20 +9,20 @@ import trio
 
 from bargein.routes.error_hints import SuggestsNames
 
-from .._verbs import Verb
+from .._verbs import VERBS, Verb
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
-from ..validation.texts import is_blank
-from ._describe import describe, over
-from ._event_subscription import Subscription
-from ._snapshot import Snapshot
-from ._verb_argument_checks import (
+from ..validation._verb_arguments import (
     check_answer,
     check_event,
     check_instruction,
     check_number,
     check_string,
-    check_verb,
+    check_word,
 )
+from ..validation.texts import is_blank
+from ._describe import describe, over
+from ._event_subscription import Subscription
+from ._snapshot import Snapshot
 from ._verb_receipt import Receipt
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class Handle(SuggestsNames):
         Raises:
             ValueError: There is no such verb.
         """
-        check_verb("describe", verb)
+        check_word("describe", "verb", verb, VERBS)
         return self._run(lambda: self._describe(verb), lambda: over(verb))
 
     def _describe(self, verb: Verb) -> str:

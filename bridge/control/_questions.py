@@ -34,10 +34,10 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ..validation._verb_arguments import check_string
 from ..validation.numbers import check_seconds
 from ..validation.texts import is_blank
 from ._open_questions import OpenQuestions
-from ._verb_argument_checks import check_string
 
 if TYPE_CHECKING:
     from .._call_context import CallContext

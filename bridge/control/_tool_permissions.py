@@ -12,8 +12,8 @@ from bargein.routes import Run
 from bargein.routes.logs import get_logger
 
 from ..events import PermissionAnswered, PermissionRequested
+from ..validation._verb_arguments import check_answer
 from ._open_questions import OpenQuestions
-from ._verb_argument_checks import check_answer
 
 if TYPE_CHECKING:
     from .._call_context import CallContext

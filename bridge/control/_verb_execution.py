@@ -14,11 +14,11 @@ import trio
 from bargein.routes import Message, Run
 from bargein.routes.logs import get_logger
 
-from .._verbs import PauseTools, Verb
+from .._verbs import VERBS, PauseTools, Verb
 from ..events import ControlRequested, EmergencyStop
+from ..validation._verb_arguments import check_string, check_word
 from ._running_tools import Work
 from ._verb_actions import VerbActions
-from ._verb_argument_checks import check_string, check_verb
 from ._verb_receipt import Receipt
 from ._verb_settling import settle_with, stopped_work_ended, until
 from ._verb_targets import VerbTargets
@@ -169,7 +169,7 @@ class Control:
             ValueError: There is no such verb.
             TypeError: The text is not a string.
         """
-        check_verb("use", verb)
+        check_word("use", "verb", verb, VERBS)
         check_string(verb, "text", text)
         event = (
             EmergencyStop() if verb == "emergency_stop" else ControlRequested(verb=verb, text=text)

@@ -8,8 +8,8 @@ from bargein.routes import Route, Router, Run, current_run
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
-from ..control._verb_argument_checks import check_function
 from ..events import AgentError
+from ..validation._verb_arguments import check_function
 from .error_text import detail, explain, headline
 
 log = get_logger()

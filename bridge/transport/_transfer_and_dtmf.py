@@ -24,8 +24,8 @@ from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
 from ..answers._answer import lineage
-from ..control._verb_argument_checks import check_string, check_word
 from ..events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
+from ..validation._verb_arguments import check_string, check_word
 from ._protocol import CallActionError, CanSendDTMF, CanTransfer, Transport
 
 log = get_logger()

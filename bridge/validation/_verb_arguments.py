@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable
 from inspect import iscoroutinefunction
 
-from .._verbs import VERBS
-from ..validation.texts import is_blank
+from .texts import is_blank
 
 
 def check_string(verb: str, argument: str, value: object) -> None:
@@ -92,19 +91,6 @@ def check_word(verb: str, argument: str, value: object, words: Iterable[str]) ->
     words = tuple(words)
     if value not in words:
         raise ValueError(f"{verb}() {argument}= is one of {', '.join(words)}, not {value!r}")
-
-
-def check_verb(user: str, verb: object) -> None:
-    """Check that something is the name of a verb.
-
-    Args:
-        user: The function that takes it, such as ``describe``.
-        verb: Its value.
-
-    Raises:
-        ValueError: It is not.
-    """
-    check_word(user, "verb", verb, VERBS)
 
 
 def check_answer(permission: object, allow: object, remember: object) -> None:
