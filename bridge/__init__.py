@@ -22,6 +22,7 @@ from .agents._agent_status import AgentStatus as AgentStatus
 from .agents._open_agent import open_agent as open_agent
 from .answers._answer import Answer as Answer
 from .answers._answer_handle import AnswerHandle as AnswerHandle
+from .context._verb_receipt import Receipt as Receipt
 from .control._call_handle import Handle as Handle
 from .control._snapshot import Snapshot as Snapshot
 from .control._tool_permissions import PermissionQuestion as PermissionQuestion
@@ -29,7 +30,6 @@ from .control._usage_caps import Caps as Caps
 from .control._usage_meter import CapReachedError as CapReachedError
 from .control._usage_meter import Meter as Meter
 from .control._usage_meter import current_meter as current_meter
-from .control._verb_receipt import Receipt as Receipt
 from .history._history import AgentEntry as AgentEntry
 from .history._history import History as History
 from .history._history import InterruptionRecord as InterruptionRecord

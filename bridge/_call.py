@@ -12,7 +12,6 @@ from bargein.routes import Interruption, Message, Route, Router, Run
 from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
-from ._call_context import CallContext
 from ._call_request import CallRequest
 from ._node_bridge import Bridge, new_bridge
 from ._verbs import Verb
@@ -28,6 +27,8 @@ from .answers._call_answers import CallAnswers
 from .answers._event_recorder import HistoryListener
 from .answers._goodbye import Goodbye
 from .answers._silent_answers import UnansweredCallers
+from .context._call_context import CallContext
+from .context._verb_receipt import Receipt
 from .control._call_handle import Handle
 from .control._call_state import StateKeeper
 from .control._event_subscription import Subscription
@@ -38,7 +39,6 @@ from .control._state_table import find, refusal
 from .control._step_recorder import StepKeeper
 from .control._tool_permissions import Permissions
 from .control._verb_execution import Control
-from .control._verb_receipt import Receipt
 from .events import (
     AgentAudio,
     AgentHandoff,

@@ -8,11 +8,11 @@ from ..control._state_table import find
 
 if TYPE_CHECKING:
     from ..answers._call_answers import CallAnswers
+    from ..context._floor import Floor
     from ..control._call_state import StateKeeper
     from ..control._questions import Questions
     from ..control._verb_execution import Control
     from ..events import CallState
-    from ._floor import Floor
 
 
 @final

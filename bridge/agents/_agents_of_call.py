@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from bargein.routes import Message, Route, Router
 
-from .._call_context import CallContext
+from ..context._call_context import CallContext
 from ._call_bridges import Bridges, PlaceInCall
 from ._default_chain import (
     Generates,

@@ -8,8 +8,8 @@ from typing import Generic, Protocol, TypeVar
 
 from bargein.routes import ChainStart, RouteDefinitionError
 
+from ..context._floor import Floor
 from ..validation._verb_arguments import check_string
-from ._floor import Floor
 
 
 class PlaceInCall(ChainStart):

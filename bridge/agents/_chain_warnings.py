@@ -12,6 +12,7 @@ from __future__ import annotations
 from bargein.routes import Message, Route, Router
 from bargein.routes.logs import get_logger
 
+from ..context._floor import Floor
 from ..events import (
     CallStarted,
     CustomReceived,
@@ -19,7 +20,6 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ._floor import Floor
 
 log = get_logger()
 

@@ -6,7 +6,7 @@ from collections import deque
 
 from bargein.routes import Message, Route
 
-from .._call_context import CallContext
+from ..context._call_context import CallContext
 from ..events import UserStartedSpeaking, UserStoppedSpeaking, UserTranscriptionReceived
 from ._chain_warnings import starts_answer
 

@@ -10,8 +10,8 @@ import trio
 from bargein.routes import Message, Run
 from bargein.routes.logs import get_logger
 
-from .._call_context import CallContext
 from ..answers._answer import Answer, lineage
+from ..context._call_context import CallContext
 from ..control._questions import Questions
 from ..events import AgentError, AgentHandoff
 

@@ -14,7 +14,7 @@ from ..playout._playout_events import PlayoutEvents
 from ..playout._utterance import Utterance
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
     from ..transport._protocol import Transport
     from ._history_writer import AnswerMemory
 

@@ -9,7 +9,7 @@ import trio
 
 from bargein.routes.error_hints import SuggestsNames
 
-from ..control._verb_receipt import Receipt
+from ..context._verb_receipt import Receipt
 from ..events import Outcome
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ._answer import Answer, OpenAnswers, lineage, outermost
 from ._answer_audio import AnswerAudio
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
     from ..transport._protocol import Transport
     from ._history_writer import AnswerMemory
 

@@ -12,7 +12,7 @@ from ..control._answer_as_job import BackgroundAnswer
 from ..events import ToolResult
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
     from ..control._result_delivery import Delivery
     from ..playout._playout import Playout
     from ._answer import Answer, OpenAnswers

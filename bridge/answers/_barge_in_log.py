@@ -15,7 +15,7 @@ from ..events import AgentHandoff, TurnDecided, UserStartedSpeaking
 from ._answer import Answer, OpenAnswers, verb_of
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
 
 log = get_logger()
 

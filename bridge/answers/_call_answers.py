@@ -37,9 +37,9 @@ from ._history_writer import AnswerMemory
 from ._say import FixedTexts
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
+    from ..context._verb_receipt import Receipt
     from ..control._result_delivery import Delivery
-    from ..control._verb_receipt import Receipt
     from ..history._history import History
 
 log = get_logger()

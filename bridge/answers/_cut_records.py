@@ -15,7 +15,7 @@ from ._answer import Answer, OpenAnswers, verb_of
 from ._barge_in_log import BargeInLog
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
 
 CUT_RUNS_KEPT = 32
 """For how many cut runs their answer is remembered."""

@@ -9,7 +9,7 @@ from bargein.routes import Message, Run
 from ..events import AgentError, JobFinished, ToolCall, ToolResult, UserTranscriptionReceived
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
     from ._call_answers import CallAnswers
 
 

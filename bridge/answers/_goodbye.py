@@ -11,7 +11,7 @@ from bargein.routes.logs import get_logger
 from ..events import AgentSpeechHeld, AgentSpeechReleased, EndCall, StateChanged
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
     from ._call_answers import CallAnswers
 
 log = get_logger()

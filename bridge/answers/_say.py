@@ -12,7 +12,7 @@ from ._answer import FixedText, KeyMenu
 from ._answer_handle import OwnedAnswerHandle
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
 
 
 class FixedTexts:

@@ -22,7 +22,7 @@ from ..events import (
 from .apology import APOLOGY
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
     from ._call_answers import CallAnswers
 
 log = get_logger()

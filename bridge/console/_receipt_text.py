@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from .._verbs import Verb
-from ..control._running_tools import StillRunning
-from ..control._verb_receipt import Receipt
+from ..context._running_tools import StillRunning
+from ..context._verb_receipt import Receipt
 from ._lines import ConsoleLine, seconds
 from ._terminal_text import one_line
 

@@ -16,7 +16,7 @@ import trio
 
 from bargein.routes import Run
 
-from ..control._verb_receipt import Receipt
+from ..context._verb_receipt import Receipt
 from ..events import (
     PermissionRequested,
     QuestionAsked,

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from bargein.routes.lazy_imports import lazy_imports
 
 from .._verbs import STRENGTH, VERBS, AnswerPhase, JobEnd, PolicyKind, ToolOutcome, Verb
+from ..context._running_tools import RunningTools, StillRunning, Work
 from ._active_clock import ActiveClock
 from ._answer_as_job import BackgroundAnswer
 from ._questions import QuestionAnswer
-from ._running_tools import RunningTools, StillRunning, Work
 from ._steps import Step, StepList, StepState, StepView
 from ._usage_caps import Caps
 from ._usage_meter import CapReachedError, Meter, current_meter

@@ -10,8 +10,8 @@ import trio
 from bargein.routes import Run
 
 from .._verbs import JobEnd, PolicyKind, ToolOutcome, Verb
+from ..context._running_tools import StillRunning, Work
 from ..events import Outcome, ToolResult
-from ._running_tools import StillRunning, Work
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer

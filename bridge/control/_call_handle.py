@@ -10,6 +10,7 @@ import trio
 from bargein.routes.error_hints import SuggestsNames
 
 from .._verbs import VERBS, Verb
+from ..context._verb_receipt import Receipt
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
 from ..validation._verb_arguments import (
     check_answer,
@@ -23,12 +24,11 @@ from ..validation.texts import is_blank
 from ._describe import describe, over
 from ._event_subscription import Subscription
 from ._snapshot import Snapshot
-from ._verb_receipt import Receipt
 
 if TYPE_CHECKING:
     from .._call import Call
+    from ..context._running_tools import BackgroundJob
     from ..history._history import History
-    from ._running_tools import BackgroundJob
 
 T = TypeVar("T")
 

@@ -27,9 +27,9 @@ from ..events import (
 from ._state_table import IllegalStepError, check_step, find, illegal_steps
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
     from ..answers._answer import Answer
     from ..answers._call_answers import CallAnswers
+    from ..context._call_context import CallContext
     from ._tool_permissions import Permissions
     from ._verb_execution import Control
 

@@ -40,9 +40,9 @@ from ..validation.texts import is_blank
 from ._open_questions import OpenQuestions
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
     from ..answers._answer import Answer as AgentAnswer
     from ..answers._call_answers import CallAnswers
+    from ..context._call_context import CallContext
     from ..playout._utterance import Utterance
     from ._choice_phrases import AnswerPhrases
 

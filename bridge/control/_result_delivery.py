@@ -13,8 +13,8 @@ from .._verbs import JobEnd
 from ..events import JobAnnounced, JobFinished, ToolResult
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
     from ..answers._answer import Answer
+    from ..context._call_context import CallContext
 
 JobReport = JobFinished | JobAnnounced
 

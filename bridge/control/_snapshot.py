@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .._verbs import AnswerPhase, PolicyKind
+from ..context._running_tools import RunningTools
 from ..events import CallState, PermissionRequested, QuestionAsked
 from ._call_state import StateKeeper
 from ._questions import Questions
-from ._running_tools import RunningTools
 from ._steps import StepView
 from ._tool_permissions import Permissions
 

@@ -12,8 +12,8 @@ from ..events import ToolCall, ToolResult
 from ._steps import Step, StepState
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
     from ..answers._answer import Answer
+    from ..context._call_context import CallContext
 
 _STATES: dict[ToolOutcome, StepState] = {
     "completed": "done",

@@ -16,7 +16,7 @@ from ..validation._verb_arguments import check_answer
 from ._open_questions import OpenQuestions
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
 
 log = get_logger()
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from bargein.routes import Message, Run
 
 from .._verbs import PauseTools, Verb
+from ..context._running_tools import Work
+from ..context._verb_receipt import Receipt
 from ..events import InputReturned, UserStoppedSpeaking, UserTranscriptionReceived
-from ._running_tools import Work
-from ._verb_receipt import Receipt
 from ._verb_targets import VerbTargets
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
     from ..answers._answer import Answer
     from ..answers._call_answers import CallAnswers
+    from ..context._call_context import CallContext
 
 
 class VerbActions:

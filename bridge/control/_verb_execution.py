@@ -15,18 +15,18 @@ from bargein.routes import Message, Run
 from bargein.routes.logs import get_logger
 
 from .._verbs import VERBS, PauseTools, Verb
+from ..context._running_tools import Work
+from ..context._verb_receipt import Receipt
 from ..events import ControlRequested, EmergencyStop
 from ..validation._verb_arguments import check_string, check_word
-from ._running_tools import Work
 from ._verb_actions import VerbActions
-from ._verb_receipt import Receipt
 from ._verb_settling import settle_with, stopped_work_ended, until
 from ._verb_targets import VerbTargets
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
     from ..answers._answer import Answer
     from ..answers._call_answers import CallAnswers
+    from ..context._call_context import CallContext
     from ._questions import Questions
 
 log = get_logger()

@@ -11,11 +11,11 @@ import trio
 from bargein.routes import Run
 from bargein.routes.logs import get_logger
 
-from ._running_tools import Work
-from ._verb_receipt import Receipt
+from ..context._running_tools import Work
+from ..context._verb_receipt import Receipt
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
+    from ..context._call_context import CallContext
 
 log = get_logger()
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from bargein.routes import Run
 
 from .._verbs import AnswerPhase, Verb
+from ..context._running_tools import Work
 from ._answer_as_job import BackgroundAnswer
-from ._running_tools import Work
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
     from ..answers._answer import Answer
     from ..answers._call_answers import CallAnswers
+    from ..context._call_context import CallContext
 
 
 class VerbTargets:

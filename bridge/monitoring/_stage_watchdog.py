@@ -38,9 +38,9 @@ from ..events import (
 from ._stage_budgets import Budgets
 
 if TYPE_CHECKING:
-    from .._call_context import CallContext
     from ..answers._answer import Answer
     from ..answers._call_answers import CallAnswers
+    from ..context._call_context import CallContext
     from ..playout._utterance import Utterance
 
 log = get_logger()

@@ -10,11 +10,11 @@ import trio
 
 from bargein.routes import Router
 
-from .agents._floor import Floor
-from .control._running_tools import RunningTools
-from .events import CallState, UserStartedSpeaking
-from .history._history import History
-from .validation._verb_arguments import check_function
+from ..events import CallState, UserStartedSpeaking
+from ..history._history import History
+from ..validation._verb_arguments import check_function
+from ._floor import Floor
+from ._running_tools import RunningTools
 
 
 class CallContext:
