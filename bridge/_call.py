@@ -26,17 +26,17 @@ from .answers._answer_handle import AnswerHandle
 from .answers._call_answers import CallAnswers
 from .answers._event_recorder import HistoryListener
 from .answers._goodbye import Goodbye
+from .answers._result_delivery import Delivery
 from .answers._silent_answers import UnansweredCallers
+from .answers._step_recorder import StepKeeper
 from .context._call_context import CallContext
 from .context._verb_receipt import Receipt
 from .control._call_handle import Handle
 from .control._call_state import StateKeeper
 from .control._event_subscription import Subscription
 from .control._questions import Questions
-from .control._result_delivery import Delivery
 from .control._snapshot import Snapshot, snapshot_at
 from .control._state_table import find, refusal
-from .control._step_recorder import StepKeeper
 from .control._tool_permissions import Permissions
 from .control._verb_execution import Control
 from .events import (

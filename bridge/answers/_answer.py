@@ -15,8 +15,8 @@ import trio
 from bargein.routes import DeferredWork, Interruption, Message, Outcome, Run, current_run
 
 from .._verbs import AnswerPhase, Verb
-from ..control._steps import StepList
 from ..events import AgentResponse, AnswerEnded, ControlRequested, EmergencyStop, HeardBasis
+from ._steps import StepList
 
 if TYPE_CHECKING:
     from ..playout._utterance import Utterance

@@ -10,8 +10,8 @@ import trio
 from ..playout._echo_text import words_around
 from ..playout._hold import Holding
 from ..playout._playout import Playout
-from ..playout._playout_events import PlayoutEvents
 from ..playout._utterance import Utterance
+from ._playout_events import PlayoutEvents
 
 if TYPE_CHECKING:
     from ..context._call_context import CallContext

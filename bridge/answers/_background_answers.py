@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from bargein.routes import Interruption, Run
 from bargein.routes.logs import get_logger
 
-from ..control._answer_as_job import BackgroundAnswer
 from ..events import ToolResult
+from ._answer_as_job import BackgroundAnswer
 
 if TYPE_CHECKING:
     from ..context._call_context import CallContext
-    from ..control._result_delivery import Delivery
     from ..playout._playout import Playout
     from ._answer import Answer, OpenAnswers
+    from ._result_delivery import Delivery
 
 log = get_logger()
 

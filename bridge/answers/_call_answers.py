@@ -16,7 +16,6 @@ from bargein.routes import Interruption, Message, Run, current_run
 from bargein.routes.logs import get_logger
 
 from .._verbs import Verb
-from ..control._long_answers import LongRunningMarks
 from ..events import (
     AgentGenerationComplete,
     AgentResponse,
@@ -24,7 +23,6 @@ from ..events import (
     JobFinished,
     Outcome,
 )
-from ..playout._tts_audio import TTSAudio
 from ..playout._utterance import Utterance
 from ..transport._protocol import Transport
 from ._answer import Answer, FixedText, KeyMenu, OpenAnswers, end_of, lineage, verb_of
@@ -34,13 +32,15 @@ from ._answer_text import AnswerText
 from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
 from ._history_writer import AnswerMemory
+from ._long_answers import LongRunningMarks
 from ._say import FixedTexts
+from ._tts_audio import TTSAudio
 
 if TYPE_CHECKING:
     from ..context._call_context import CallContext
     from ..context._verb_receipt import Receipt
-    from ..control._result_delivery import Delivery
     from ..history._history import History
+    from ._result_delivery import Delivery
 
 log = get_logger()
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from bargein.routes import Run
 
 from .._verbs import AnswerPhase, Verb
+from ..answers._answer_as_job import BackgroundAnswer
 from ..context._running_tools import Work
-from ._answer_as_job import BackgroundAnswer
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from .._verbs import AnswerPhase, PolicyKind, Verb
-from ..control._steps import StepState
+from ..answers._steps import StepState
 from ..events import CallState
 from ..validation.texts import is_blank
 from ._message_base import JsonObject, Milliseconds, NativeMessage, Request

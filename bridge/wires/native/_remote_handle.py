@@ -10,11 +10,11 @@ import trio
 
 from ..._call_request import Identity
 from ..._verbs import VERBS, Verb
+from ...answers._steps import StepView
 from ...context._running_tools import StillRunning
 from ...context._verb_receipt import Receipt, StoppedWork
 from ...control._describe import describe
 from ...control._snapshot import ToolView
-from ...control._steps import StepView
 from ...protocol import (
     AnswerPermission,
     AnswerQuestion,

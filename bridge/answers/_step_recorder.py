@@ -12,8 +12,8 @@ from ..events import ToolCall, ToolResult
 from ._steps import Step, StepState
 
 if TYPE_CHECKING:
-    from ..answers._answer import Answer
     from ..context._call_context import CallContext
+    from ._answer import Answer
 
 _STATES: dict[ToolOutcome, StepState] = {
     "completed": "done",

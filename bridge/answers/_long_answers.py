@@ -12,7 +12,7 @@ from ..events import LongRunning
 if TYPE_CHECKING:
     from bargein.routes import Router
 
-    from ..answers._answer import Answer
+    from ._answer import Answer
 
 LONG_S = 10.0
 """After how many seconds at work an answer counts as long: the usual patience of people who wait

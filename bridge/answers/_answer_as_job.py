@@ -14,7 +14,7 @@ from ..context._running_tools import StillRunning, Work
 from ..events import Outcome, ToolResult
 
 if TYPE_CHECKING:
-    from ..answers._answer import Answer
+    from ._answer import Answer
 
 _OUTCOMES: dict[Outcome, ToolOutcome] = {"completed": "completed", "capped": "completed"}
 

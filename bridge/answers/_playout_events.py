@@ -16,14 +16,14 @@ from ..events import (
     AgentStoppedSpeaking,
     AgentUtteranceQueued,
 )
-from ._echo_text import LINGERS_S
-from ._utterance import Utterance
-from ._utterance_timing import PLAYER_S
+from ..playout._echo_text import LINGERS_S
+from ..playout._utterance import Utterance
+from ..playout._utterance_timing import PLAYER_S
 
 if TYPE_CHECKING:
     from bargein.routes import Router
 
-    from ..answers._history_writer import AnswerMemory
+    from ._history_writer import AnswerMemory
 
 
 class PlayoutEvents:

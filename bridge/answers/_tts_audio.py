@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from bargein.routes import Message
 from bargein.routes.logs import get_logger
 
-from ..answers._answer import OpenAnswers
 from ..events import AgentAudio, AgentAudioComplete, AgentError
-from ._playout import Playout
-from ._utterance import Utterance
+from ..playout._playout import Playout
+from ..playout._utterance import Utterance
+from ._answer import OpenAnswers
 
 if TYPE_CHECKING:
     from bargein.routes import Router

@@ -13,8 +13,8 @@ from .._verbs import JobEnd
 from ..events import JobAnnounced, JobFinished, ToolResult
 
 if TYPE_CHECKING:
-    from ..answers._answer import Answer
     from ..context._call_context import CallContext
+    from ._answer import Answer
 
 JobReport = JobFinished | JobAnnounced
 
