@@ -12,18 +12,22 @@ from bargein.routes import RouteDefinitionError as RouteDefinitionError
 from bargein.routes import current_run as current_run
 
 from ._app import App as App
-from ._call import Call as Call
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
-from ._node_bridge import Bridge as Bridge
-from ._speech_protocol import Speech as Speech
+from ._transport_protocol import CallActionError as CallActionError
+from ._transport_protocol import CanSendDTMF as CanSendDTMF
+from ._transport_protocol import CanTransfer as CanTransfer
+from ._transport_protocol import Transport as Transport
 from .agents._agent_status import AgentStatus as AgentStatus
-from .agents._open_agent import open_agent as open_agent
 from .answers._answer import Answer as Answer
 from .answers._answer_handle import AnswerHandle as AnswerHandle
+from .call._call import Call as Call
+from .call._call_handle import Handle as Handle
+from .call._node_bridge import Bridge as Bridge
+from .call._open_agent import open_agent as open_agent
+from .call._speech_protocol import Speech as Speech
 from .context._verb_receipt import Receipt as Receipt
-from .control._call_handle import Handle as Handle
 from .control._snapshot import Snapshot as Snapshot
 from .control._tool_permissions import PermissionQuestion as PermissionQuestion
 from .control._usage_caps import Caps as Caps
@@ -42,10 +46,6 @@ from .monitoring._provider_circuits import Circuit as Circuit
 from .monitoring._provider_circuits import ProviderKind as ProviderKind
 from .monitoring._provider_faults import record_fault as record_fault
 from .monitoring._stage_budgets import Budgets as Budgets
-from .transport._protocol import CallActionError as CallActionError
-from .transport._protocol import CanSendDTMF as CanSendDTMF
-from .transport._protocol import CanTransfer as CanTransfer
-from .transport._protocol import Transport as Transport
 
 __all__ = [
     "AgentEntry",

@@ -17,18 +17,18 @@ from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 from bargein.routes.type_annotations import signature_of
 
-from ._call import Call
 from ._call_request import CallRequest, Identity, Refusal
-from ._open_call import open_bare_call
-from ._speech_protocol import Speech
+from ._transport_protocol import Transport
 from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
+from .call._call import Call
+from .call._open_call import open_bare_call
+from .call._speech_protocol import Speech
 from .control._tool_permissions import PermissionQuestion
 from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
 from .monitoring._stage_budgets import Budgets
 from .monitoring.error_text import detail, headline
-from .transport._protocol import Transport
 from .validation.arguments import check_has, check_instance, check_takes
 from .validation.event_loop import check_trio
 
@@ -311,7 +311,9 @@ class App(SuggestsNames):
         if transport.audio and self.speech is not None:
             self.speech.attach(call)
         if transport.audio and self.not_understood:
-            say_not_understood(call, self.not_understood)
+            say_not_understood(
+                call.router, self.not_understood, state=lambda: call.current_state, say=call.say
+            )
         if self.operator is not None:
             call.router.observe(PermissionRequested, lambda message: self._operate(call, message))
         call.nursery.start_soon(self._answer, call, name="answer")

@@ -281,7 +281,7 @@ def test_a_private_name_says_what_is_done() -> None:
 
 
 VOICES_ARE_HELD_IN = re.compile(
-    r"bridge/(?:_call$|_node_bridge$|(?:answers|client|console|events|playout|protocol|rehearsal"
+    r"bridge/(?:_transport_protocol$|(?:answers|call|client|console|events|playout|protocol|rehearsal"
     r"|server|testing|transport|wires)/)|nodes/(?:evaluation|user_turns)/"
 )
 """Where the agent's voice is held, or where somebody reads that it was."""

@@ -178,7 +178,7 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
         )
     ) == [
         "bargein.bridge.control._usage_caps.Caps",
-        "bargein.bridge._call",
+        "bargein.bridge.call._call",
         "bargein.routes._run",
         "bargein.bridge.monitoring.error_text.headline",
         "bargein.routes.events_of",

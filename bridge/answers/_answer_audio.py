@@ -14,8 +14,8 @@ from ..playout._utterance import Utterance
 from ._playout_events import PlayoutEvents
 
 if TYPE_CHECKING:
+    from .._transport_protocol import Transport
     from ..context._call_context import CallContext
-    from ..transport._protocol import Transport
     from ._history_writer import AnswerMemory
 
 

@@ -20,8 +20,8 @@ from ._answer import Answer, OpenAnswers, lineage, outermost
 from ._answer_audio import AnswerAudio
 
 if TYPE_CHECKING:
+    from .._transport_protocol import Transport
     from ..context._call_context import CallContext
-    from ..transport._protocol import Transport
     from ._history_writer import AnswerMemory
 
 log = get_logger()

@@ -15,6 +15,7 @@ import trio
 from bargein.routes import Interruption, Message, Run, current_run
 from bargein.routes.logs import get_logger
 
+from .._transport_protocol import Transport
 from .._verbs import Verb
 from ..events import (
     AgentGenerationComplete,
@@ -24,7 +25,6 @@ from ..events import (
     Outcome,
 )
 from ..playout._utterance import Utterance
-from ..transport._protocol import Transport
 from ._answer import Answer, FixedText, KeyMenu, OpenAnswers, end_of, lineage, verb_of
 from ._answer_audio import AnswerAudio
 from ._answer_handle import OwnedAnswerHandle

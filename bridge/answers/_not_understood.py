@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bargein.routes import Message
@@ -10,7 +10,7 @@ from bargein.routes import Message
 from ..events import CallState, TranscriptionFailed, UserTranscriptionReceived
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from bargein.routes import Router
 
 _ASKS, _WAITS = (
     "Sorry, I did not catch that.",
@@ -26,15 +26,23 @@ _WAITING: tuple[CallState, ...] = ("idle", "waiting_permission", "waiting_input"
 the others the agent says or does something, or the caller speaks again."""
 
 
-def say_not_understood(call: Call, texts: Sequence[str]) -> None:
+def say_not_understood(
+    router: Router,
+    texts: Sequence[str],
+    *,
+    state: Callable[[], CallState],
+    say: Callable[[str], object],
+) -> None:
     """Say a text in a call whenever the caller waits for an answer to unrecognised words.
 
     A sound without words that interrupted nothing, such as a cough, gets no answer.
 
     Args:
-        call: The call.
+        router: The call's.
         texts: One for each time in a row; after the last one the agent says nothing until it
             understands a word.
+        state: Returns what the call is doing now.
+        say: Says a text.
     """
     in_a_row = 0
 
@@ -42,15 +50,15 @@ def say_not_understood(call: Call, texts: Sequence[str]) -> None:
         nonlocal in_a_row
         event: TranscriptionFailed = message.event
         was_speech = event.reason != "no_words" or event.interrupted
-        if not was_speech or call.current_state not in _WAITING:
+        if not was_speech or state() not in _WAITING:
             return
         if in_a_row < len(texts):
-            call.say(texts[in_a_row])
+            say(texts[in_a_row])
         in_a_row += 1
 
     def understood(_: Message) -> None:
         nonlocal in_a_row
         in_a_row = 0
 
-    call.router.add_sink(failed, TranscriptionFailed)
-    call.router.add_sink(understood, UserTranscriptionReceived)
+    router.add_sink(failed, TranscriptionFailed)
+    router.add_sink(understood, UserTranscriptionReceived)

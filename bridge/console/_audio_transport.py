@@ -24,7 +24,7 @@ from ._errors import VoiceError, VoiceExtraError
 from ._player import Player
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from ..call._call import Call
 
 MICROPHONE_HZ = 16_000
 LOUDSPEAKER_HZ = 24_000

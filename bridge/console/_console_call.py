@@ -23,9 +23,9 @@ from ._typed_input import TypedInput
 
 if TYPE_CHECKING:
     from .._app import App
-    from .._call import Call
+    from .._transport_protocol import Transport
+    from ..call._call import Call
     from ..conversations import Conversations
-    from ..transport._protocol import Transport
 
 LAST_ENTRIES = 10
 """How many entries of a continued conversation are shown."""

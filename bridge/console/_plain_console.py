@@ -30,7 +30,7 @@ from ._status import asked_lines, question_lines
 from ._typed_input import TypedInput
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from ..call._call import Call
 
 AGAIN_S = 2.0
 """Within how many seconds a second Ctrl+C leaves."""

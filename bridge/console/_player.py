@@ -17,9 +17,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import final
 
-from .._call import PlaybackKind
 from ..audio.fades import fade_samples, fall, missing_in_rise
 from ..audio.pcm import samples, to_pcm
+from ..call._call import PlaybackKind
 from ..playout._fence import Fence
 
 PREBUFFER_S = 0.06

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .._verbs import Verb
-from ..control._call_handle import Handle
+from ..call._call_handle import Handle
 from ._lines import ConsoleLine
 
 _COMMAND = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?\s*", re.DOTALL)

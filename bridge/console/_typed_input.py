@@ -32,7 +32,7 @@ from ._slash_commands import TypedCommand, as_message, help_lines, read_command
 from ._terminal_text import clean, one_line
 
 if TYPE_CHECKING:
-    from .._call import Call
+    from ..call._call import Call
 
 _AT_REST = ("idle", "listening")
 

@@ -19,8 +19,8 @@ import trio
 
 from bargein.routes.logs import get_logger
 
+from .._transport_protocol import Transport
 from ..events import AgentAudio
-from ..transport._protocol import Transport
 from ._playout_listener import PlayoutListener
 from ._position import UNREPORTED_MS
 from ._resend import Resend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ..transport._protocol import Transport
+from .._transport_protocol import Transport
 from ._utterance import Utterance
 
 LONGEST_WORD_S = 2.0

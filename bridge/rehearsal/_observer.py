@@ -14,8 +14,8 @@ from typing import Any, final
 from bargein.routes import Message
 
 from .._app import AnswerFunction, App, run_answer
-from .._call import Call
 from ..audio.pcm import samples
+from ..call._call import Call
 from ..events import (
     AgentAudio,
     AgentGenerationComplete,

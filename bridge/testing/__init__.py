@@ -8,7 +8,6 @@ async def test_barge_in(autojump_clock):
     assert caller.heard.startswith("One large")
 """
 
-from ..playout._simulated_voice import SimulatedVoice
 from ._caller import CHARS_PER_S, Caller, ReceivedEvent, open_call
 from ._errors import ExpectErrors
 from ._interrupt_everywhere import asks_on, barge_in, interrupt_everywhere
@@ -16,6 +15,7 @@ from ._interruption_points import InterruptionPoint
 from ._open_agent import open_agent
 from ._report import InterruptedRun, Report
 from ._scenario_run import Scenario
+from ._simulated_voice import SimulatedVoice
 from ._transport_faults import TransportCall, TransportFaultError, fail_everywhere
 
 __all__ = [

@@ -19,19 +19,19 @@ from bargein.routes.error_containment import only_error
 from bargein.routes.error_hints import SuggestsNames
 
 from .._app import AnswerFunction, App
-from .._call import Call
+from ..call._call import Call
 from ..events import (
     Button,
     UserStartedSpeaking,
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ..playout._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 from ..validation.event_loop import check_trio
 from ._errors import ExpectErrors
 from ._event_loop import watched_loop
 from ._recording_transport import RecordingTransport, new_transport
 from ._seed import seeded
+from ._simulated_voice import SAMPLE_RATE_HZ, SimulatedVoice
 
 E = TypeVar("E")
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 from bargein.routes.error_containment import only_error
 
-from ..agents import _open_agent
 from ..agents._default_chain import Generates
-from ..control._call_handle import Handle
+from ..call import _open_agent
+from ..call._call_handle import Handle
 from ..history._history import History
 from ..validation.event_loop import check_trio
 from ._errors import AgentErrors, ExpectErrors

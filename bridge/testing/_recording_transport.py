@@ -6,10 +6,10 @@ import trio
 
 from bargein.routes import Message
 
-from .._call import Call
+from ..call._call import Call
 from ..events import Button
-from ..playout._simulated_voice import SAMPLE_RATE_HZ
 from ._errors import AgentErrors, ExpectErrors
+from ._simulated_voice import SAMPLE_RATE_HZ
 
 
 class RecordingTransport:

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from bargein.routes import BargeinError, Message
 
-from ..events import Button
+from .events import Button
 
 
 class Transport(Protocol):

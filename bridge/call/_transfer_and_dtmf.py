@@ -23,10 +23,10 @@ from bargein.routes import Message, Router, Run
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
+from .._transport_protocol import CallActionError, CanSendDTMF, CanTransfer, Transport
 from ..answers._answer import lineage
 from ..events import Button, CallActionCompleted, CallActionFailed, DTMFOutput, TransferCall
 from ..validation._verb_arguments import check_string, check_word
-from ._protocol import CallActionError, CanSendDTMF, CanTransfer, Transport
 
 log = get_logger()
 

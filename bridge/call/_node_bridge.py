@@ -11,14 +11,14 @@ import trio
 
 from bargein.routes import Message, Route
 
-from .agents._call_bridges import PlaceInCall
-from .events import AgentResponse
-from .validation._verb_arguments import check_event, check_string
+from ..agents._call_bridges import PlaceInCall
+from ..events import AgentResponse
+from ..validation._verb_arguments import check_event, check_string
 
 if TYPE_CHECKING:
+    from ..agents._agent_status import AgentStatus
+    from ..answers._answer_handle import AnswerHandle
     from ._call import Call
-    from .agents._agent_status import AgentStatus
-    from .answers._answer_handle import AnswerHandle
 
 E = TypeVar("E")
 

@@ -23,8 +23,8 @@ from ..events import (
 )
 
 if TYPE_CHECKING:
-    from .._call import Call
-    from .._node_bridge import Bridge
+    from ..call._call import Call
+    from ..call._node_bridge import Bridge
 
 SAMPLE_RATE_HZ = 1000
 """One sample a millisecond: the audio is silence, and only its length matters."""

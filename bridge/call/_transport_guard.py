@@ -13,8 +13,8 @@ from bargein.routes import Message
 from bargein.routes.error_containment import Failures, as_error, text_of
 from bargein.routes.logs import get_logger
 
+from .._transport_protocol import Transport
 from ..control._event_subscription import Subscription
-from ._protocol import Transport
 
 log = get_logger()
 

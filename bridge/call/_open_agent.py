@@ -8,12 +8,12 @@ from secrets import token_hex
 
 from bargein.routes import Message
 
-from .._open_call import open_bare_call
-from ..control._call_handle import Handle
+from ..agents._default_chain import Generates
 from ..events import CallStarted
 from ..history._history import History
 from ..validation.event_loop import check_trio
-from ._default_chain import Generates
+from ._call_handle import Handle
+from ._open_call import open_bare_call
 
 
 class _CallerlessTransport:

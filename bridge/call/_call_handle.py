@@ -11,6 +11,9 @@ from bargein.routes.error_hints import SuggestsNames
 
 from .._verbs import VERBS, Verb
 from ..context._verb_receipt import Receipt
+from ..control._describe import describe, over
+from ..control._event_subscription import Subscription
+from ..control._snapshot import Snapshot
 from ..events import UserStoppedSpeaking, UserTranscriptionReceived
 from ..validation._verb_arguments import (
     check_answer,
@@ -21,14 +24,11 @@ from ..validation._verb_arguments import (
     check_word,
 )
 from ..validation.texts import is_blank
-from ._describe import describe, over
-from ._event_subscription import Subscription
-from ._snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from .._call import Call
     from ..context._running_tools import BackgroundJob
     from ..history._history import History
+    from ._call import Call
 
 T = TypeVar("T")
 

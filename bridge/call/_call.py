@@ -12,34 +12,33 @@ from bargein.routes import Interruption, Message, Route, Router, Run
 from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
-from ._call_request import CallRequest
-from ._node_bridge import Bridge, new_bridge
-from ._verbs import Verb
-from .agents._agent_status import AgentStatus
-from .agents._agents_of_call import AgentsOfCall
-from .agents._call_bridges import Bridges
-from .agents._chain_warnings import ChainCheck
-from .agents._early_words import EarlyWords
-from .agents._handoff import Handoff
-from .answers._answer import Answer, FixedText
-from .answers._answer_handle import AnswerHandle
-from .answers._call_answers import CallAnswers
-from .answers._event_recorder import HistoryListener
-from .answers._goodbye import Goodbye
-from .answers._result_delivery import Delivery
-from .answers._silent_answers import UnansweredCallers
-from .answers._step_recorder import StepKeeper
-from .context._call_context import CallContext
-from .context._verb_receipt import Receipt
-from .control._call_handle import Handle
-from .control._call_state import StateKeeper
-from .control._event_subscription import Subscription
-from .control._questions import Questions
-from .control._snapshot import Snapshot, snapshot_at
-from .control._state_table import find, refusal
-from .control._tool_permissions import Permissions
-from .control._verb_execution import Control
-from .events import (
+from .._call_request import CallRequest
+from .._transport_protocol import Transport
+from .._verbs import Verb
+from ..agents._agent_status import AgentStatus
+from ..agents._agents_of_call import AgentsOfCall
+from ..agents._call_bridges import Bridges
+from ..agents._chain_warnings import ChainCheck
+from ..agents._early_words import EarlyWords
+from ..agents._handoff import Handoff
+from ..answers._answer import Answer, FixedText
+from ..answers._answer_handle import AnswerHandle
+from ..answers._call_answers import CallAnswers
+from ..answers._event_recorder import HistoryListener
+from ..answers._goodbye import Goodbye
+from ..answers._result_delivery import Delivery
+from ..answers._silent_answers import UnansweredCallers
+from ..answers._step_recorder import StepKeeper
+from ..context._call_context import CallContext
+from ..context._verb_receipt import Receipt
+from ..control._call_state import StateKeeper
+from ..control._event_subscription import Subscription
+from ..control._questions import Questions
+from ..control._snapshot import Snapshot, snapshot_at
+from ..control._state_table import find, refusal
+from ..control._tool_permissions import Permissions
+from ..control._verb_execution import Control
+from ..events import (
     AgentAudio,
     AgentHandoff,
     AgentResponse,
@@ -49,14 +48,11 @@ from .events import (
     TalkKeyChanged,
     UserAudio,
 )
-from .history._history import History
-from .monitoring._error_listeners import ErrorListeners
-from .monitoring._stage_budgets import Budgets
-from .monitoring._stage_watchdog import StageWatchdog
-from .transport._protocol import Transport
-from .transport._transfer_and_dtmf import CallActions
-from .transport._transport_guard import TransportGuard
-from .validation._verb_arguments import (
+from ..history._history import History
+from ..monitoring._error_listeners import ErrorListeners
+from ..monitoring._stage_budgets import Budgets
+from ..monitoring._stage_watchdog import StageWatchdog
+from ..validation._verb_arguments import (
     check_event,
     check_flag,
     check_number,
@@ -64,6 +60,10 @@ from .validation._verb_arguments import (
     check_word,
     outside_loop,
 )
+from ._call_handle import Handle
+from ._node_bridge import Bridge, new_bridge
+from ._transfer_and_dtmf import CallActions
+from ._transport_guard import TransportGuard
 
 log = get_logger()
 E = TypeVar("E")

@@ -10,12 +10,12 @@ import structlog
 from bargein.routes import open_router
 from bargein.routes.error_containment import CONTAINED
 
+from .._call_request import CallRequest
+from .._transport_protocol import Transport
+from ..history._history import History
+from ..monitoring._provider_faults import record_faults, stop_recording
+from ..monitoring._stage_budgets import Budgets
 from ._call import Call
-from ._call_request import CallRequest
-from .history._history import History
-from .monitoring._provider_faults import record_faults, stop_recording
-from .monitoring._stage_budgets import Budgets
-from .transport._protocol import Transport
 
 
 @asynccontextmanager
