@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from . import _ctrl_c as _ctrl_c  # first: the others take their time
 from . import _shadowing
 from .bridge.cli._command_runner import exit_code as exit_code
-from .bridge.cli._logs import configure_logs as configure_logs
 from .bridge.cli._main import main as _main
-from .bridge.cli._target import TargetError as TargetError
-from .bridge.cli._target import load_app as load_app
+from .bridge.commands._logs import configure_logs as configure_logs
+from .bridge.commands._target import TargetError as TargetError
+from .bridge.commands._target import load_app as load_app
 
 __all__ = ["TargetError", "configure_logs", "exit_code", "load_app", "main"]
 

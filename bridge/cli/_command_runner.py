@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
+from ..commands._output import complain, settle
 from ..stopping._guard import guarded
-from ._output import complain, settle
 
 INTERRUPTED = 130
 """The exit code after Ctrl+C: 128 and the number of SIGINT, as shells have it."""

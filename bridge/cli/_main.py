@@ -22,6 +22,10 @@ from urllib.parse import quote
 
 from bargein.routes.logs import get_logger
 
+from ..commands._logs import configure_logs
+from ..commands._option_values import as_conversation, as_port
+from ..commands._output import complain, write_out
+from ..commands._target import TargetError, load_app
 from ..console import ConsoleError, add_options, chat
 from ..conversations import ConversationError
 from ..monitoring.error_text import where_in_app
@@ -32,12 +36,8 @@ from ..server._server_options import ServerOptions
 from ..server._signed_token import BadSecretError
 from ._certificate import tls_context
 from ._command_runner import exit_code
-from ._logs import configure_logs
-from ._option_values import as_conversation, as_port
-from ._output import complain, write_out
 from ._plugin_commands import PluginCommand, find_plugins
 from ._serve_options import add_access, add_connections, add_limits
-from ._target import TargetError, load_app
 from ._token_command import SECOND_SECRET_VARIABLE, SECRET_VARIABLE, add_token
 
 DEFAULT_TARGET = "agent.py"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeAlias
 
-from ._output import complain
+from ..commands._output import complain
 
 COMMAND_GROUP = "bargein.commands"
 """The group of entry points; each names a ``module:function(argv) -> exit code``."""

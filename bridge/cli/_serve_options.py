@@ -6,9 +6,9 @@ import argparse
 import os
 from typing import get_args
 
+from ..commands._option_values import as_positive_float, as_positive_int, as_seconds
 from ..protocol._watch_messages import WatchLevel
 from ..server import Limits
-from ._option_values import as_positive_float, as_positive_int, as_seconds
 
 TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token
 METRICS_TOKEN_VARIABLE = "BARGEIN_METRICS_TOKEN"

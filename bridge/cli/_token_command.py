@@ -7,9 +7,9 @@ import difflib
 import os
 import sys
 
+from ..commands._option_values import as_duration
+from ..commands._output import complain
 from ..server import sign_token
-from ._option_values import as_duration
-from ._output import complain
 
 SECRET_VARIABLE = "BARGEIN_TOKEN_SECRET"  # the name of a variable, not a secret
 SECOND_SECRET_VARIABLE = "BARGEIN_SECOND_TOKEN_SECRET"

@@ -15,10 +15,10 @@ import structlog
 import trio
 from structlog.typing import EventDict, WrappedLogger
 
-from ..cli._logs import LogLevel, configure_logs
+from ..commands._logs import LogLevel, configure_logs
+from ..commands._terminal_text import clean, one_line
 from ..monitoring.error_text import detail
 from ._lines import ConsoleLine
-from ._terminal_text import clean, one_line
 
 _WORDS = {
     "tool_abandoned": "{tool} does not stop; bargein no longer waits for it, and it may still run",

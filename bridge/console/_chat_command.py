@@ -15,9 +15,9 @@ import trio
 from bargein.routes.error_containment import only_error
 from bargein.routes.logs import get_logger
 
-from ..cli._logs import configure_logs
-from ..cli._option_values import as_conversation
-from ..cli._target import load_app
+from ..commands._logs import configure_logs
+from ..commands._option_values import as_conversation
+from ..commands._target import load_app
 from ..conversations import SqliteConversations
 from ..stopping._guard import guarded
 from ._audio_transport import MachineVoice

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Protocol
 from bargein.routes import Message
 
 from .._app import run_answer
+from ..commands._terminal_text import clean, one_line
 from ..history._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
 from ..monitoring._event_loop_watchdog import watch_loop
 from ._lines import ConsoleLine, Display
-from ._terminal_text import clean, one_line
 from ._text_transport import TextTransport
 from ._typed_input import TypedInput
 

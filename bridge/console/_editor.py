@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable
 
+from ..commands._terminal_text import clean, width_of
 from ._key_parser import Key
-from ._terminal_text import clean, width_of
 
 MAX_HISTORY = 500
 

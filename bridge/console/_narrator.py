@@ -9,6 +9,7 @@ from textwrap import indent
 from typing import Any
 
 from .._verbs import JobEnd, ToolOutcome
+from ..commands._terminal_text import clean, one_line
 from ..events import (
     AgentError,
     AgentHandoff,
@@ -30,7 +31,6 @@ from ..events import (
     UserTranscriptionReceived,
 )
 from ._lines import ConsoleLine, Display, Style, seconds
-from ._terminal_text import clean, one_line
 
 ARGUMENT_COLUMNS = 60
 """How many characters of a tool's arguments its line shows; a permission question shows all."""

@@ -19,7 +19,7 @@ from pydantic_core import PydanticSerializationError
 
 from bargein.routes import Event, Message
 
-from ..cli._output import Output
+from ..commands._output import Output
 from ..events import AgentError, AnswerEnded
 from ..stopping._stop_signals import StopSignals
 from ._console_call import ConsoleSession, earlier_lines

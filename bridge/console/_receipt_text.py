@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from .._verbs import Verb
+from ..commands._terminal_text import one_line
 from ..context._running_tools import StillRunning
 from ..context._verb_receipt import Receipt
 from ._lines import ConsoleLine, seconds
-from ._terminal_text import one_line
 
 _DONE: dict[Verb, str] = {
     "pause": "paused; /resume continues",

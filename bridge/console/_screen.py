@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..commands._terminal_text import columns, shorten, width_of, wrap
 from ._lines import SGR, ConsoleLine, Style, encodable
-from ._terminal_text import columns, shorten, width_of, wrap
 
 KEPT_LINES = 1000
 """How many lines are redrawn when the window changes; no window shows more."""

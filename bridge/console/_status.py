@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..commands._terminal_text import one_line
 from ..control._snapshot import Snapshot
 from ..control._state_words import state_words
 from ..events import PermissionRequested, QuestionAsked
 from ._lines import ConsoleLine, seconds
 from ._narrator import NarratedTool, arguments_text, cap_name
-from ._terminal_text import one_line
 
 NEAR_ITS_END = 0.8
 """From which share of a cap on it is shown: the same as for ``CapWarning``."""

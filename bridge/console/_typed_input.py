@@ -16,6 +16,7 @@ import trio
 
 from bargein.routes import Run
 
+from ..commands._terminal_text import clean, one_line
 from ..context._verb_receipt import Receipt
 from ..events import (
     PermissionRequested,
@@ -29,7 +30,6 @@ from ._lines import ConsoleLine, Display
 from ._permission_answers import permission_answer
 from ._receipt_text import not_stopped_line, receipt_line
 from ._slash_commands import TypedCommand, as_message, help_lines, read_command
-from ._terminal_text import clean, one_line
 
 if TYPE_CHECKING:
     from ..call._call import Call

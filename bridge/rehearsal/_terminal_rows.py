@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Sequence
 from typing import Literal, TextIO, final
 
+from ..commands._terminal_text import clean, columns, wrap
 from ..console._lines import encodable
-from ..console._terminal_text import clean, columns, wrap
 
 Style = Literal["plain", "dim", "bold", "caller", "agent", "cut", "good", "bad"]
 

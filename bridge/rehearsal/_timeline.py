@@ -21,7 +21,7 @@ from ..client import (
     State,
     Transcript,
 )
-from ..console._terminal_text import columns
+from ..commands._terminal_text import columns
 from ..control._state_words import STATE_WORDS, state_words
 from ._caller_hearing import CallerHearing, Messages
 from ._decision_words import decision_in_words

@@ -30,6 +30,7 @@ ROOMS = {
     "bridge/answers": "answers",
     "bridge/cli": "the command line",
     "bridge/client": "the client",
+    "bridge/commands": "the command line",
     "bridge/console": "the console",
     "bridge/control": "control",
     "bridge/conversations": "conversations",

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from bargein.bridge.commands._terminal_text import clean, columns, one_line, shorten, wrap
 from bargein.bridge.console._editor import MAX_HISTORY, LineEditor
 from bargein.bridge.console._key_parser import LONE_ESC_S, MAX_PASTE, SEQUENCE_S, Key, KeyParser
 from bargein.bridge.console._lines import ConsoleLine
 from bargein.bridge.console._screen import LivePart, Painter, PermanentLines, Row, frame_of, rows_of
-from bargein.bridge.console._terminal_text import clean, columns, one_line, shorten, wrap
 
 # --- bytes become keys, however they are cut ------------------------------------------------------
 

@@ -77,7 +77,7 @@ def drop_pii(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
 
 def _without_control_characters(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
     """Leave out what a terminal would execute: clients choose some values."""
-    from ..console._terminal_text import clean  # not before a terminal needs it
+    from ._terminal_text import clean  # not before a terminal needs it
 
     return {key: clean(one) if isinstance(one, str) else one for key, one in event.items()}
 
