@@ -166,7 +166,7 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
         private_imports(
             nodes_of(
                 "from bargein.bridge.control._usage_caps import Caps\n"
-                "from bargein.bridge import _call\n"
+                "from bargein.bridge.call import _call\n"
                 "import bargein.routes._run\n"
                 "from bargein.bridge.monitoring.error_text import headline\n"
                 "from bargein.routes import events_of\n"

@@ -45,25 +45,25 @@ MOST_IMPORTS = 20
 MORE_IMPORTS = {
     "bridge._app": 21,
     "bridge.call._call": 39,
-    "bridge.server._serve": 31,
+    "bridge.server._serve": 28,
     "nodes.speech._local_speech": 23,
     "routes._router": 22,
 }
 """Files that have more, and how many today: they may only lose some."""
 
-ONE_IMPORTER = 193
+ONE_IMPORTER = 167
 """How many files exactly one other imports; the goal is 110."""
 
-FLOORS = {"bridge": 16, "nodes": 9, "routes": 19}
+FLOORS = {"bridge": 13, "nodes": 9, "routes": 19}
 """Of rooms, one above the other; the goals are 12 and, in routes, 10."""
 
-BACK_UP = {"bridge": 20, "nodes": 4, "routes": 4}
+BACK_UP = {"bridge": 1, "nodes": 10, "routes": 4}
 """Arrows between rooms that lead back up; the goal in bridge is 7."""
 
 CIRCLES = [3, 3, 3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 88_883
+LINES = 91_500
 """Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
 this bound was set, beside what is added since."""
 
