@@ -32,10 +32,10 @@ PLAIN = """
     missing monitoring number nursery observer open option output parser partial pausable per
     picture piper plain player plugin position process python reconnecting recorded recorder
     recording rehearse remote repeated reply report resample resource result row runner running safe
-    say schema scope screen script scripted serve server service session setting shared shell signal
+    say schema scope screen script scripted serve server service setting shared shell
     signature signed similarity simulated slash socket source spanish sqlite start status stdio
     store table target task terminal testing time timed traceback transcription transfer type typed
-    usage validation value view warning wire writer
+    usage validation value view warning writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

@@ -39,6 +39,7 @@ from ._command_runner import exit_code
 from ._plugin_commands import PluginCommand, find_plugins
 from ._serve_options import add_access, add_connections, add_limits
 from ._token_command import SECOND_SECRET_VARIABLE, SECRET_VARIABLE, add_token
+from ._wires_command import add_wire_option, add_wires, load_wires
 
 DEFAULT_TARGET = "agent.py"
 """The app of ``serve``, ``talk`` and ``chat`` without a target, in the current folder."""
@@ -93,6 +94,7 @@ def argument_parser(plugins: dict[str, PluginCommand]) -> argparse.ArgumentParse
     _add_talk(commands)
     _add_chat(commands)
     add_token(commands)
+    add_wires(commands)
     for name, plugin in plugins.items():
         # Only for the list of commands: main() runs plugins before argparse sees the arguments.
         commands.add_parser(name, add_help=False, help=plugin.summary.replace("%", "%%"))
@@ -107,6 +109,7 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "/metrics.",
     )
     _add_common(parser)
+    add_wire_option(parser)
     add_access(parser)
     add_limits(parser)
     add_connections(parser)
@@ -178,7 +181,11 @@ def _serve(options: argparse.Namespace) -> int:
         origins = None if options.origin is None else [_origin(o) for o in options.origin]
         TrustedProxies(options.trust_proxy)
         tls = tls_context(options.cert, options.key)
+        wires = load_wires(options.wire)
     except (ValueError, OSError) as error:  # ssl raises OSError for an invalid certificate
+        return _fail(str(error), code=2)
+    except TargetError as error:
+        complain(error.details)
         return _fail(str(error), code=2)
     limits = replace(
         Limits(),
@@ -205,6 +212,7 @@ def _serve(options: argparse.Namespace) -> int:
         insecure=options.insecure,
         ssl=tls,
         limits=limits,
+        wires=wires,
     )
 
 

@@ -43,8 +43,19 @@ def load_app(target: str) -> App:
         TargetError: There is no such module, importing it fails, or the name is not an app.
     """
     where, name = _split(target)
-    module = _import_file(where) if _is_file(where) else _import_module(where)
-    return _find(module, where, name)
+    return _find(import_target(where), where, name)
+
+
+def import_target(where: str) -> ModuleType:
+    """Import the module or the file of a target.
+
+    Args:
+        where: ``module`` or ``path/to/file.py``.
+
+    Raises:
+        TargetError: There is no such module, or importing it fails.
+    """
+    return _import_file(where) if _is_file(where) else _import_module(where)
 
 
 def _split(target: str) -> tuple[str, str]:

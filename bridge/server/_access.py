@@ -173,6 +173,11 @@ class Access:
         return [secret for secret in both if secret is not None]
 
     @property
+    def rights(self) -> frozenset[str]:
+        """What everybody may do on its own call who may call at all."""
+        return frozenset() if self.public else LOCAL_RIGHTS
+
+    @property
     def needs_token(self) -> bool:
         """Whether callers must send a token."""
         return self.token is not None or self.token_secret is not None
@@ -184,7 +189,7 @@ class Access:
             given: The token; empty if the caller sent none.
             may_have_expired: Whether a signed token that was valid once is enough.
         """
-        rights = frozenset() if self.public else LOCAL_RIGHTS
+        rights = self.rights
         if not self.needs_token or _is(given, self.token):
             return Bearer(Identity(rights=rights))
         for secret in self._secrets:

@@ -1,27 +1,24 @@
-"""From an HTTP request to a call: first the gate decides, then the app."""
+"""From an HTTP request to a call: first the gate decides, then the wire, then the app."""
 
 from __future__ import annotations
 
+import inspect
 from http import HTTPStatus
 from typing import TYPE_CHECKING, final
 
 import trio
 from websockets.http11 import Response
 
+from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
-from .._call_request import CallRequest, Refusal
+from .._call_request import CallRequest, Identity, Refusal, check_conversation
 from ..websocket import HttpRequest
+from ..wires._wire import Identifies, NewCall, RequestRefusedError, Resumes, Wire
 from ._access import Access, Bearer
 from ._connections_per_address import UNNAMED, Addresses, key_of
-from ._http import (
-    HttpGate,
-    call_request,
-    token_of,
-    wants_resume,
-    wants_to_watch,
-)
-from ._proxies import TrustedProxies
+from ._http import HttpGate, call_request, token_of
+from ._proxies import CallerAddress, TrustedProxies
 
 if TYPE_CHECKING:
     from .. import App
@@ -90,12 +87,14 @@ class PendingConnection:
     """One connection before it has a call.
 
     Attributes:
+        wire: Whose request it sent; ``None`` before it is admitted, and for an operator's.
         call: Its request for a call; ``None`` before it is admitted, and if it resumes a call.
         bearer: Who sent the request, once it was admitted to watch.
         address: As what address it is counted, once its request was read; ``None`` for as none.
     """
 
     def __init__(self, admission: Admission, peer: str, secure: bool) -> None:
+        self.wire: Wire | None = None
         self.call: CallRequest | None = None
         self.bearer: Bearer | None = None
         self.address = key_of(peer)
@@ -132,23 +131,83 @@ class PendingConnection:
         admission = self._admission
         caller = admission.proxies.trace(self._socket_peer, self._secure, request.headers)
         self.address = key_of(caller.peer) if caller.is_named else UNNAMED
-        response = admission.gate.answer(request)
-        if response is not None and response.status_code == HTTPStatus.UNAUTHORIZED:
-            return await self._answer_late(response)
-        if response is not None or (wants_resume(request) and not wants_to_watch(request)):
-            return response  # resuming a call uses up no budget that others could empty
+        self.wire = admission.gate.wires.wire_of(request.route)
+        try:
+            known, resumes = _identity_of(self.wire, request), _wants_resume(self.wire, request)
+            response = admission.gate.answer(request, is_known=known is not None, resumes=resumes)
+            if response is not None and response.status_code == HTTPStatus.UNAUTHORIZED:
+                return await self._answer_late(response)
+            if response is not None:
+                return response
+            if self.wire is None:
+                return await self._admit(request, None)
+            if known is not None:
+                self.address = None  # one carrier has the calls of many callers
+            if admission.gate.wires.is_webhook(request.route):
+                return await self._answer_webhook(request, self.wire)
+            asked = await self._asked(request, self.wire)
+            if isinstance(asked, Response):
+                return asked
+            response = admission.gate.no_room(resumes=resumes)
+            if response is not None or resumes:
+                return response  # resuming a call uses up no budget that others could empty
+            return await self._admit(request, known) or await self._open(request, asked, caller)
+        except RequestRefusedError as refused:
+            return admission.gate.reject(refused.status, refused.code, str(refused))
+        except Exception:  # whatever the wire's code raises
+            log.exception("wire_failed", wire="" if self.wire is None else self.wire.name)
+            return admission.gate.reject(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "agent_error", "the wire failed"
+            )
+
+    async def _asked(self, request: HttpRequest, wire: Wire) -> NewCall | Response:
+        """Return what a wire says to a request.
+
+        Raises:
+            RequestRefusedError: The wire refuses it, or it names no conversation.
+            TypeError: The wire says something else.
+        """
+        with CONTAINED:
+            answered = wire.answer(request)
+            asked = await answered if inspect.isawaitable(answered) else answered
+        if isinstance(asked, NewCall) and asked.conversation is not None:
+            try:
+                check_conversation(asked.conversation)
+            except ValueError as error:
+                raise RequestRefusedError("conversation_refused", str(error)) from None
+        if not isinstance(asked, NewCall | Response):
+            raise TypeError(f"answer() returned {asked!r}; return a NewCall or a Response")
+        return asked
+
+    async def _answer_webhook(self, request: HttpRequest, wire: Wire) -> Response:
+        if not self._admission.addresses.may_knock(self.address):
+            return self._too_many("too many requests from your address")
+        answered = await self._asked(request, wire)
+        if isinstance(answered, NewCall):
+            raise TypeError(f"answer() returned {answered!r} for a webhook; return a Response")
+        return answered
+
+    async def _admit(self, request: HttpRequest, known: Identity | None) -> Response | None:
+        """Find out who it is; return the refusal of one who knocks too often."""
+        admission = self._admission
         if not admission.addresses.may_knock(self.address):
             return self._too_many("too many connections from your address")
-        bearer = admission.access.identify(token_of(request))
-        if bearer is None:  # it has expired since the gate looked
-            return await self._answer_late(admission.gate.unauthorized())
-        if wants_to_watch(request):
-            self.bearer = bearer
+        if known is not None:
+            self.bearer = Bearer(Identity(known.user, known.rights | admission.access.rights))
             return None
-        if not admission.addresses.has_room(self.address, "calls"):
+        self.bearer = admission.access.identify(token_of(request))
+        if self.bearer is None:  # it has expired since the gate looked
+            return await self._answer_late(admission.gate.unauthorized())
+        return None
+
+    async def _open(
+        self, request: HttpRequest, asked: NewCall, caller: CallerAddress
+    ) -> Response | None:
+        assert self.bearer is not None  # by _admit()
+        if not self._admission.addresses.has_room(self.address, "calls"):
             return self._too_many("too many calls from your address")
-        asked = call_request(request, caller.peer, bearer, secure=caller.secure)
-        verdict = await admission.ask_app(asked)
+        wanted = call_request(request, asked, caller.peer, self.bearer, secure=caller.secure)
+        verdict = await self._admission.ask_app(wanted)
         if isinstance(verdict, Response):
             return verdict
         self.call = verdict
@@ -166,6 +225,16 @@ class PendingConnection:
     def _too_many(self, text: str) -> Response:
         gate = self._admission.gate
         return _later(gate.reject(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", text))
+
+
+def _identity_of(wire: Wire | None, request: HttpRequest) -> Identity | None:
+    with CONTAINED:
+        return wire.identify(request) if isinstance(wire, Identifies) else None
+
+
+def _wants_resume(wire: Wire | None, request: HttpRequest) -> bool:
+    with CONTAINED:
+        return isinstance(wire, Resumes) and wire.wants_resume(request)
 
 
 def _later(response: Response) -> Response:

@@ -8,18 +8,36 @@ message at once, so a connection that has waited for long is not that of a lost 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import final
 
 import trio
+
+from ..wires._hosted_call import RefusalCode
+from ..wires._limits import Limits
+from ..wires._metrics import Metrics
+from ..wires._wire import Session
 
 FIRST_MESSAGE_S = 2.0
 """How many seconds the first message may take: clients send it with the first packet after the
 handshake, and a lost packet is sent again within a second (RFC 6298, section 2)."""
 
-LATE_CLOSE_S = 0.5
-"""How many seconds a client whose first message is late has to confirm that it is sent away."""
+
+@final
+@dataclass(frozen=True)
+class Place:
+    """One of these connections, for its wire; see ``ResumePlace``."""
+
+    limits: Limits
+    metrics: Metrics
+    wait: Callable[[], AbstractContextManager[None]]
+    session_of: Callable[[str], Session | None]
+
+    def count_refusal(self, code: RefusalCode) -> None:
+        """Count that the connection is refused."""
+        self.metrics.rejected[code] += 1
 
 
 @final

@@ -14,7 +14,8 @@ from bargein.routes.logs import get_logger
 
 from ..stopping._stop_signals import StopSignals
 from ..wires._limits import Limits
-from ._serve import Server, open_server
+from ._serve import open_server
+from ._server import Server
 from ._server_options import ServerOptions
 
 if TYPE_CHECKING:

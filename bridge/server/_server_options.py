@@ -9,12 +9,14 @@ from typing import TypedDict
 import trio
 
 from ..wires._limits import Limits
+from ..wires._wire import Wire
 from ._access import Origins
 
 
 class ServerOptions(TypedDict, total=False):
     """The keyword options of ``open_server``, which documents each of them."""
 
+    wires: Sequence[Wire] | None
     host: str
     port: int
     token: str | None

@@ -1,6 +1,7 @@
 """The server's side of an opening: one HTTP request, then a response or a WebSocket.
 
-Rule 1. One request per connection; its body is never read, and its head has limits.
+Rule 1. One request per connection; its head has limits, and its body is read only if the server
+wants it, by its ``Content-Length``.
 Rule 2. No extension is accepted: speech does not compress, and deflate costs 33 KB a connection and
 a third more CPU.
 Rule 3. Every request gets a response: 400 if it is not HTTP, 431 if it is too large.
@@ -13,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import final
+from urllib.parse import parse_qs
 
 import trio
 from websockets.datastructures import Headers
@@ -31,6 +33,12 @@ from ._protocol_log import PROTOCOL_LOG
 MAX_HEAD_BYTES = 16_384
 """The largest head of a request, in bytes; nginx and uvicorn allow 4 x 8 KiB and 64 KiB."""
 
+MAX_BODY_BYTES = 65_536
+"""The largest body of a request that is read, in bytes: a carrier's webhooks have 1 to 10 KB."""
+
+BODY_SHARE = 0.9
+"""Which part of the time that is left a body may take: what then remains is for its refusal."""
+
 MAX_HEADERS = 100
 """The most headers of a request; browsers send about 20, Apache accepts 100."""
 
@@ -45,15 +53,28 @@ _LENGTH = re.compile(r"[0-9]{1,19}")
 @final
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """The head of a request.
+    """A request.
 
-    Its text shows no header and no query, where secrets and names of people are.
+    Its text shows no header, no query and no body, where secrets and names of people are.
     """
 
     method: str
     path: str = field(repr=False)
     """The path, with its query."""
     headers: Headers = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+    """Its body, if that was read."""
+
+    @property
+    def route(self) -> str:
+        """The path, without its query."""
+        return self.path.partition("?")[0]
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The parameters of the query; the first value of a repeated one."""
+        found = parse_qs(self.path.partition("?")[2], keep_blank_values=True)
+        return {name: values[0] for name, values in found.items()}
 
 
 HttpAnswer = Callable[[HttpRequest], Response | Awaitable[Response | None] | None]
@@ -80,6 +101,7 @@ async def accept(
     answer: HttpAnswer,
     *,
     finish: Finish = lambda request, response: None,
+    takes_body: Callable[[HttpRequest], bool] = lambda request: False,
     handshake_s: float = 10.0,
     max_size: int | None = 1_048_576,
     stall_s: float | None = 10.0,
@@ -94,6 +116,7 @@ async def accept(
         stream: A new stream, not read from yet.
         answer: Answers the request, or lets it open a WebSocket; must not raise.
         finish: Completes every response, including that of a handshake.
+        takes_body: Says by its head whether the body of a request is read; must not raise.
         handshake_s: Seconds for the request to arrive and its answer to be sent.
         max_size: Largest message that is read, in bytes; a larger one ends the connection with
             code 1009.  ``None`` for no limit.
@@ -108,7 +131,7 @@ async def accept(
     async with torn_on_error(stream):
         try:
             with trio.move_on_after(handshake_s):
-                request, response, rest = await _exchange(stream, answer)
+                request, response, rest = await _exchange(stream, answer, takes_body)
                 finish(request, response)
                 block = response.serialize()
                 if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
@@ -133,12 +156,14 @@ async def accept(
 
 
 async def _exchange(
-    stream: trio.abc.Stream, answer: HttpAnswer
+    stream: trio.abc.Stream, answer: HttpAnswer, takes_body: Callable[[HttpRequest], bool]
 ) -> tuple[HttpRequest, Response, bytes]:
     """Return a request, its response, and the bytes received after it."""
     try:
         head, rest = await read_head(stream)
         request = parse_request(head)
+        if takes_body(request):
+            request, rest = replace(request, body=await _read_body(stream, request, rest)), b""
     except BadHeadError as error:
         nothing = HttpRequest("GET", "/", Headers())
         return nothing, plain_response(error.status, str(error)), b""
@@ -228,6 +253,44 @@ def _check_framing(headers: Headers) -> None:
         raise BadHeadError(HTTPStatus.BAD_REQUEST, "Transfer-Encoding is not chunked")
     if len(headers.get_all("Host")) > 1:
         raise BadHeadError(HTTPStatus.BAD_REQUEST, "more than one Host")
+
+
+async def _read_body(stream: trio.abc.Stream, request: HttpRequest, data: bytes) -> bytes:
+    """Read the body of a request, of the length that its head says.
+
+    Args:
+        stream: Where the rest of it comes from.
+        request: Its head.
+        data: What came behind the head.
+
+    Raises:
+        BadHeadError: It has no length, is too large, or its length is not what came.
+        trio.BrokenResourceError: The line is lost.
+    """
+    headers = request.headers
+    if "Transfer-Encoding" in headers or "Content-Length" not in headers:
+        raise BadHeadError(HTTPStatus.LENGTH_REQUIRED, "a body needs a Content-Length")
+    if "Expect" in headers:
+        raise BadHeadError(HTTPStatus.EXPECTATION_FAILED, "send the body without Expect")
+    length = int(headers["Content-Length"])
+    if length > MAX_BODY_BYTES:
+        raise BadHeadError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has {MAX_BODY_BYTES} bytes at most"
+        )
+    body = bytearray(data)
+    now_s = trio.current_time()
+    left_s = trio.current_effective_deadline() - now_s
+    with trio.move_on_at(now_s + BODY_SHARE * left_s) as late:
+        while len(body) < length:
+            more = await stream.receive_some(READ_BYTES)
+            if not more:
+                raise BadHeadError(HTTPStatus.BAD_REQUEST, "the body is shorter than its length")
+            body += more
+    if late.cancelled_caught:
+        raise BadHeadError(HTTPStatus.REQUEST_TIMEOUT, "the body took too long")
+    if bytes(body[length:]).strip(b"\r\n"):
+        raise BadHeadError(HTTPStatus.BAD_REQUEST, "more came than the length of the body says")
+    return bytes(body[:length])
 
 
 async def _await_reader(stream: trio.abc.Stream, grace_s: float) -> None:

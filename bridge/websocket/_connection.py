@@ -50,8 +50,12 @@ NORMAL_CLOSE = 1000
 NO_STATUS = 1005
 ABNORMAL_CLOSE = 1006
 NOT_UTF8 = 1007
+POLICY_VIOLATION = 1008
 TOO_BIG = 1009
 """Close codes of RFC 6455, section 7.4.1."""
+
+TRY_AGAIN_LATER = 1013
+"""Close code for a server without room (IANA WebSocket Close Code Number Registry)."""
 
 
 class Source(Protocol):
@@ -81,15 +85,18 @@ class Connection:
     Attributes:
         stream: What carries it; closed when ``run`` has returned.
         close_s: Seconds that the closing handshake may take.
+        is_over: Whether ``run`` has returned.
         lost_by: Why this side cut it (``stalled``, ``silent``, or the reason given to ``cut()``);
             ``None`` if it did not.
+        message_at_s: When the peer's last message came, on trio's clock; when it was opened before
+            the first.
     """
 
     __slots__ = (
         "_answer_bytes", "_answered", "_answers", "_close", "_decoder", "_early", "_fragments",
         "_has_read_all", "_heard_at_s", "_is_waiting_for_room", "_ping_s", "_pinged_at_s",
-        "_protocol", "_scope", "_stall_s", "_wake", "_writing_since_s", "close_s", "lost_by",
-        "stream",
+        "_protocol", "_scope", "_stall_s", "_wake", "_writing_since_s", "close_s", "is_over",
+        "lost_by", "message_at_s", "stream",
     )  # fmt: skip
 
     def __init__(
@@ -126,7 +133,8 @@ class Connection:
         self._answered: trio.Event | None = None
         self._has_read_all = False
         self._is_waiting_for_room = False
-        self._heard_at_s = trio.current_time()
+        self._heard_at_s = self.message_at_s = trio.current_time()
+        self.is_over = False
         self._pinged_at_s = -math.inf
         self._writing_since_s = math.inf
         self._early: list[Data] = []
@@ -245,6 +253,7 @@ class Connection:
                     self._start_deadline()
                     self._wake.set()
         finally:
+            self.is_over = True
             with trio.move_on_after(self.close_s, shield=True):
                 if self._scope.cancel_called:
                     await trio.aclose_forcefully(self.stream)
@@ -359,6 +368,7 @@ class Connection:
             for frame in protocol.events_received():
                 message = self._message(frame) if isinstance(frame, Frame) else None
                 if message is not None:
+                    self.message_at_s = self._heard_at_s
                     take(message)
         except UnicodeDecodeError:
             protocol.fail(NOT_UTF8, "a text is not UTF-8")  # section 8.1

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Literal, final, get_args
 
-from ..events import AnswerEnded, AnswerStage, Outcome
+from bargein.routes import Message
+
+from ..events import AnswerEnded, AnswerStage, Outcome, StageStalled
 from ..monitoring._provider_circuits import circuits
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -143,8 +145,14 @@ class Metrics:
         self.loop_delay = Histogram(DELAY_BUCKETS_S)
         self._durations = Histogram(DURATION_BUCKETS_S)
 
-    def answer_ended(self, ended: AnswerEnded) -> None:
-        """Count an answer that is over."""
+    def note(self, message: Message) -> None:
+        """Count an answer that is over, or a stage of one that kept its caller in silence."""
+        if isinstance(message.event, StageStalled):
+            self.stages_stalled[message.event.stage] += 1
+        else:
+            self._answer_ended(message.event)
+
+    def _answer_ended(self, ended: AnswerEnded) -> None:
         self.answers[ended.outcome] += 1
         reason = ended.finish_reason or "none"
         if reason not in KNOWN_FINISH_REASONS | {"none"}:

@@ -10,6 +10,7 @@ Rule 4. A connection ends with the token that opened it; what comes later is not
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import trio
@@ -34,13 +35,17 @@ from ..protocol._event_json import brief
 from ..protocol._message_base import JsonObject, NativeMessage
 from ..protocol._outbox import Outbox
 from ..validation.foreign_data import clean_text, showable
-from ..websocket import Connection, Data
-from .native._line import REFUSED
+from ..websocket import Data
+from ..websocket._connection import POLICY_VIOLATION, TRY_AGAIN_LATER
 
 if TYPE_CHECKING:
     from .. import Call
+    from ._wire import WireConnection
 
 log = get_logger()
+
+WATCH_PATH = "/watch"
+"""The path of the watch socket, on every server."""
 
 MAX_OPERATORS = 16
 """Operators at the same time."""
@@ -55,9 +60,6 @@ MAX_ID = 256
 
 PART_LENGTH = 32_000
 """How many characters of a question's whole arguments one message holds."""
-
-TOO_SLOW = 1013
-"""Close code of an operator who reads too slowly (try again later)."""
 
 
 class OperatorQuestion(NativeMessage):
@@ -117,6 +119,14 @@ class OperatorArguments(NativeMessage):
     """How many characters the whole has."""
 
 
+class OperatorRefused(NativeMessage):
+    """The only message of a connection that is one too many."""
+
+    type: Literal["error"] = "error"
+    code: Literal["server_full"] = "server_full"
+    message: str
+
+
 class OperatorError(NativeMessage):
     """An answer that was not accepted."""
 
@@ -132,10 +142,11 @@ class _Operator:
     and no size fills the outbox.
     """
 
-    def __init__(self, connection: Connection, user: str) -> None:
+    def __init__(self, connection: WireConnection, user: str) -> None:
         self.user = user
         self.outbox = Outbox(
-            max_bytes=MAX_WAITING_BYTES, on_broken=lambda: connection.end_with(TOO_SLOW, "too slow")
+            max_bytes=MAX_WAITING_BYTES,
+            on_broken=lambda: connection.end_with(TRY_AGAIN_LATER, "too slow"),
         )
         self.outbox.spare = self._next
         self._unseen: dict[tuple[str, str], Call] = {}
@@ -172,7 +183,7 @@ class _Operator:
         with self.ending:
             await trio.sleep(lasts_s)
             reason = "the token has expired"
-        self._connection.end_with(REFUSED, reason)
+        self._connection.end_with(POLICY_VIOLATION, reason)
         self.outbox.close()
         await trio.sleep(self._connection.close_s)
         self._connection.cut()
@@ -182,11 +193,17 @@ class _Operator:
 class Operators:
     """The operators of a server, and the calls whose questions they answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, rejected: Counter[str]) -> None:
+        """Start without operators.
+
+        Args:
+            rejected: Counts those that are one too many, by code.
+        """
+        self._rejected = rejected
         self._calls: dict[str, Call] = {}
         self._operators: set[_Operator] = set()
 
-    def why_not(self, user: str) -> str:
+    def _why_not(self, user: str) -> str:
         """Return why a user is not admitted now; empty if it is."""
         if len(self._operators) >= MAX_OPERATORS:
             return "too many operators"
@@ -222,7 +239,7 @@ class Operators:
             if operator.user == user:
                 operator.ending.cancel(reason="the user is sent away")
 
-    async def serve(self, connection: Connection, user: str, lasts_s: float = math.inf) -> None:
+    async def serve(self, connection: WireConnection, user: str, lasts_s: float = math.inf) -> None:
         """Serve one operator's connection until it is over.  Cancelling this is safe.
 
         Args:
@@ -232,6 +249,14 @@ class Operators:
         """
         operator = _Operator(connection, user)
         outbox = operator.outbox
+        if why_not := self._why_not(user):
+            self._rejected["server_full"] += 1
+            connection.end_with(TRY_AGAIN_LATER, "server_full")
+            outbox.enqueue(OperatorRefused(message=why_not).model_dump_json())
+            outbox.close()
+            with trio.move_on_after(connection.close_s):
+                await connection.run(outbox, lambda data: None)
+            return
         for call in self._calls.values():
             for question in call.permissions.pending:
                 if question.by == "operator":

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import to_json
-
 from ..._verbs import Verb
 from ...history._entries import AgentEntry, Entry, UserEntry
 from ...protocol import EarlierWords, Hello, Resumed
@@ -18,17 +16,6 @@ if TYPE_CHECKING:
 
 MAX_SAID_CHARS = 50_000
 """How much of a conversation is sent when a line starts: an hour of talk."""
-
-
-def about(app: App, *, named: bool) -> bytes:
-    """Return what the page shows of an app before a call, as JSON.
-
-    Args:
-        app: The app.
-        named: Whether to include its name; not if callers need a token, because this needs none.
-    """
-    shown = {"audio": app.speech is not None, "hears": app.hears}
-    return to_json(shown | ({"name": app.name} if named else {}))
 
 
 def hello(app: App, call: Call, limits: Limits, token: str | None) -> Hello:

@@ -20,7 +20,6 @@ from ...events import (
     AgentSpeechSent,
     AgentTextComplete,
     AgentUtteranceQueued,
-    AnswerEnded,
     CallEnded,
     CustomReceived,
     DTMFInput,
@@ -184,11 +183,9 @@ class NativeTransport:
                 self.send_message(UtteranceEnd(utterance=self._player_number(number)))
             case AgentError(message=text, detail=detail):
                 self.refuse("agent_error", text, detail=detail if self._shows_words else None)
-            case StageStalled(stage=stage):
-                self._metrics.stages_stalled[stage] += 1
+            case StageStalled():
+                return  # the client has what it needs: silence
             case event:
-                if isinstance(event, AnswerEnded):
-                    self._metrics.answer_ended(event)
                 wire = _wire_message(event)
                 if wire is not None:
                     self.send_message(wire)

@@ -1,0 +1,383 @@
+"""A running port: it admits connections to its wires, and ends what it has begun."""
+
+from __future__ import annotations
+
+import math
+import ssl as ssl_module
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import trio
+from structlog.contextvars import bind_contextvars
+
+from bargein.routes.error_containment import CONTAINED
+from bargein.routes.error_hints import SuggestsNames
+from bargein.routes.logs import get_logger
+
+from ..events import EventLoopBlocked
+from ..websocket import accept, check_all
+from ..wires._hosted_call import RefusalCode
+from ..wires._limits import HARD_LIMIT_FACTOR, Limits
+from ..wires._metrics import Metrics
+from ..wires._operators import Operators
+from ..wires._wire import Resumes, Session, Wire, WireConnection
+from ._access import Access, Bearer, time_left_s
+from ._admission import Admission, PendingConnection
+from ._call_account import CallAccount, CallNotOpenedError
+from ._connections_per_address import Addresses
+from ._http import HttpGate, peer_of
+from ._listening_sockets import PatientListener, address_of
+from ._page_files import ABOUT_PATH, CONTENT_TYPES, about, load_page
+from ._proxies import TrustedProxies
+from ._resume_connections import Place, ResumeConnections
+from ._wire_paths import WirePaths
+
+if TYPE_CHECKING:
+    from .. import App
+    from .._call_request import CallRequest
+
+PING_S = 10.0
+"""How often a connection is pinged, and how long the answer may take, in seconds: a peer that
+vanished is detected after 20 s at the latest.  Sleeping phones answer within a few seconds."""
+
+log = get_logger()
+
+Carry = Callable[[WireConnection], Awaitable[None]]
+"""Carries an admitted connection until it is over."""
+
+
+class _Hosted(NamedTuple):
+    """A call, and the session of its wire."""
+
+    account: CallAccount
+    session: Session
+    wire: Wire
+
+
+@final
+class _CheckedConnection:
+    """A connection that is checked about once a second.
+
+    Attributes:
+        account: The call that it carries; ``None`` if it carries none, or none yet.
+    """
+
+    __slots__ = ("_connection", "_silence_s", "account")
+
+    def __init__(
+        self, connection: WireConnection, silence_s: float | None, account: CallAccount | None
+    ) -> None:
+        self._connection = connection
+        self._silence_s = math.inf if silence_s is None else silence_s
+        self.account = account
+
+    def check(self, now_s: float) -> None:
+        """End the connection if its peer is gone, and the call if its caller sends nothing."""
+        if self._connection.is_over:
+            return
+        self._connection.check(now_s)
+        if self.account is not None and now_s - self._connection.message_at_s >= self._silence_s:
+            self.account.end("silence")
+
+    def carries(self, account: CallAccount) -> None:
+        """Record the call that it carries from now on."""
+        self.account = account
+
+
+@final
+class Server(SuggestsNames):
+    """A running server, made by ``open_server``.
+
+    Attributes:
+        metrics: Its counts.
+        port: The TCP port it listens on; 0 for listeners without one.
+        url: The address of its page.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        listeners: Sequence[trio.SocketListener],
+        limits: Limits,
+        wires: Sequence[Wire],
+        *,
+        access: Access,
+        proxies: TrustedProxies,
+        ssl: ssl_module.SSLContext | None,
+    ) -> None:
+        """Keep what calls need; use ``open_server``."""
+        self.metrics = Metrics()
+        host, self.port = address_of(listeners)
+        self.url = f"http{'s' * (ssl is not None)}://{host}:{self.port}/"
+        self._app = app
+        self._limits = limits
+        self._hosted: dict[str, _Hosted] = {}
+        self._checked: set[_CheckedConnection] = set()
+        self._operators = Operators(self.metrics.rejected)
+        self._resuming = ResumeConnections(
+            limits.max_calls, limits.resumes_per_address, self.metrics.over_budget
+        )
+        self._idle = trio.Event()
+        self._draining = False
+        self._service = trio.CancelScope()
+        self._grace = trio.CancelScope()
+        self._listening = trio.CancelScope()
+        is_open = not access.needs_token and app.admit is None
+        page = load_page() | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=is_open))}
+        mounted = WirePaths(wires)
+        gate = HttpGate(
+            self.metrics, self.room, access, mounted, page=page, is_encrypted=ssl is not None
+        )
+        self._access = access
+        self._addresses = Addresses(limits, self.metrics.over_budget)
+        self._admission = Admission(app, gate, access, self._addresses, proxies)
+        self._is_encrypted = ssl is not None
+        self._listeners: list[Any] = [
+            one if ssl is None else trio.SSLListener(one, ssl, https_compatible=True)
+            for one in listeners
+        ]
+
+    @property
+    def calls(self) -> int:
+        """The open calls, including those whose connection has dropped."""
+        return sum(not one.account.is_over for one in self._hosted.values())
+
+    def room(self) -> RefusalCode | None:
+        """Return why no call can be opened now; ``None`` if one can."""
+        if self._draining:
+            return "draining"
+        return "server_full" if self.calls >= self._limits.max_calls else None
+
+    def end_calls(self, *, user: str, reason: str = "revoked") -> int:
+        """End the calls of a user, and the user's connections to ``/watch``, now.
+
+        The user's tokens stay valid until they expire: to keep the user out, let ``App(admit=...)``
+        refuse first.
+
+        Args:
+            user: The user of the calls' identities.
+            reason: Why, for logs, ``CallEnded`` and the client.
+
+        Returns:
+            How many calls it ended.
+
+        Raises:
+            ValueError: The user is empty, as that of everybody without a name.
+        """
+        if not user:
+            raise ValueError("end_calls(user=) needs a user; '' is that of all callers without one")
+        accounts = [one.account for one in self._hosted.values() if not one.account.is_over]
+        calls = [one for one in accounts if one.request.identity.user == user]
+        for account in calls:
+            account.end(reason)
+        self._operators.end(user)
+        return len(calls)
+
+    def force(self) -> None:
+        """Close everything now, even while the server is draining."""
+        self._service.cancel(reason="forced")
+        self._grace.cancel(reason="forced")
+
+    def report_block(self, event: EventLoopBlocked, call_id: str | None) -> None:
+        """Publish that code blocked the event loop: in its call, or in all if it is of none."""
+        for account, _, _ in tuple(self._hosted.values()):
+            if call_id in (None, account.call_id):
+                account.publish(event)
+
+    async def drain(self) -> None:
+        """Refuse new calls, end those that are open with reason ``shutdown``, stop listening.
+
+        It returns once all are over, which the limits of each call bound; it has no deadline of its
+        own.  Cancelling it is safe.
+        """
+        self._draining = True
+        for account, _, _ in tuple(self._hosted.values()):
+            account.end("shutdown")
+        while self._hosted:
+            self._idle = trio.Event()
+            await self._idle.wait()
+        self._listening.cancel(reason="drained")
+
+    # --- connections ----------------------------------------------------------------------------
+
+    async def _serve_stream(self, stream: trio.abc.Stream) -> None:
+        try:
+            carried = await self._accept(stream)
+            if carried is not None:
+                with CONTAINED:
+                    await carried()
+        except Exception:
+            # A fault of the server, and no other connection's.
+            log.exception("connection_failed")
+
+    async def _accept(self, stream: trio.abc.Stream) -> Callable[[], Awaitable[None]] | None:
+        """Return the function that serves an admitted connection; its request can then be freed."""
+        limits = self._limits
+        pending = self.pending(peer_of(stream), secure=self._is_encrypted)
+        if not pending.wait():
+            return None  # the caller of this closes it
+        try:
+            opened = await accept(
+                stream,
+                pending.answer,
+                finish=self._admission.gate.secure,
+                takes_body=self._admission.gate.wires.takes_body,
+                handshake_s=limits.handshake_s,
+                max_size=limits.max_message_bytes * HARD_LIMIT_FACTOR,
+                stall_s=limits.stall_s,
+                ping_s=PING_S,
+                close_s=limits.close_s,
+            )
+        finally:
+            pending.asks()
+        return None if opened is None else partial(self.carry(pending), opened[1])
+
+    def pending(self, peer: str, *, secure: bool) -> PendingConnection:
+        """Start with a connection, whose request ``PendingConnection.answer()`` then gets.
+
+        Args:
+            peer: The address of the other end; empty for none.
+            secure: Whether it is encrypted.
+        """
+        return self._admission.pending(peer, secure=secure)
+
+    def carry(self, pending: PendingConnection) -> Carry:
+        """Return the function that carries a connection whose request was admitted."""
+        if pending.wire is None:
+            assert pending.bearer is not None  # nobody else is admitted
+            return partial(self._serve_operator, pending.bearer)
+        if pending.call is None:
+            return partial(self._resume, pending.wire, pending.address)
+        return partial(self._host, pending.wire, pending.call, pending.address)
+
+    def _check(
+        self, connection: WireConnection, account: CallAccount | None = None
+    ) -> _CheckedConnection:
+        return _CheckedConnection(connection, self._limits.silence_s, account)
+
+    async def _serve_operator(self, bearer: Bearer, connection: WireConnection) -> None:
+        checked = self._check(connection)
+        self._checked.add(checked)
+        try:
+            left_s = time_left_s(bearer.expires_s)
+            await self._operators.serve(connection, bearer.identity.user, left_s)
+        finally:
+            self._checked.remove(checked)
+
+    async def _resume(self, wire: Wire, address: str | None, connection: WireConnection) -> None:
+        """Let a wire continue one of its calls on another connection."""
+        assert isinstance(wire, Resumes)  # nothing else opens no call
+        checked = self._check(connection)
+
+        def session_of(call_id: str) -> Session | None:
+            hosted = self._hosted.get(call_id)
+            if hosted is None or hosted.wire is not wire:
+                return None
+            checked.carries(hosted.account)
+            self._checked.add(checked)
+            return hosted.session
+
+        def wait() -> AbstractContextManager[None]:
+            return self._resuming.wait(address)
+
+        try:
+            await wire.resume(connection, Place(self._limits, self.metrics, wait, session_of))
+        finally:
+            self._checked.discard(checked)
+
+    # --- calls ----------------------------------------------------------------------------------
+
+    async def _host(
+        self, wire: Wire, request: CallRequest, address: str | None, connection: WireConnection
+    ) -> None:
+        """Give a connection a call and an account, and end both."""
+        account = self._open_account(request, address)
+        bind_contextvars(call_id=account.call_id)  # never unbound: each connection has its own task
+        checked = self._check(connection, account)
+        session: Session | None = None
+        self._addresses.reserve(address, "calls")
+        self._checked.add(checked)
+        try:
+            with CONTAINED:
+                session = wire.session(connection, account)
+                self._hosted[account.call_id] = _Hosted(account, session, wire)
+                await session.run()
+        except Exception:
+            # A fault of the wire; it must not affect other calls.
+            log.exception("session_failed", wire=wire.name)
+            account.forget()
+        finally:
+            try:
+                self._checked.remove(checked)
+                account.close(_counts_of(session))
+                if isinstance(wire, Resumes):
+                    with trio.move_on_after(self._limits.resume_s):
+                        await account.forgotten.wait()
+            finally:
+                self._operators.leave(account.call_id)
+                self._addresses.give_back(address, "calls")
+                self._hosted.pop(account.call_id, None)
+                if not self._hosted:
+                    self._idle.set()
+
+    def _open_account(self, request: CallRequest, address: str | None) -> CallAccount:
+        limits = self._limits
+        if "watch" not in request.identity.rights:
+            limits = replace(limits, watch="off")
+        why_not = self.room()
+        if why_not is None and not self._addresses.has_room(address, "calls"):
+            why_not = "rate_limited"  # others came during the handshake
+        return CallAccount(
+            self._app,
+            request,
+            limits,
+            self.metrics,
+            token_hex(8),
+            lasts_s=time_left_s(request.token_expires_s) if self._access.calls_expire else math.inf,
+            attend=self._operators.attend,
+            refused=None if why_not is None else CallNotOpenedError(why_not, "no room"),
+        )
+
+    # --- its life -------------------------------------------------------------------------------
+
+    async def run(self, task_status: trio.TaskStatus[None]) -> None:
+        """Serve until ``force``; an outer cancellation counts only until the server is ready."""
+        with self._service:
+            async with self._app.open(), trio.open_nursery() as nursery:
+                nursery.start_soon(check_all, lambda: self._checked)
+                await nursery.start(self._listen, nursery)
+                # Calls outlive the owner's cancellation, so that their clients learn why they end.
+                self._service.shield = True
+                log.info("server_started", url=self.url)
+                task_status.started()
+
+    async def _listen(self, nursery: trio.Nursery, task_status: trio.TaskStatus[Any]) -> None:
+        with self._listening:
+            await trio.serve_listeners(
+                self._serve_stream,
+                [PatientListener(listener) for listener in self._listeners],
+                handler_nursery=nursery,
+                task_status=task_status,
+            )
+
+    async def stop(self, grace: trio.CancelScope) -> None:
+        """Drain while ``grace`` lasts, which ``force`` ends, then close what is left."""
+        self._grace = grace
+        try:
+            await self.drain()
+        finally:
+            log.info("server_stopped", calls_cut=self.calls)
+            self._service.cancel(reason="server stopped")
+
+
+def _counts_of(session: Session | None) -> dict[str, object]:
+    try:
+        with CONTAINED:
+            return {} if session is None else dict(session.counts())
+    except Exception:  # whatever the wire's code raises
+        log.exception("session_failed")
+        return {}

@@ -1,0 +1,76 @@
+"""The wires behind a port, and which of them a path belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import final
+
+from ..validation.arguments import check_has
+from ..websocket import HttpRequest
+from ..wires._operators import WATCH_PATH
+from ..wires._wire import Wire
+
+OWN_PATHS = ("/", "/page/", "/healthz", "/metrics", WATCH_PATH)
+"""What no wire may have; ``/page/`` stands for all below it."""
+
+
+@final
+class WirePaths:
+    """The wires of a server, by path."""
+
+    def __init__(self, wires: Sequence[Wire]) -> None:
+        """Keep the wires.
+
+        Args:
+            wires: The wires; a path belongs to the first that fits.
+
+        Raises:
+            TypeError: One of them is not a wire.
+            ValueError: There is none, two have the same path, or a path is not one.
+        """
+        if not wires:
+            raise ValueError("open_server(wires=) is empty: nobody could call; leave it out")
+        self._wire_of: dict[str, Wire] = {}
+        self._webhooks: set[str] = set()
+        for wire in wires:
+            check_has("open_server(wires=)", wire, "answer session", example="NativeWire()")
+            self._webhooks.update(wire.webhooks)
+            for path in (*wire.paths, *wire.webhooks):
+                self._add(path, wire)
+
+    def _add(self, path: str, wire: Wire) -> None:
+        if not path.startswith("/") or len(path) < 2 or "?" in path:
+            raise ValueError(f"the wire {wire.name!r}: a path is such as '/calls', not {path!r}")
+        known = self._wire_of.get(path)
+        if known is not None:
+            raise ValueError(
+                f"the wires {known.name!r} and {wire.name!r} both have {path!r}; a wire has its "
+                "paths for itself"
+            )
+        for own in OWN_PATHS:
+            if path == own or (len(own) > 1 and own.endswith("/") and path.startswith(own)):
+                raise ValueError(f"the wire {wire.name!r}: {path!r} is the server's own")
+        self._wire_of[path] = wire
+
+    def __iter__(self) -> Iterator[tuple[str, Wire]]:
+        """Yield each path and its wire."""
+        return iter(self._wire_of.items())
+
+    def wire_of(self, path: str) -> Wire | None:
+        """Return the wire that a path belongs to; ``None`` for none."""
+        return self._wire_of.get(self._key(path))
+
+    def is_webhook(self, path: str) -> bool:
+        """Whether a path is answered over HTTP."""
+        return self._key(path) in self._webhooks
+
+    def takes_body(self, request: HttpRequest) -> bool:
+        """Whether the body of a request is read."""
+        return request.method == "POST" and self.is_webhook(request.route)
+
+    def _key(self, path: str) -> str:
+        """Return the path of a wire that stands for this one; empty if none does."""
+        if path in self._wire_of:
+            return path
+        below = (one for one in self._wire_of if one.endswith("/") and path.startswith(one))
+        return next(below, "")

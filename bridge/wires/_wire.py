@@ -1,0 +1,254 @@
+"""What a port asks of a wire.
+
+Rule 1. A wire knows its protocol, and no token; the port knows tokens, and no message.
+Rule 2. The port asks each wire whether a request is its, by its paths; admits it by one rule, the
+same for all wires; gives the session a call and an account; and ends both.
+Rule 3. Whatever a wire raises ends at most the request or the session that it was asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Literal, Protocol, runtime_checkable
+
+from websockets.http11 import Response
+
+from bargein.routes import BargeinError
+
+from .._call_request import Identity
+from ..websocket import Data, HttpRequest, Source
+from ._hosted_call import HostedCall, RefusalCode
+from ._limits import Limits
+from ._signals import Signals
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """What ``Wire.answer()`` returns for a request that opens a call over a WebSocket."""
+
+    mode: Literal["audio", "text"] = "audio"
+    """Whether the caller hears and speaks, or reads and writes."""
+    conversation: str | None = None
+    """The conversation that the caller names; ``None`` for none."""
+
+
+class RequestRefusedError(BargeinError):
+    """A wire refuses a request; the port counts it, and answers with the code and the text.
+
+    Attributes:
+        code: Why, in one word.
+        status: The status of the response.
+    """
+
+    def __init__(
+        self, code: RefusalCode, text: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST
+    ) -> None:
+        """Refuse a request.
+
+        Args:
+            code: Why, in one word.
+            text: What is wrong, for whoever sent it.
+            status: The status of the response.
+        """
+        super().__init__(text)
+        self.code: RefusalCode = code
+        self.status = status
+
+
+class WireConnection(Protocol):
+    """The WebSocket of a session: a socket's, or one that another server has accepted.
+
+    Attributes:
+        close_s: Seconds that the closing handshake may take.
+    """
+
+    close_s: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages can be sent."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether ``run()`` has returned."""
+        ...
+
+    @property
+    def message_at_s(self) -> float:
+        """When the peer's last message came, on trio's clock; before one, when it connected."""
+        ...
+
+    @property
+    def close_code(self) -> int:
+        """The code of the peer's close frame; 1005 if it had none, 1006 without a frame."""
+        ...
+
+    @property
+    def close_sent(self) -> int | None:
+        """The code of the close frame that was sent; ``None`` if none was."""
+        ...
+
+    @property
+    def was_closed_by_peer(self) -> bool:
+        """Whether the first close frame was the peer's."""
+        ...
+
+    def end_with(self, code: int, reason: str = "") -> None:
+        """Set the code and reason of the close frame, sent once the source is closed and empty."""
+
+    def cut(self, why: str = "cut") -> None:
+        """Break the connection now; ``run()`` returns at its next step."""
+
+    def check(self, now_s: float) -> None:
+        """End the connection if its peer is gone; called by the port about once a second."""
+
+    async def first(self) -> Data | None:
+        """Return the first message, before ``run()``; ``None`` if the peer is gone."""
+        ...
+
+    async def run(
+        self,
+        source: Source,
+        take: Callable[[Data], None],
+        may_read: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Carry messages until the connection is over; it is closed then.
+
+        Args:
+            source: The messages to send; an ``Outbox``.
+            take: Called with each received message; must neither wait nor raise.
+            may_read: Awaited before each read; ``None`` reads without waiting.
+        """
+
+
+class Session(Protocol):
+    """A call of a wire, over one connection or several."""
+
+    async def run(self) -> None:
+        """Run the call from its opening to its last message; return when both are over.
+
+        It calls ``HostedCall.run()`` once, and carries the connection beside it.  The port cancels
+        this only when it is closed by force.
+        """
+
+    def counts(self) -> Mapping[str, object]:
+        """Return what the log line of the call's end shows beside what the port knows."""
+        ...
+
+
+class Wire(Protocol):
+    """A way of reaching a call.
+
+    Two abilities are optional, and a wire has one by having its methods: see ``Identifies`` and
+    ``Resumes``.
+    """
+
+    @property
+    def name(self) -> str:
+        """A short name, in lower case: ``native``."""
+        ...
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The paths that open a WebSocket; one that ends in ``/`` stands for all below it."""
+        ...
+
+    @property
+    def webhooks(self) -> Sequence[str]:
+        """The paths that are answered over HTTP, GET or POST with a small body; often none."""
+        ...
+
+    @property
+    def signals(self) -> Signals:
+        """What it carries and tells."""
+        ...
+
+    def answer(self, request: HttpRequest) -> NewCall | Response | Awaitable[NewCall | Response]:
+        """Answer a request for one of its paths, once the port has checked who sends it.
+
+        Args:
+            request: The request, with its body if it is for a webhook.
+
+        Returns:
+            What call is asked for, which the port admits or refuses; or a response, which ends the
+            connection.  Plain or async.
+
+        Raises:
+            RequestRefusedError: The request is not right.
+        """
+        ...
+
+    def session(self, connection: WireConnection, call: HostedCall) -> Session:
+        """Return the session of a call that was admitted; nothing happens before its ``run()``.
+
+        Args:
+            connection: Open, and not running yet.
+            call: The call, to be opened by the session.
+        """
+        ...
+
+
+@runtime_checkable
+class Identifies(Protocol):
+    """A wire that knows by itself who sends a request; it says so by having this method."""
+
+    def identify(self, request: HttpRequest) -> Identity | None:
+        """Return who sends a request, if the request proves it, such as by a carrier's signature.
+
+        The port then asks for no token, and counts the request by no address: one carrier has the
+        calls of many callers.
+
+        Args:
+            request: The request, with its body if it is for a webhook.
+
+        Returns:
+            The sender; ``None`` for one who proves nothing, and so needs a token.
+        """
+        ...
+
+
+class ResumePlace(Protocol):
+    """The place of a connection that has not said yet which call it resumes."""
+
+    @property
+    def limits(self) -> Limits:
+        """The server's limits."""
+        ...
+
+    def count_refusal(self, code: RefusalCode) -> None:
+        """Count that the connection is refused."""
+
+    def wait(self) -> AbstractContextManager[None]:
+        """Wait for the first message in this block, which ends after two seconds.
+
+        It ends earlier if newer connections want the place.
+        """
+        ...
+
+    def session_of(self, call_id: str) -> Session | None:
+        """Return the session that the connection continues; ``None`` if the call is forgotten."""
+        ...
+
+
+@runtime_checkable
+class Resumes(Protocol):
+    """A wire whose calls outlive their connections; it says so by having these methods."""
+
+    def wants_resume(self, request: HttpRequest) -> bool:
+        """Whether a request resumes a call, by what only that call's client can know.
+
+        Such a request uses up no budget, and a token that has expired is enough for it.
+        """
+        ...
+
+    async def resume(self, connection: WireConnection, place: ResumePlace) -> None:
+        """Carry a connection that resumes a call, until it is over.
+
+        Args:
+            connection: Open, and not running yet.
+            place: Gives it time for its first message, and the session that this names.
+        """
