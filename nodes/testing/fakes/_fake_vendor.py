@@ -207,6 +207,9 @@ class FakeVendor(FakeService):
     time_keys: ClassVar[tuple[str, ...]] = ()
     """The fields of its messages that are times."""
 
+    needed_keys: ClassVar[tuple[str, ...]] = ()
+    """The fields without which nobody knows what a message says; all others may be anything."""
+
     def __init__(self, fault: Fault | None = None) -> None:
         """Make a fake without connections.
 

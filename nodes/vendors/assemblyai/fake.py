@@ -26,6 +26,8 @@ LEAST_S, MOST_S = 0.05, 1.0
 class FakeAssemblyAIEar(FakeEar):
     """``/v3/ws``: numbered turns, in which some words are final."""
 
+    needed_keys = ("type", "end_of_turn", "transcript", "turn_is_formatted")
+
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults | LATE
     error: ClassVar[Mapping[str, Any] | None] = {"type": "Error", "error_code": 3005, "error": "no"}
     time_keys = ("start", "end")

@@ -37,6 +37,8 @@ def _refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
 class FakeCartesiaEar(FakeEar):
     """``/stt/turns/websocket``: turns; each message has all words so far, without times."""
 
+    needed_keys = ("type", "transcript")
+
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"backwards"} | LATE
     error: ClassVar[Mapping[str, Any] | None] = {
         "type": "error",
@@ -85,6 +87,8 @@ def _message(kind: str, **more: Any) -> VendorMessage:
 
 class FakeCartesiaVoice(FakeVoice):
     """``/tts/websocket``: contexts with chunks, each followed by the times of its words."""
+
+    needed_keys = ("type", "context_id", "data")
 
     time_keys = ("start", "end")
     error: ClassVar[Mapping[str, Any] | None] = {

@@ -65,6 +65,8 @@ class _FakeDeepgram(FakeEar):
 class FakeDeepgramFlux(_FakeDeepgram):
     """``/v2/listen``: turns with probabilities; each message has the whole turn."""
 
+    needed_keys = ("type", "event", "transcript")
+
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults | LATE
     error: ClassVar[Mapping[str, Any] | None] = {
         "type": "Error",
@@ -127,6 +129,16 @@ class FakeDeepgramNova(_FakeDeepgram):
 
     Its errors do not end the stream.
     """
+
+    needed_keys = (
+        "type",
+        "channel",
+        "alternatives",
+        "transcript",
+        "is_final",
+        "speech_final",
+        "from_finalize",
+    )
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"error"} | LATE
     time_keys = ("start", "end")
@@ -223,6 +235,8 @@ class _FakeDeepgramVoice(FakeVoice):
 class FakeDeepgramFluxVoice(_FakeDeepgramVoice):
     """``/v2/speak``: each flush is a turn, echoed at once and ended by ``SpeechMetadata``."""
 
+    needed_keys = ("type", "speech_id")
+
     error: ClassVar[Mapping[str, Any] | None] = {
         "type": "Error",
         "code": "NET-0000",
@@ -262,6 +276,8 @@ def _metadata(audio_s: float, number: int = 1) -> dict[str, Any]:
 
 class FakeDeepgramAura(_FakeDeepgramVoice):
     """``/v1/speak``: ``Flushed`` follows the audio of all flushed text; 20 flushes a minute."""
+
+    needed_keys = ("type", "sequence_id")
 
     error: ClassVar[Mapping[str, Any] | None] = {
         "type": "Warning",

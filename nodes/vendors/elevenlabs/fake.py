@@ -34,6 +34,8 @@ class FakeElevenLabsEar(FakeEar):
     Its messages have no number, so late ones would look new; it does not play that fault.
     """
 
+    needed_keys = ("message_type", "text")
+
     faults = FakeEar.faults - {"backwards"}
     error: ClassVar[Mapping[str, Any] | None] = {"message_type": "transcriber_error", "error": "no"}
 
@@ -62,6 +64,8 @@ class FakeElevenLabsEar(FakeEar):
 
 class FakeElevenLabsVoice(FakeVoice):
     """``multi-stream-input``: audio with its characters; a closed context says flushed text."""
+
+    needed_keys = ("audio", "contextId", "isFinal")
 
     time_keys = ("charStartTimesMs", "charDurationsMs")
     error: ClassVar[Mapping[str, Any] | None] = {

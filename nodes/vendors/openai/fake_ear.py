@@ -43,6 +43,8 @@ class FakeOpenAIEar(FakeEar):
     A session without turn detection streams words during speech.
     """
 
+    needed_keys = ("type", "item_id", "transcript", "delta")
+
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"backwards"} | LATE
     error: ClassVar[Mapping[str, Any] | None] = {
         "type": "error",

@@ -18,6 +18,8 @@ WANTED = ("speaker", "modelId", "audioFormat", "samplingRate")
 class FakeRimeVoice(FakeVoice):
     """Chunks with the times of their words; a line says one text at a time."""
 
+    needed_keys = ("type", "data")
+
     time_keys = ("start", "end")
     error: ClassVar[Mapping[str, Any] | None] = {"type": "error", "message": "no"}
 

@@ -17,6 +17,8 @@ NEEDED = {"model", "audio_format", "sample_rate", "num_channels"}
 class FakeSonioxEar(FakeEar):
     """``/transcribe-websocket``: tokens, two a word; a word is final once the next one is heard."""
 
+    needed_keys = ("tokens", "text", "is_final")
+
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults | LATE
     time_keys = ("start_ms", "end_ms")
     error: ClassVar[Mapping[str, Any] | None] = {

@@ -20,25 +20,8 @@ ODD: dict[str, Any] = {
     "half": "\ud83d",
 }
 
-NEEDED = {
-    "AssemblyAIEar": "type end_of_turn transcript turn_is_formatted",
-    "CartesiaEar": "type transcript",
-    "DeepgramFlux": "type event transcript",
-    "DeepgramNova": "type channel alternatives transcript is_final speech_final from_finalize",
-    "ElevenLabsEar": "message_type text",
-    "OpenAIEar": "type item_id transcript delta",
-    "OpenAIEarInWords": "type item_id transcript delta",
-    "SonioxEar": "tokens text is_final",
-    "CartesiaVoice": "type context_id data",
-    "DeepgramAura": "type sequence_id",
-    "DeepgramFluxVoice": "type speech_id",
-    "ElevenLabsVoice": "audio contextId isFinal",
-    "RimeVoice": "type data",
-}
-"""The fields without which nobody knows what a message says."""
 
-
-def odd(message: Any, needed: list[str], value: Any) -> Any:
+def odd(message: Any, needed: tuple[str, ...], value: Any) -> Any:
     """A message with all other fields replaced; an item of nothing joins each list."""
     if isinstance(message, dict):
         return {k: odd(v, needed, value) if k in needed else value for k, v in message.items()}
@@ -47,13 +30,13 @@ def odd(message: Any, needed: list[str], value: Any) -> Any:
     return message
 
 
-def oddly(fake, needed, value):
+def oddly(fake, value):
     """A fake that sends its vendor's messages with odd fields."""
 
     class Odd(fake):
         async def give(self, line, message, at):
             if isinstance(message, dict):
-                message = json.loads(json.dumps(odd(message, needed, value)))
+                message = json.loads(json.dumps(odd(message, self.needed_keys, value)))
             await super().give(line, message, at)
 
     return Odd
@@ -65,7 +48,7 @@ async def test_an_ear_needs_its_words_alone(autojump_clock, name, value):
     """A turn is heard, whatever the other fields of its messages are."""
     ear, fake = EARS[name]
     text = ""
-    vendor = oddly(fake, NEEDED[name].split(), ODD[value])
+    vendor = oddly(fake, ODD[value])
     async with (
         open_ear(ear, vendor, None) as opened,
         opened.open_stream() as stream,
@@ -93,7 +76,7 @@ async def test_a_voice_needs_its_audio_alone(autojump_clock, name, value):
     """An utterance is said to its end, whatever the other fields of its messages are."""
     voice, fake = VOICES[name]
     audio = 0
-    vendor = oddly(fake, NEEDED[name].split(), ODD[value])
+    vendor = oddly(fake, ODD[value])
     async with open_voice(voice, vendor, None) as opened, opened.open_context(VoiceStyle()) as said:
         with trio.fail_after(30):
             await said.send("Two lattes.")
