@@ -25,6 +25,7 @@ PURE_CORES = {
     "bridge/audio/": "arithmetic on samples: codes by the standard's numbers, resampling",
     "bridge/console/test_keys_and_rows.py": "bytes, keys, lines and rows, in any order and cut",
     "bridge/control/test_states.py": "each step of the table of states, one by one",
+    "bridge/languages/": "the words of each language, one by one",
     "bridge/playout/": "the playout's arithmetic: what is sent, heard and due, to the microsecond",
     "bridge/protocol/test_compact.py": "no event of ours, whichever it is, tells what was said",
     "bridge/server/test_order_on_the_wire.py": "what is sent first, dropped and sent again",

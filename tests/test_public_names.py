@@ -93,7 +93,14 @@ def test_an_agent_without_a_store_and_a_vendor_loads_neither():
     program = "import sys; from bargein import App, Call, ChatNode, tool; print(*sys.modules)"
     command = [sys.executable, "-c", program]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    rooms = ("bridge.conversations", "nodes.processes", "nodes.vendors", "nodes.llm.http_chat")
+    rooms = (
+        "bridge.conversations",
+        "bridge.languages.de",
+        "bridge.languages._language_pack",
+        "nodes.processes",
+        "nodes.vendors",
+        "nodes.llm.http_chat",
+    )
     assert "bargein.nodes.llm" in loaded
     assert not [room for room in rooms if f"bargein.{room}" in loaded]
 

@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING
 from bargein.routes import Message
 
 from ..events import CallState, TranscriptionFailed, UserTranscriptionReceived
+from ..languages import language
 
 if TYPE_CHECKING:
     from bargein.routes import Router
 
-_ASKS, _WAITS = (
-    "Sorry, I did not catch that.",
-    "I cannot make out any words. I am here when you can.",
-)
-
-NOT_UNDERSTOOD = (_ASKS, _ASKS, _WAITS)
-"""Whoever is not understood twice in a row cannot be heard, or is a radio: a person would say so,
-and wait."""
+NOT_UNDERSTOOD = language("en").not_understood
 
 _WAITING: tuple[CallState, ...] = ("idle", "waiting_permission", "waiting_input")
 """The states in which it is the caller's turn, and the caller believes to have said something.  In

@@ -19,13 +19,15 @@ from ..events import (
     EndCall,
     TransferCall,
 )
-from .apology import APOLOGY
+from ..languages import language
 
 if TYPE_CHECKING:
     from ..context._call_context import CallContext
     from ._call_answers import CallAnswers
 
 log = get_logger()
+
+APOLOGY = language("en").apology
 
 
 class UnansweredCallers:

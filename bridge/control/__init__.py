@@ -14,9 +14,9 @@ from ._usage_caps import Caps
 from ._usage_meter import CapReachedError, Meter, current_meter
 
 if TYPE_CHECKING:
-    from ._choice_phrases import AnswerPhrases
+    from ..languages import AnswerPhrases
 else:  # most programs ask nothing
-    __getattr__ = lazy_imports(__name__, {"AnswerPhrases": "._choice_phrases"})
+    __getattr__ = lazy_imports(__name__, {"AnswerPhrases": "..languages"})
 
 __all__ = [
     "ActiveClock",

@@ -17,43 +17,44 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
-from ._choice_phrases import ENGLISH, AnswerPhrases, words_of
+from ..languages import AnswerPhrases, words_of
 
 
-def is_never_mind(text: str, phrases: AnswerPhrases = ENGLISH) -> bool:
+def is_never_mind(text: str, phrases: AnswerPhrases) -> bool:
     """Whether an answer withdraws the question.
 
     Args:
         text: The whole answer; "Oh, never mind, thanks." counts, "never mind the price" does not.
         phrases: The phrases of the caller's language.
     """
-    words = words_of(text)
-    meant = [words_of(phrase) for phrase in phrases.never_mind]
-    return words in meant or [word for word in words if word not in phrases.polite] in meant
+    words, polite = _words(text), _each_word(phrases.polite)
+    meant = [_words(phrase) for phrase in phrases.never_mind]
+    return words in meant or [word for word in words if word not in polite] in meant
 
 
-def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases = ENGLISH) -> str | None:
+def match_choice(text: str, choices: Sequence[str], phrases: AnswerPhrases) -> str | None:
     """Return the choice that an answer names.
 
     Returns:
         ``None`` if the answer names none of them, or more than one.
     """
     digits = _places(phrases.numbers)
-    said = [digits.get(word, word) for word in words_of(text)]
-    offered = {choice: [digits.get(word, word) for word in words_of(choice)] for choice in choices}
+    said = [digits.get(word, word) for word in _words(text)]
+    offered = {choice: [digits.get(word, word) for word in _words(choice)] for choice in choices}
     else_meant = _phrases_around(offered, phrases)
     wanted = _without_ruled_out(said, offered, phrases)
     named = [name for name in _named(wanted, else_meant | offered) if name in offered]
     if not named and not _named(said, else_meant):
-        named = _hinted(wanted, offered, phrases)
+        named = _hinted(_without_asides(wanted, phrases), offered, phrases)
     if named:
         return named[0] if len(named) == 1 else None
-    place = _place(wanted, len(choices), phrases)
+    place = _place(_without_asides(wanted, phrases), len(choices), phrases)
     if place is not None and 1 <= place <= len(choices):
         return choices[place - 1]
     is_question = text.rstrip().endswith(("?", "\uff1f"))  # "right, and what does that cost?"
-    return None if is_question else _agreed(words_of(text), choices, phrases)
+    return None if is_question else _agreed(_words(text), choices, phrases)
 
 
 def _without_ruled_out(
@@ -61,27 +62,47 @@ def _without_ruled_out(
 ) -> list[str]:
     """Return the answer without each negation, and the choice or the word that it rules out."""
     choices = [*offered.values()]
-    whole = [*choices, *map(words_of, (*phrases.unsure, *phrases.neutral))]  # as in "why not"
+    whole = [*choices, *_asides(phrases)]  # as in "why not"
+    negations, alternatives = map(_each_word, (phrases.negations, phrases.alternatives))
     kept: list[str] = []
     at = 0
     while at < len(said):
         size = _size_at(said, at, whole)
-        if size or said[at] not in phrases.negations:
+        if size or said[at] not in negations:
             kept += said[at : at + (size or 1)]
             at += size or 1
             continue
         at = _end_of_named(said, at + 1, choices, phrases)
-        while at < len(said) and said[at] in phrases.alternatives:
+        while at < len(said) and said[at] in alternatives:
             at = _end_of_named(said, at + 1, choices, phrases)
     return kept
+
+
+def _without_asides(said: list[str], phrases: AnswerPhrases) -> list[str]:
+    """Return the answer without the longer phrases that are neither: "a second" names no place."""
+    asides = [words for words in _asides(phrases) if len(words) > 1]
+    kept: list[str] = []
+    at = 0
+    while at < len(said):
+        size = _size_at(said, at, asides)
+        kept += [] if size else [said[at]]
+        at += size or 1
+    return kept
+
+
+@lru_cache(maxsize=16)
+def _asides(phrases: AnswerPhrases) -> list[list[str]]:
+    digits = _places(phrases.numbers)
+    meant = map(_words, (*phrases.unsure, *phrases.neutral))
+    return [[digits.get(word, word) for word in words] for words in meant]
 
 
 def _end_of_named(
     said: list[str], start: int, choices: list[list[str]], phrases: AnswerPhrases
 ) -> int:
     """Return where the words end that name what is ruled out: "the savings account", "the one"."""
-    at = start
-    while at < len(said) and said[at] in phrases.fillers:
+    at, fillers = start, _each_word(phrases.fillers)
+    while at < len(said) and said[at] in fillers:
         at += 1
     first = at
     at += _size_at(said, at, choices) or 1
@@ -96,10 +117,10 @@ def _size_at(said: list[str], at: int, known: list[list[str]]) -> int:
 
 def _phrases_around(offered: dict[str, list[str]], phrases: AnswerPhrases) -> dict[str, list[str]]:
     """Return the phrases that contain a choice which is a yes or a no, and mean something else."""
-    answers = [words_of(phrase) for phrase in (*phrases.yes, *phrases.no)]
+    answers = [_words(phrase) for phrase in (*phrases.yes, *phrases.no)]
     alike = {choice: words for choice, words in offered.items() if words in answers}
     longer = (*phrases.yes, *phrases.no, *phrases.unsure, *phrases.neutral)
-    known = {phrase: words_of(phrase) for phrase in longer}
+    known = {phrase: _words(phrase) for phrase in longer}
     return {
         phrase: words
         for phrase, words in known.items()
@@ -111,9 +132,9 @@ def _agreed(said: list[str], choices: Sequence[str], phrases: AnswerPhrases) -> 
     """Return the choice that is a yes or a no, if there is one of each and the answer says one."""
     groups = (phrases.yes, phrases.no)
     all_groups = (*groups, phrases.unsure, phrases.neutral)
-    known = {phrase: words_of(phrase) for group in all_groups for phrase in group}
+    known = {phrase: _words(phrase) for group in all_groups for phrase in group}
     offered = [
-        [choice for choice in choices if words_of(choice) in [known[phrase] for phrase in group]]
+        [choice for choice in choices if _words(choice) in [known[phrase] for phrase in group]]
         for group in groups
     ]
     if [len(same) for same in offered] != [1, 1]:
@@ -127,7 +148,7 @@ def _agreed(said: list[str], choices: Sequence[str], phrases: AnswerPhrases) -> 
 
 def _places(words: Sequence[str]) -> dict[str, str]:
     """Return the number, in digits, that each word stands for."""
-    return {word: str(n) for n, one in enumerate(words, start=1) for word in words_of(one)}
+    return {word: str(n) for n, one in enumerate(words, start=1) for word in _words(one)}
 
 
 def _named(said: list[str], offered: dict[str, list[str]]) -> list[str]:
@@ -143,7 +164,7 @@ def _named(said: list[str], offered: dict[str, list[str]]) -> list[str]:
 
 def _hinted(said: list[str], offered: dict[str, list[str]], phrases: AnswerPhrases) -> list[str]:
     """Return the choices that have a word of the answer that no other choice has."""
-    heard = set(said).difference(phrases.fillers)
+    heard = set(said) - _each_word(phrases.fillers)
     if _ordinal(said, phrases) is not None:
         heard.discard("1")  # as in "the second one"
     return [
@@ -159,14 +180,24 @@ def _place(said: list[str], count: int, phrases: AnswerPhrases) -> int | None:
     ordinal = _ordinal(said, phrases)
     if ordinal is not None:
         return count if ordinal == "last" else int(ordinal)
-    numbers = [word for word in said if word not in phrases.fillers]
+    numbers = [word for word in said if word not in _each_word(phrases.fillers)]
     is_alone = len(numbers) == 1 and numbers[0].isdecimal()
     return int(numbers[0]) if is_alone else None
 
 
 def _ordinal(said: list[str], phrases: AnswerPhrases) -> str | None:
     """Return the only ordinal, in digits or as ``last``; ``None`` for none or several."""
-    places = _places(phrases.ordinals) | dict.fromkeys(phrases.last, "last")
+    places = _places(phrases.ordinals) | dict.fromkeys(_each_word(phrases.last), "last")
     found = {places[word] for word in said if word in places}
     found |= {match[1] for word in said if (match := re.fullmatch(r"(\d{1,3})(st|nd|rd|th)", word))}
     return found.pop() if len(found) == 1 else None
+
+
+def _words(text: str) -> list[str]:
+    return [*words_of(text)]
+
+
+@lru_cache(maxsize=64)
+def _each_word(phrases: tuple[str, ...]) -> frozenset[str]:
+    """Return the words of phrases that count alone."""
+    return frozenset(word for phrase in phrases for word in words_of(phrase))

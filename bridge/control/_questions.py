@@ -34,6 +34,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
+from ..languages import language, tags
 from ..validation._verb_arguments import check_string
 from ..validation.numbers import check_seconds
 from ..validation.texts import is_blank
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from ..answers._answer import Answer as AgentAnswer
     from ..answers._call_answers import CallAnswers
     from ..context._call_context import CallContext
+    from ..languages import AnswerPhrases
     from ..playout._utterance import Utterance
-    from ._choice_phrases import AnswerPhrases
 
 log = get_logger()
 
@@ -166,24 +167,20 @@ class Questions:
     def phrases(self) -> AnswerPhrases:
         """The phrases that answers are matched with from now on; English by default.
 
-        English phrases that withdraw a question always count, because the page's key sends one.
+        Set it to the tag of a language, such as ``"de"``, or to phrases of your own.  English
+        phrases that withdraw a question always count, because the page's key sends one.
 
         Raises:
-            TypeError: The value is not an ``AnswerPhrases``.
+            TypeError: The value is neither an ``AnswerPhrases`` nor a tag.
+            ValueError: Nothing is known of how callers answer in the language.
         """
         if self._phrases is None:
-            from ._choice_phrases import ENGLISH  # most programs ask nothing
-
-            self._phrases = ENGLISH
+            self._phrases = _phrases_of("en")  # most programs ask nothing
         return self._phrases
 
     @phrases.setter
-    def phrases(self, phrases: AnswerPhrases) -> None:
-        from ._choice_phrases import AnswerPhrases
-
-        if not isinstance(phrases, AnswerPhrases):
-            raise TypeError(f"phrases is an AnswerPhrases, not {phrases!r}")
-        self._phrases = phrases
+    def phrases(self, phrases: AnswerPhrases | str) -> None:
+        self._phrases = _phrases_of(phrases)
 
     @property
     def was_heard(self) -> bool:
@@ -449,7 +446,8 @@ class Questions:
     def _withdraws(self, text: str) -> bool:
         from ._choices import is_never_mind
 
-        return is_never_mind(text, self.phrases) or is_never_mind(text)  # the page's key is English
+        english = _phrases_of("en")  # as the page's key
+        return is_never_mind(text, self.phrases) or is_never_mind(text, english)
 
     # --- time -----------------------------------------------------------------------------------
 
@@ -498,3 +496,18 @@ def check_question(text: object, choices: object, timeout_s: object) -> None:
     if not all(choice.strip() for choice in choices) or len(set(choices)) < len(choices):
         raise ValueError(f"ask() choices= are different texts, none of them empty, not {choices!r}")
     check_seconds("ask() timeout_s=", timeout_s, optional=True, above=0)
+
+
+def _phrases_of(given: AnswerPhrases | str) -> AnswerPhrases:
+    """Return the phrases of a language, or those given."""
+    from ..languages import AnswerPhrases
+
+    if isinstance(given, AnswerPhrases):
+        return given
+    if not isinstance(given, str):
+        raise TypeError(f"phrases is an AnswerPhrases, or the tag of a language, not {given!r}")
+    found = language(given).choices if given in tags() else None
+    if found is None:
+        known = ", ".join(tag for tag in tags() if language(tag).choices is not None)
+        raise ValueError(f"phrases knows {known}, not {given!r}; give AnswerPhrases of your own")
+    return found

@@ -12,21 +12,19 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from bargein.bridge.answers.apology import APOLOGY
 from bargein.bridge.audio.g711 import decode_mu_law
 from bargein.bridge.audio.pcm import to_pcm
+from bargein.bridge.languages import language
 
 from ._protocols import SpeechPiece
 
-MOMENT = "One moment."
-STILL_WORKING = "I am still working on it. Thank you for your patience."
-IN_BACKGROUND = "This takes a little longer. I will tell you as soon as it is done."
+ENGLISH = language("en")
+MOMENT = ENGLISH.fillers[0]
 
 _BUILT_IN = {
-    MOMENT: "one-moment",
-    STILL_WORKING: "still-working",
-    APOLOGY: "apology",
-    IN_BACKGROUND: "in-background",
+    **dict(zip(ENGLISH.fillers, ("one-moment", "still-working"), strict=True)),
+    ENGLISH.apology: "apology",
+    ENGLISH.in_background: "in-background",
 }
 """The texts that are spoken in ``sounds/``, by espeak-ng: 8 kHz, mu-law (ITU-T G.711)."""
 

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, cast
 
 import trio
 
-from bargein.bridge.answers.apology import APOLOGY
 from bargein.bridge.events import (
     AgentResponse,
     AnswerEnded,
@@ -39,16 +38,15 @@ from bargein.bridge.events import (
     UserTranscriptionReceived,
     VoiceStarted,
 )
+from bargein.bridge.languages import language, tags
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
 from ._clause_texts import WrittenWords, whole_text
 from ._engine_results import check_piece, pieces_by
 from ._filler_sounds import (
+    ENGLISH,
     FALLING_TONE,
-    IN_BACKGROUND,
-    MOMENT,
-    STILL_WORKING,
     TONE,
     PreparedSound,
     read_sounds,
@@ -85,15 +83,15 @@ _REMEMBERED = 8
 class Fillers:
     """The texts to say while an answer is late; an empty text is not said."""
 
-    fillers: tuple[str, ...] = (MOMENT, STILL_WORKING)
+    fillers: tuple[str, ...] = ENGLISH.fillers
     """Said one after the other, each time a stage of the answer stalls.  With the default budgets
     the second one ends about eight seconds after the caller's turn."""
-    apology: str = APOLOGY
+    apology: str = ENGLISH.apology
     """Said when an answer has failed, which includes a stall after the last filler, when it reached
     a cap before it said anything, and when the ear is lost.  With the default budgets that is about
     ten seconds after the caller's turn, the limit for keeping people's attention (Nielsen,
     "Response Times: The 3 Important Limits", 1993)."""
-    in_background: str = IN_BACKGROUND
+    in_background: str = ENGLISH.in_background
     """Said instead if a tool takes that long; the answer continues in the background."""
     sounds: Mapping[str, str | Path | bytes] = field(default_factory=dict)
     """Your own sounds for some of the texts, by text: paths or bytes of WAV files with 16-bit mono
@@ -120,6 +118,22 @@ class Fillers:
             if text not in self.texts:
                 raise ValueError(f"Fillers(sounds=) has a sound for {text!r}, none of its texts")
         object.__setattr__(self, "_read", read_sounds(self.sounds))
+
+    @classmethod
+    def of(cls, tag: str) -> Fillers:
+        """Return the fillers of a language.
+
+        Args:
+            tag: The language's tag, such as ``"de"``.
+
+        Raises:
+            ValueError: There are no texts in the language.
+        """
+        known = [each for each in tags() if language(each).fillers]
+        if tag not in known:
+            raise ValueError(f"Fillers.of() knows {', '.join(known)}, not {tag!r}")
+        texts = language(tag)
+        return cls(fillers=texts.fillers, apology=texts.apology, in_background=texts.in_background)
 
     @property
     def own_sounds(self) -> Mapping[str, PreparedSound]:

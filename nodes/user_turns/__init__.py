@@ -3,6 +3,8 @@
 ``TurnTaking().attach(call)`` makes turns out of what the ears of a call hear; see docs/turns.md.
 """
 
+from bargein.bridge.languages import LanguagePack
+
 from ._agent_state_view import AgentView
 from ._barge_in import BargeIn, HoldThenDecide
 from ._endpointing import (
@@ -15,7 +17,6 @@ from ._endpointing import (
     Pause,
     SurestEndpointing,
 )
-from ._language_packs import LanguagePack
 from ._settings import TurnSettings
 from ._settings_overlays import ChangeTurns, Overlay, when
 from ._sound_verdict import Hint, Sound, Verdict

@@ -38,6 +38,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from bargein.bridge.languages import words_of
+
 from ._distant_words import FALLS_SILENT_S, distant_words
 from ._echo_similarity import similarity
 from ._hallucinations import (
@@ -61,7 +63,6 @@ from ._noises import (
     waits_for_rest,
     written_as_noise,
 )
-from ._phrases import words_of
 from ._sound_verdict import CLOSE_S, Hint, Sound, Verdict
 
 if TYPE_CHECKING:

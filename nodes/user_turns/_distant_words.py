@@ -5,8 +5,9 @@ This is the rule ``distant`` of ``_barge_in.py``; that has the order of the rule
 
 from __future__ import annotations
 
+from bargein.bridge.languages import words_of
+
 from ._noises import SURE_OF_WORDS, NoiseSettings
-from ._phrases import words_of
 from ._sound_verdict import CLOSE_S, Sound, Verdict
 
 LASTS_S = 1.2

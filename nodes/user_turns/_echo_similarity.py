@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from ._phrases import words_of
+from bargein.bridge.languages import words_of
 
 SHORTEST_RUN = 4
 """How many characters in a row have to match to count: fewer match by chance in most pairs of

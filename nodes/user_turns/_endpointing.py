@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Protocol, runtime_checkable
 
+from bargein.bridge.languages import words_of
 from bargein.bridge.validation.numbers import check_seconds, check_share
-
-from ._phrases import words_of
 
 
 @dataclass(frozen=True, slots=True)

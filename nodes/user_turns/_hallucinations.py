@@ -5,8 +5,9 @@ These are rules of ``_barge_in.py``, by name; that has their order.
 
 from __future__ import annotations
 
+from bargein.bridge.languages import words_of
+
 from ._noises import SOUNDS_LIKE_NOISE, NoiseSettings, is_one_word
-from ._phrases import words_of
 from ._sound_verdict import Sound, Verdict
 
 FASTEST_WORDS_S = 8.0

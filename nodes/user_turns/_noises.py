@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ._phrases import Phrases, words_of
+from bargein.bridge.languages import words_of
+
+from ._phrases import Phrases
 from ._sound_verdict import CLOSE_S, Sound, Verdict
 
 SURE_OF_WORDS = 0.8

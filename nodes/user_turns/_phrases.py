@@ -14,23 +14,11 @@ Rules:
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import final
 
-from ._language_packs import LanguagePack
-
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
-)
-"""Thai, Lao, Burmese, Khmer, kana and Han (Unicode blocks): written without spaces."""
-
-_ASCII_WORD = re.compile("[a-z0-9]+")
-
-_MARKS_KEPT = "\u3099\u309a"
-"""The voicing marks of kana, which are not accents: without them these are other sounds."""
+from bargein.bridge.languages import LanguagePack, is_unspaced, words_of
 
 _NO_WORD = re.compile(
     r"[^\W\d]*([^\W\d])\1\1[^\W\d]*"
@@ -55,37 +43,6 @@ _BREAKS_OFF = ("...", "\u2026", "-", "\u2013", "\u2014", ",", "\u3001", "\uff0c"
 
 _STOPS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
 """How recognisers end a sentence."""
-
-
-def normalized(text: str) -> str:
-    """Return text in lower case, without accents and punctuation, with single spaces.
-
-    Characters of scripts without spaces are separated, so that each counts as a word.
-    """
-    # An apostrophe does not split a word: "that's" is one word.
-    text = text.replace("'", "").replace("\N{RIGHT SINGLE QUOTATION MARK}", "")
-    if text.isascii():  # the usual case, without accents and scripts without spaces
-        return " ".join(_ASCII_WORD.findall(text.lower()))
-    parts = unicodedata.normalize("NFKD", text.casefold())
-    kept = "".join(c for c in parts if c in _MARKS_KEPT or not unicodedata.combining(c))
-    kept = unicodedata.normalize("NFC", kept)
-    spaced = _UNSPACED.sub(r" \g<0> ", kept)
-    return " ".join("".join(c if _is_letter(c) else " " for c in spaced).split())
-
-
-def _is_letter(char: str) -> bool:
-    # The vowel signs of Thai and its neighbours are marks, and so is the long vowel of kana.
-    return char.isalnum() or unicodedata.category(char) in ("Mc", "Mn", "Lm")
-
-
-@lru_cache(maxsize=64)
-def words_of(text: str) -> tuple[str, ...]:
-    """Return the normalised words of a text; single characters for scripts without spaces.
-
-    Args:
-        text: Any text; results are cached, because each rule asks for the same few texts.
-    """
-    return tuple(normalized(text).split())
 
 
 class Phrases:
@@ -162,12 +119,12 @@ class Phrases:
         A single last word counts only if it is the whole text: "a table for four" is over.
         """
         words = words_of(text)
-        if any(map(_UNSPACED.match, words)):
+        if any(map(is_unspaced, words)):
             return all(map(self._is_spelt, words))  # its characters are not letters
         return bool(words) and all(map(self._is_spelt, words[-2:]))
 
     def _is_spelt(self, word: str) -> bool:
-        is_letter = len(word) == 1 and word.isalpha() and not _UNSPACED.match(word)
+        is_letter = len(word) == 1 and word.isalpha() and not is_unspaced(word)
         return word.isdigit() or is_letter or self._numbers.contains(word)
 
     def wants_noun(self, text: str) -> bool:

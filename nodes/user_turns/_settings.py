@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Literal, Protocol, get_args
 
+from bargein.bridge.languages import LanguagePack, check_phrases, language, tags
 from bargein.bridge.validation.numbers import check_count, check_seconds, check_share
 
 from ._barge_in import BargeIn, HoldThenDecide
 from ._endpointing import Endpointing, ModelEndpointing
-from ._language_packs import LanguagePack, check_phrases
-from ._languages import PACKS
 from ._phrases import Phrases
 from ._turn_start import StartOnVoice, TurnStart
 
@@ -156,7 +155,7 @@ class TurnSettings:
         check_phrases(_named("interruption_phrases"), self.interruption_phrases)
         check_phrases(_named("unfinished_phrases"), self.unfinished_phrases)
         _check_mute(self.mute)
-        packs = tuple(_pack(language) for language in _languages(self.languages))
+        packs = tuple(map(_pack, _languages(self.languages)))
         phrases = Phrases.of(
             packs, self.acknowledgements, self.interruption_phrases, self.unfinished_phrases
         )
@@ -253,12 +252,13 @@ def _languages(languages: object) -> tuple[object, ...]:
     return languages
 
 
-def _pack(language: object) -> LanguagePack:
-    if isinstance(language, LanguagePack):
-        return language
-    if isinstance(language, str) and language in PACKS:
-        return PACKS[language]
+def _pack(given: object) -> LanguagePack:
+    if isinstance(given, LanguagePack):
+        return given
+    pack = language(given).turn_taking if isinstance(given, str) and given in tags() else None
+    if pack is not None:
+        return pack
+    known = ", ".join(tag for tag in tags() if language(tag).turn_taking is not None)
     raise ValueError(
-        f"{_named('languages')} knows {', '.join(PACKS)}, not {language!r}; "
-        "give a LanguagePack of your own"
+        f"{_named('languages')} knows {known}, not {given!r}; give a LanguagePack of your own"
     )

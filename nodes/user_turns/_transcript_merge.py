@@ -14,8 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bargein.bridge.events import TranscriptionFailed, VoiceWords, WordTiming
-
-from ._phrases import words_of
+from bargein.bridge.languages import words_of
 
 
 @dataclass(slots=True)

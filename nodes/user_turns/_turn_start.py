@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from bargein.bridge.languages import check_phrases, words_of
 from bargein.bridge.validation.numbers import check_count, check_seconds
 
-from ._language_packs import check_phrases
-from ._phrases import PhraseSet, words_of
+from ._phrases import PhraseSet
 from ._sound_verdict import Sound
 
 

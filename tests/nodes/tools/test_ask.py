@@ -169,8 +169,12 @@ async def test_phrases_that_are_none_are_an_error(autojump_clock):
     with pytest.raises(TypeError, match=r"never_mind=\) is a tuple of texts, not 'egal'"):
         AnswerPhrases(never_mind="egal")
     async with open_call(agent()) as caller:
-        with pytest.raises(TypeError, match="phrases is an AnswerPhrases, not 'de'"):
-            caller.call.questions.phrases = "de"
+        with pytest.raises(
+            TypeError, match=r"phrases is an AnswerPhrases, or the tag of .*, not 3"
+        ):
+            caller.call.questions.phrases = 3
+        with pytest.raises(ValueError, match=r"phrases knows de, en, .*, not 'ru'; give AnswerPhr"):
+            caller.call.questions.phrases = "ru"
 
 
 async def test_keys_answer(autojump_clock):

@@ -96,3 +96,8 @@ def check_phrases(what: str, phrases: object) -> None:
 def phrases(text: str) -> tuple[str, ...]:
     """Return the phrases of a text that has a comma after each but the last."""
     return tuple(" ".join(phrase.split()) for phrase in text.split(","))
+
+
+def listed(**texts: str) -> dict[str, tuple[str, ...]]:
+    """Return the fields of a table, each from a text that has its phrases."""
+    return {name: phrases(text) for name, text in texts.items()}

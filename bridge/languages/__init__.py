@@ -1,0 +1,67 @@
+"""A language is a file: its words of callers, and the texts and numbers that an agent says.
+
+Each file that has a language's tag as its name has its ``LANGUAGE``, and is loaded when something
+asks for that language.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+from bargein.routes.lazy_imports import lazy_imports
+
+from ._language import Language, is_unspaced, normalized, words_of
+
+if TYPE_CHECKING:
+    from ._answer_phrases import AnswerPhrases
+    from ._language_pack import LanguagePack, check_phrases
+    from ._number_forms import NumberForms
+else:  # few programs need them all
+    __getattr__ = lazy_imports(
+        __name__,
+        {
+            "AnswerPhrases": "._answer_phrases",
+            "LanguagePack": "._language_pack",
+            "NumberForms": "._number_forms",
+            "check_phrases": "._language_pack",
+        },
+    )
+
+__all__ = [
+    "AnswerPhrases",
+    "Language",
+    "LanguagePack",
+    "NumberForms",
+    "check_phrases",
+    "is_unspaced",
+    "language",
+    "normalized",
+    "tags",
+    "words_of",
+]
+
+
+@cache
+def tags() -> tuple[str, ...]:
+    """Return the tags of all languages of which something is known: the files of this folder."""
+    found = (module.name for module in iter_modules(__path__))
+    return tuple(sorted(name for name in found if not name.startswith("_")))
+
+
+@cache
+def language(tag: str) -> Language:
+    """Load what is known of a language.
+
+    Args:
+        tag: One of `tags()`.
+
+    Raises:
+        KeyError: Nothing is known of it.
+    """
+    if tag not in tags():
+        raise KeyError(tag)
+    found: Language = import_module(f"{__name__}.{tag}").LANGUAGE
+    return found

@@ -1,0 +1,211 @@
+"""German."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ._language import Language
+
+if TYPE_CHECKING:
+    from ._answer_phrases import AnswerPhrases
+    from ._language_pack import LanguagePack
+    from ._number_forms import NumberForms
+
+
+class German(Language):
+    tag = "de"
+
+    fillers = (
+        "Einen Moment, bitte.",
+        "Ich bin noch dabei. Danke für Ihre Geduld.",
+    )
+    apology = (
+        "Entschuldigung, hier funktioniert gerade etwas nicht. Sagen Sie das bitte noch einmal?"
+    )
+    in_background = "Das dauert etwas länger. Ich sage Ihnen Bescheid, sobald es fertig ist."
+    not_understood = (
+        "Entschuldigung, das habe ich nicht verstanden.",
+        "Entschuldigung, das habe ich nicht verstanden.",
+        "Ich kann keine Worte verstehen. Ich bin da, sobald Sie so weit sind.",
+    )
+
+    abbreviations = (
+        "hr hrn fr frl bzw usw ca evtl ggf inkl exkl zzgl bspw sog vgl mio mrd geb verh str "
+        "dipl ing jur phil rer"
+    )
+    abbreviations_before_numbers = "nr kap abs"
+    before_ordinals = (
+        "der dem den des die das am vom zum zur im beim ab bis seit jeder jeden jedem ihr "
+        "ihre ihrem mein unser"
+    )
+    short_months = "jan feb mär mar apr mai jun jul aug sep okt nov dez"
+
+    @cached_property
+    def turn_taking(self) -> LanguagePack:
+        from ._language_pack import LanguagePack, listed
+
+        return LanguagePack(
+            "de",
+            **listed(
+                acknowledgements="""
+                mhm, mhmm, hm, hmm, aha, ah, ach, ach so, achso, oh, äh, ähm, ja, jo, jap, jawohl,
+                okay, ok, gut, sehr gut, alles klar, klar, na klar, in ordnung, richtig, stimmt,
+                genau, genau so, verstehe, ich verstehe, verstanden, super, toll, prima, schön,
+                natürlich, sicher, weiter
+                """,
+                interruptions="""
+                stopp, stop, halt, warte, warten sie, moment, einen moment, moment mal, augenblick,
+                sekunde, ruhe, sei still, seien sie still, aufhören, hör auf, hören sie auf,
+                entschuldigung, abbrechen, vergiss es, es reicht, nein nein
+                """,
+                unfinished="""
+                ein, eine, einen, einem, einer, eines, der, den, dem, des, mein, meine, meinen,
+                meinem, meiner, unser, unsere, unseren, ihre, ihren, und, oder, aber, weil, dass,
+                ob, wenn, äh, ähm, also ich, ich möchte gern, ich hätte gern, ich hätte gerne, ich
+                brauche, wir brauchen, ich suche, wir suchen, ich nehme, wir nehmen, können sie
+                mir, könnten sie mir, kannst du mir, geben sie mir, sagen sie mir, ich glaube, ich
+                denke, ich meine, name ist, nummer ist, adresse ist, problem ist, frage ist, es
+                gibt, für, von, im, zum, zur, beim, vom, am, gegen, ohne, zwischen, sehr, statt,
+                anstatt
+                """,
+                unfinished_statements="""
+                ich möchte, wir möchten, ich will, haben sie, hast du, gibt es, ich habe, wir
+                haben, in, bei, nach, ich heiße
+                """,
+                question_words="""
+                was, welche, welcher, welches, wer, wen, wem, wessen, wo, wohin, woher, wann, wie,
+                warum, wieso
+                """,
+                numbers="""
+                null, eins, zwei, zwo, drei, vier, fünf, sechs, sieben, acht, neun, zehn, elf,
+                zwölf, zwanzig, dreizehn, vierzehn, fünfzehn, sechzehn, siebzehn, achtzehn,
+                neunzehn, dreißig, vierzig, fünfzig, hundert
+                """,
+                articles="""
+                ein, eine, einen, einem, einer, der, die, das, den, zwei, drei, vier, fünf, mein,
+                meine, meinen, ihr, ihre, ihren, kein, keine, keinen, mit, und, oder, noch
+                """,
+                adjectives="""
+                kleine, kleinen, kleiner, kleines, große, großen, großer, großes, mittlere,
+                mittleren, doppelte, doppelten, einfache, einfachen, heiße, heißen, kalte, kalten,
+                neue, neuen, kleinem, großem, mittlerer, mittleres, doppelter, doppeltes,
+                einfacher, einfaches, heißer, heißes, kalter, kaltes, neuer, neues, alte, alten,
+                alter, altes, lange, langen, langer, langes, kurze, kurzen, kurzer, kurzes, gute,
+                guten, guter, gutes, ganze, ganzen, ganzer, ganzes, halbe, halben, halber, halbes,
+                frische, frischen, frischer, frisches, warme, warmen, warmer, warmes, starke,
+                starken, starker, starkes, dunkle, dunklen, dunkler, dunkles, helle, hellen,
+                heller, helles, schwarze, schwarzen, schwarzer, schwarzes, weiße, weißen, weißer,
+                weißes, rote, roten, roter, rotes, grüne, grünen, grüner, grünes, blaue, blauen,
+                blauer, blaues, normale, normalen, normaler, normales
+                """,
+                linking_words="ist, sind, war, waren, sehr, zu, so, ganz, wie",
+                short_answers="""
+                ja, nein, nee, nö, doch, keins, beide, weiter, zurück, mehr, weniger, hilfe
+                """,
+                noises="""
+                ha, haha, hehe, hihi, ho, uff, puh, pff, pfft, pst, psch, tss, brr, hatschi, ähem,
+                seufz
+                """,
+            ),
+        )
+
+    @cached_property
+    def choices(self) -> AnswerPhrases:
+        from ._answer_phrases import AnswerPhrases
+        from ._language_pack import listed
+
+        return AnswerPhrases(
+            **listed(
+                never_mind="""
+                abbrechen, abbruch, brechen sie ab, brich ab, egal, ist egal, lass es, lassen sie
+                es, lassen wir das, schon gut, stopp, vergessen sie es, vergiss es, nicht mehr
+                nötig
+                """,
+                polite="""
+                ach, also, bitte, danke, doch, ja, nein, nun, oh, okay, ok, na, äh, ähm, einfach
+                """,
+                fillers="""
+                ach, also, bitte, danke, das, dann, der, die, den, dem, doch, gern, gerne, hätte,
+                ich, ist, ja, lieber, mal, möchte, na, nehme, nehmen, nein, nun, nummer, oh, ok,
+                okay, option, wahl, will, würde, es, mit, und, äh, ähm, auswahl
+                """,
+                ordinals="""
+                erste erster erstes ersten erstens, zweite zweiter zweites zweiten zweitens, dritte
+                dritter drittes dritten drittens, vierte vierter viertes vierten, fünfte fünfter
+                fünftes fünften, sechste sechster sechstes sechsten, siebte siebter siebtes
+                siebten, achte achter achtes achten, neunte neunter neuntes neunten, zehnte zehnter
+                zehntes zehnten
+                """,
+                numbers="""
+                eins ein eine einen, zwei zwo, drei, vier, fünf, sechs, sieben, acht, neun, zehn
+                """,
+                last="letzte, letzter, letztes, letzten",
+                negations="nicht, kein, keine, keinen, weder",
+                alternatives="oder, noch",
+                yes="""
+                absolut, allerdings, auf jeden fall, bestimmt, das ist richtig, das stimmt, genau,
+                gern, gerne, gut, in ordnung, ja, jawohl, jo, klar, korrekt, machen sie das, mhm,
+                na klar, natürlich, nicht falsch, ok, okay, passt, richtig, selbstverständlich,
+                sicher, so ist es, stimmt, unbedingt
+                """,
+                no="""
+                auf keinen fall, bitte nicht, das ist falsch, das stimmt nicht, falsch, gar nicht,
+                ist nicht richtig, keinesfalls, lieber nicht, nee, nein, nicht, nicht genau, nicht
+                gut, nicht richtig, nö, stimmt nicht, überhaupt nicht
+                """,
+                unsure="""
+                das weiß ich nicht, einen augenblick, einen moment, ist mir egal, kann ich nicht
+                sagen, keine ahnung, keine meinung, moment, nicht sicher, verstehe ich nicht,
+                verstehe nicht, warte, warten sie, weiß ich nicht, weiß nicht
+                """,
+                neutral="""
+                gar kein problem, kein problem, kein thema, keine eile, keine einwände, keine
+                frage, keine sorge, keine ursache, macht nichts, nicht schlecht, nicht schlimm,
+                nicht so schlimm, warum nicht, wieso nicht
+                """,
+            )
+        )
+
+    @cached_property
+    def numbers(self) -> NumberForms:
+        from ._language_pack import phrases
+        from ._number_forms import DAY, LOCAL_PHONE, MONTH, YEAR, NumberForms, currencies
+
+        return NumberForms(
+            currencies=currencies(
+                ("€ EUR Euro", "ein Euro", "Euro", "ein Cent", "Cent"),
+                ("$ USD Dollar", "ein Dollar", "Dollar", "ein Cent", "Cent"),
+                ("£ GBP Pfund", "ein Pfund", "Pfund", "ein Penny", "Pence"),
+                ("CHF Franken", "ein Franken", "Franken", "ein Rappen", "Rappen"),
+            ),
+            joint=" und ",
+            months=phrases(
+                "Januar, Februar, März, April, Mai, Juni, Juli, "
+                "August, September, Oktober, November, Dezember"
+            ),
+            date="{day} {month} {year}",
+            numeric_date=rf"{DAY}\.[ ]?{MONTH}\.[ ]?{YEAR}",
+            phone=LOCAL_PHONE,
+            plus="plus",
+            scales="Tausend|Millionen|Million|Milliarden|Milliarde",
+            ordinals=phrases(
+                """
+                erst, zweit, dritt, viert, fünft, sechst, siebt, acht, neunt, zehnt,
+                elft, zwölft, dreizehnt, vierzehnt, fünfzehnt, sechzehnt, siebzehnt,
+                achtzehnt, neunzehnt, zwanzigst, einundzwanzigst, zweiundzwanzigst,
+                dreiundzwanzigst, vierundzwanzigst, fünfundzwanzigst, sechsundzwanzigst,
+                siebenundzwanzigst, achtundzwanzigst, neunundzwanzigst, dreißigst,
+                einunddreißigst
+                """
+            ),
+            ordinal_endings={
+                **dict.fromkeys(phrases("am, vom, zum, bis, den, dem, des, ab, seit, beim"), "en"),
+                **dict.fromkeys(phrases("im, jeden, jedem, diesen, diesem, kommenden"), "en"),
+                **dict.fromkeys(phrases("der, die, das"), "e"),
+            },
+            ordinal_ending="er",
+        )
+
+
+LANGUAGE = German()

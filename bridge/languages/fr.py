@@ -1,0 +1,166 @@
+"""French."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ._language import Language
+
+if TYPE_CHECKING:
+    from ._answer_phrases import AnswerPhrases
+    from ._language_pack import LanguagePack
+    from ._number_forms import NumberForms
+
+
+class French(Language):
+    tag = "fr"
+
+    fillers = (
+        "Un instant, s'il vous plaît.",
+        "Je m'en occupe encore. Merci de votre patience.",
+    )
+    apology = "Désolé, quelque chose ne fonctionne pas. Pouvez-vous répéter, s'il vous plaît ?"
+    in_background = "Cela prend un peu plus de temps. Je vous préviens dès que c'est fait."
+    not_understood = (
+        "Pardon, je n'ai pas compris.",
+        "Pardon, je n'ai pas compris.",
+        "Je n'arrive pas à distinguer vos mots. Je reste là quand vous pourrez parler.",
+    )
+
+    abbreviations = "mme mmes mlle mlles mgr bd av tél ste éd"
+    abbreviations_before_numbers = "fig"
+
+    @cached_property
+    def turn_taking(self) -> LanguagePack:
+        from ._language_pack import LanguagePack, listed
+
+        return LanguagePack(
+            "fr",
+            **listed(
+                acknowledgements="""
+                mhm, hm, hmm, mm, ah, ah bon, ah oui, oh, euh, oui, ouais, ouaip, ok, okay,
+                d'accord, d accord, bien, très bien, bon, c'est bon, c'est ça, voilà, parfait,
+                super, exactement, bien sûr, je vois, je comprends, compris, entendu, ça marche,
+                allez-y, continuez
+                """,
+                interruptions="""
+                stop, arrête, arrêtez, attends, attendez, un instant, un moment, une seconde, une
+                minute, minute, silence, tais-toi, taisez-vous, excusez-moi, pardon, annule,
+                annulez, laisse tomber, laissez tomber, ça suffit, non non
+                """,
+                unfinished="""
+                un, une, des, du, de, le, la, au, aux, mon, ma, mes, notre, nos, votre, vos, son,
+                sa, ses, et, ou, mais, parce que, que, qui, si, euh, ben, enfin, je voudrais, je
+                veux, j'aimerais, nous voudrions, on voudrait, j'ai besoin de, je cherche, je
+                prends, je vais prendre, est-ce que, est-ce que je peux, est-ce que vous avez, je
+                pense, je crois, je m'appelle, mon nom est, le problème est, il y a, c'est un,
+                c'est une, pour, dans, sur, chez, sans, entre, en, à, très, plutôt que, au lieu de
+                """,
+                unfinished_statements="""
+                avez-vous, vous avez, donnez-moi, dites-moi, pouvez-vous me, pourriez-vous me,
+                avec, je suis
+                """,
+                question_words="""
+                quoi, quel, quelle, quels, quelles, qui, où, quand, comment, pourquoi, combien
+                """,
+                numbers="""
+                zéro, un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix, onze, douze,
+                vingt, treize, quatorze, quinze, seize, trente, quarante, cinquante, cent
+                """,
+                articles="""
+                un, une, le, la, les, deux, trois, des, du, mon, ma, mes, votre, quatre, cinq,
+                avec, de, et, ou
+                """,
+                adjectives="""
+                petit, petite, grand, grande, double, simple, nouveau, nouvelle, petits, petites,
+                grands, grandes, gros, grosse, bon, bonne, beau, belle, vieux, vieille, jeune,
+                long, longue, nouveaux, nouvelles, premier, première, dernier, dernière, demi
+                """,
+                short_answers="oui, non, si, aucun, encore, plus, moins, retour, aide",
+                noises="ha, haha, hihi, hé, ho, ouf, pff, pfft, pst, chut, beurk, atchoum, ahem",
+            ),
+        )
+
+    @cached_property
+    def choices(self) -> AnswerPhrases:
+        from ._answer_phrases import AnswerPhrases
+        from ._language_pack import listed
+
+        return AnswerPhrases(
+            **listed(
+                never_mind="""
+                annule, annulez, annuler, arrête, arrêtez, ça ne fait rien, ce n'est pas grave,
+                laisse tomber, laissez tomber, oublie, oubliez, oubliez ça, peu importe, stop, tant
+                pis
+                """,
+                polite="""
+                ah, alors, bon, désolé, désolée, euh, finalement, merci, non, oh, ok, s'il vous
+                plaît, s'il te plaît, vous, te, plait, sil, oui
+                """,
+                fillers="""
+                a, ah, alors, avec, bon, ce, c'est, choix, d'accord, de, du, euh, j'aimerais, je,
+                l, la, le, les, merci, moi, non, numéro, oh, ok, option, oui, plait, plutôt, pour,
+                prends, prendrai, prendre, s'il, sil, vais, veux, voudrais, vous, te
+                """,
+                ordinals="""
+                premier première, deuxième second seconde, troisième, quatrième, cinquième,
+                sixième, septième, huitième, neuvième, dixième
+                """,
+                numbers="un une, deux, trois, quatre, cinq, six, sept, huit, neuf, dix",
+                last="dernier, dernière",
+                negations="pas, ni, aucun, aucune",
+                alternatives="ou, ni",
+                yes="""
+                absolument, allez-y, bien sûr, c'est bon, c'est ça, c'est correct, certainement, ça
+                marche, correct, d'accord, exact, exactement, évidemment, je veux bien, mhm, ok,
+                okay, ouais, oui, parfait, pas faux, tout à fait, volontiers, vas-y
+                """,
+                no="""
+                absolument pas, ce n'est pas ça, ce n'est pas correct, certainement pas, faux,
+                incorrect, je ne veux pas, je préfère pas, non, pas, pas correct, pas d'accord, pas
+                du tout, pas exactement, pas question, pas vraiment, surtout pas, nan
+                """,
+                unsure="""
+                attends, attendez, aucune idée, aucune préférence, ça m'est égal, je n'ai pas
+                compris, je ne comprends pas, je ne peux pas dire, je ne sais pas, je sais pas, pas
+                certain, pas compris, pas sûr, pas sûre, peut-être, un instant, un moment, une
+                seconde
+                """,
+                neutral="""
+                aucun problème, aucun souci, ce n'est pas grave, ne vous inquiétez pas, pas de
+                problème, pas de quoi, pas de souci, pas grave, pas mal, pas pressé, pourquoi pas,
+                sans problème
+                """,
+            )
+        )
+
+    @cached_property
+    def numbers(self) -> NumberForms:
+        from ._language_pack import phrases
+        from ._number_forms import BY_SLASHES, LOCAL_PHONE, NumberForms, currencies
+
+        return NumberForms(
+            currencies=currencies(
+                ("€ EUR euros euro", "un euro", "euros", "un centime", "centimes"),
+                ("$ USD dollars dollar", "un dollar", "dollars", "un cent", "cents"),
+                ("£ GBP livres livre", "une livre", "livres", "un penny", "pence"),
+                ("CHF francs franc", "un franc", "francs", "un centime", "centimes"),
+            ),
+            joint=" et ",
+            months=phrases(
+                "janvier, février, mars, avril, mai, juin, juillet, "
+                "août, septembre, octobre, novembre, décembre"
+            ),
+            date="{day} {month} {year}",
+            numeric_date=BY_SLASHES,
+            phone=LOCAL_PHONE,
+            plus="plus",
+            scales="mille|millions|million|milliards|milliard",
+            of=" d'",
+            thousands=" .'’\u00a0\u202f",  # noqa: RUF001 - the apostrophe of Swiss numbers
+            first_day="premier",
+        )
+
+
+LANGUAGE = French()
