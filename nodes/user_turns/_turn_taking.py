@@ -31,8 +31,8 @@ from ._agent_state_view import AgentView, LiveView
 from ._nudges import Nudges
 from ._settings import TurnSettings
 from ._settings_overlays import ChangeTurns, Overlay, SettingsInForce
-from ._turn_actions import Act, HoldSpeech, PublishEvent, ReleaseSpeech, ReportFailure
 from ._turn_taking_core import Input, MicrophoneLost, TalkKey, TimePassed, TurnCore
+from ._turn_taking_state import Act, HoldSpeech, PublishEvent, ReleaseSpeech, ReportFailure
 
 if TYPE_CHECKING:
     from bargein.bridge import Call

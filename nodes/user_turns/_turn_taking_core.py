@@ -36,17 +36,12 @@ from bargein.bridge.events import (
 
 from ._agent_state_view import AgentView
 from ._barge_in import timeout
-from ._barge_in_decision import blocking_rule, decide_on_sound
 from ._settings import TurnSettings
 from ._sound_verdict import CLOSE_S, Hint
 from ._spoken_words import without_notes
 from ._transcript_merge import lowest_if_all_known, of_most
-from ._turn_actions import Act
-from ._turn_end import decide_on_turn
-from ._turn_taking_state import TurnTakingState
-from ._undecided_sound import UndecidedSound
-from ._user_turn import UserTurn
-from ._voice_timing import VoiceTiming
+from ._turn_decisions import blocking_rule, decide_on_sound, decide_on_turn
+from ._turn_taking_state import Act, TurnTakingState, UndecidedSound, UserTurn, VoiceTiming
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""The state of turn taking, and its decisions in the current step."""
+"""What turn taking knows, and the actions to take: the voice, the undecided sound, the turn."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
@@ -13,12 +13,294 @@ from bargein.routes.error_containment import as_error
 from bargein.routes.logs import get_logger
 
 from ._agent_state_view import AgentView
+from ._hallucinations import CERTAINLY_NOISE
 from ._settings import TurnSettings
+from ._sound_verdict import CLOSE_S, Hint
 from ._transcript_merge import MergedTranscript, is_already_published, rest_of
-from ._turn_actions import Act, HoldSpeech, PublishEvent, ReleaseSpeech, ReportFailure, Values
-from ._undecided_sound import UndecidedSound
-from ._user_turn import UserTurn
-from ._voice_timing import VoiceTiming
+
+Values = Mapping[str, str | int | float | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class HoldSpeech:
+    """Hold the agent's speech."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpeech:
+    """Release the agent's speech."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishEvent:
+    """Publish an event."""
+
+    event: Event
+    words: str = ""
+    """For the log line of a decision: what was heard.  Never part of the event."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFailure:
+    """Report that a strategy raised, and the default one was used instead."""
+
+    error: Exception
+
+
+Act = HoldSpeech | ReleaseSpeech | PublishEvent | ReportFailure
+
+
+@dataclass(slots=True)
+class VoiceTiming:
+    """Whether a voice continues, and since when."""
+
+    began_s: float
+    """When this stretch of voice began."""
+    is_on: bool
+    since_s: float
+    """When its current state, voiced or silent, began."""
+    sign_s: float
+    """When anything was last heard of it: voice, words, or a hint."""
+    was_heard: bool = False
+    """Whether a start or a stop was reported; otherwise there are only words."""
+    was_started: bool = False
+    """Whether a start was reported."""
+    before_s: float = 0.0
+    """How long it was voiced before this stretch, in seconds."""
+    owes_stop: bool = False
+    """Whether it counts as stopped without a reported stop."""
+
+    def notice(self, now_s: float) -> None:
+        """Record a sign of it: voice, words, or a hint."""
+        self.sign_s = now_s
+
+    def notice_words(self, now_s: float) -> None:
+        """Record words of it; without a voice, only they show when it stopped."""
+        self.sign_s = now_s
+        if not self.was_heard:
+            self.since_s = now_s
+
+    def start_stretch(self, now_s: float) -> None:
+        """Start a new stretch of voice after a long break."""
+        self.before_s += self.voiced_s(now_s)
+        self.began_s = now_s
+
+    def start_late(self, now_s: float) -> None:
+        """Record a start that came after its stop."""
+        self.was_heard = self.was_started = True
+        self.stop(now_s)
+
+    def stop_without_start(self, now_s: float) -> None:
+        """Record a stop whose start has not come yet."""
+        self.stop(now_s)
+        self.was_heard = True
+
+    def stop(self, now_s: float) -> None:
+        """Record that it stopped."""
+        self.is_on = self.owes_stop = False
+        self.since_s = self.sign_s = now_s
+
+    def lose(self, now_s: float) -> None:
+        """Count it as stopped without a reported stop."""
+        self.stop(now_s)
+        self.owes_stop = True
+
+    def start(self, now_s: float) -> None:
+        """Record that it continues."""
+        self.is_on = self.was_heard = self.was_started = True
+        self.owes_stop = False
+        self.since_s = self.sign_s = now_s
+
+    def voiced_s(self, now_s: float) -> float:
+        """Return how long this stretch was voiced, in seconds."""
+        return (now_s if self.is_on else self.since_s) - self.began_s
+
+    def silent_s(self, now_s: float) -> float:
+        """Return how long it has been silent, in seconds."""
+        return 0.0 if self.is_on else now_s - self.since_s
+
+
+def await_words(voice: VoiceTiming, transcript: MergedTranscript) -> None:
+    """Expect further words if a voice continues although its end was forced."""
+    if voice.is_on:
+        transcript.sound_began()
+
+
+OVERRUN = "longest_turn_s"
+"""Blocks a voice that continues after its turn was ended by force: the agent has to answer, and the
+sound may not be a voice at all. Words show that it is one."""
+
+NOISE_AGAIN = 0.8
+"""How likely a sound is a noise that follows a certain noise at once: coughs come in bursts. It is
+not certain, because people also apologise for them; few words then have to be sure."""
+
+
+@dataclass(slots=True)
+class UndecidedSound:
+    """A sound that is no turn yet."""
+
+    voice: VoiceTiming
+    transcript: MergedTranscript = field(default_factory=MergedTranscript)
+    hint: Hint | None = None
+    hinted_s: float = 0.0
+    """When the hint came."""
+    score: float | None = None
+    """How complete it sounds to an end-of-turn model; ``None`` without a score."""
+    is_over: bool = False
+    """Whether an ear that detects turns has decided that it is over."""
+    blocked: str = ""
+    """The rule that keeps it from interrupting; empty if none does."""
+    agent_was_busy: bool = False
+    """Whether the agent said or did something while it was heard."""
+    saying: str = ""
+    """What the agent said around that time."""
+    held_at_s: float | None = None
+    """Since when the agent's speech has been held for it; ``None`` if it is not held."""
+    let_go: str = ""
+    """Why the agent's speech goes on although the sound is undecided; empty if it does not."""
+    forced_s: float | None = None
+    """When its end was forced; None if it was not."""
+
+    def note_agent(self, saying: str) -> None:
+        """Record that the agent is busy, and what it says; an empty text changes nothing."""
+        self.agent_was_busy = True
+        self.saying = saying or self.saying
+
+    def block(self, rule: str) -> None:
+        """Set the rule that keeps it from interrupting; an empty one lets it interrupt again."""
+        self.blocked = rule
+
+    def rate(self, score: float, *, is_over: bool) -> None:
+        """Record how complete it sounds, and whether an ear has decided that it is over."""
+        self.score, self.is_over = score, self.is_over or is_over
+
+    def force_end(self, now_s: float) -> None:
+        """Record that it is to end as soon as its words are known."""
+        self.forced_s = now_s
+        await_words(self.voice, self.transcript)
+
+    def add_hint(self, hint: Hint, now_s: float) -> None:
+        """Record a hint about the sound."""
+        self.hint, self.hinted_s = hint, now_s
+        self.voice.notice(now_s)
+        is_near = hint.kind == "distant" and not hint.probability
+        if (hint.kind == "speech" or is_near) and self.let_go in ("acknowledgement", "noise"):
+            self.let_go = ""  # the earlier hint was wrong, or about another sound
+
+    def resume(self, now_s: float, new_after_s: float) -> None:
+        """Continue after a break; after a long one it is a new sound to decide.
+
+        Args:
+            now_s: When the voice began again.
+            new_after_s: The least break that makes it a new sound, in seconds.
+        """
+        self.score, self.is_over = None, False
+        if self.voice.was_started:
+            self.transcript.sound_began()
+        if self.voice.silent_s(now_s) >= new_after_s - CLOSE_S:
+            self.voice.start_stretch(now_s)
+            self.blocked = ""
+            self.hint = self._hint_of_next()
+            if self.hint is None:
+                self.let_go = ""
+        elif self.let_go == "silence":
+            self.let_go = ""  # the silence was none
+        self.voice.start(now_s)
+
+    def _hint_of_next(self) -> Hint | None:
+        """Return what the sound so far says of the one that follows; None for nothing."""
+        hint = self.hint
+        if hint is None or hint.kind == "acknowledgement":
+            return hint  # it goes on: "uh-huh", "okay, right"
+        is_burst = hint.kind == "noise" and hint.probability >= CERTAINLY_NOISE
+        return Hint("noise", NOISE_AGAIN) if is_burst else None
+
+    def held_s(self, now_s: float) -> float:
+        """Return how long the agent's speech has been held for it; 0.0 if it is not held."""
+        return 0.0 if self.held_at_s is None else max(0.0, now_s - self.held_at_s)
+
+    def hold_agent(self, now_s: float) -> bool:
+        """Record that the agent's speech is held for it; return whether it was not yet."""
+        is_new = self.held_at_s is None
+        self.held_at_s = now_s if is_new else self.held_at_s
+        return is_new
+
+    def release_agent(self) -> bool:
+        """Record that the agent's speech is no longer held for it; return whether it was."""
+        was_held = self.held_at_s is not None
+        self.held_at_s = None
+        return was_held
+
+    def let_agent_resume(self, why: str) -> bool:
+        """Record why the agent's speech goes on for now; return whether that is new."""
+        is_new = self.let_go != why
+        self.let_go = why
+        return is_new
+
+
+@dataclass(slots=True)
+class UserTurn:
+    """The caller's current turn."""
+
+    began_s: float
+    voice: VoiceTiming
+    transcript: MergedTranscript
+    before: str = ""
+    """Kept words from before the turn."""
+    score: float | None = None
+    is_over: bool = False
+    interrupted: bool = False
+    """Whether it interrupted the agent."""
+    pauses_s: list[float] = field(default_factory=list)
+    """Its silences that did not end it, in seconds."""
+    published_text: str = ""
+    """The words that were last published."""
+    likely_over_text: str = ""
+    """The words with which ``TurnLikelyOver`` was published; empty if it was not."""
+    forced_s: float | None = None
+    """When its end was forced; None if it was not."""
+
+    def rate(self, score: float, *, is_over: bool) -> None:
+        """Record how complete it sounds, and whether an ear has decided that it is over."""
+        self.score, self.is_over = score, self.is_over or is_over
+
+    def force_end(self, now_s: float) -> None:
+        """Record that it is to end as soon as its words are known."""
+        self.forced_s, self.is_over = now_s, False
+        await_words(self.voice, self.transcript)
+
+    def add_pause(self, pause_s: float) -> None:
+        """Record a silence that did not end it."""
+        self.pauses_s.append(pause_s)
+
+    def resume(self, now_s: float) -> float | None:
+        """Continue after a pause.
+
+        Returns:
+            The length of the pause; None if no voice had begun before.
+        """
+        pause_s = None
+        if self.voice.was_started:
+            pause_s = now_s - self.voice.since_s
+            self.add_pause(pause_s)
+            self.transcript.sound_began()
+        self.likely_over_text, self.score, self.is_over = "", None, False
+        self.voice.start(now_s)
+        return pause_s
+
+    def mark_published(self) -> None:
+        """Record that its words so far were published."""
+        self.published_text = self.text
+
+    def mark_likely_over(self) -> None:
+        """Record that ``TurnLikelyOver`` was published with its words so far."""
+        self.likely_over_text = self.text
+
+    @property
+    def text(self) -> str:
+        """All its words so far."""
+        return f"{self.before} {self.transcript.text}".strip()
+
 
 log = get_logger()
 

@@ -16,8 +16,8 @@ from bargein.events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
-from bargein.nodes.user_turns._turn_actions import HoldSpeech, PublishEvent, ReleaseSpeech
 from bargein.nodes.user_turns._turn_taking_core import TimePassed, TurnCore
+from bargein.nodes.user_turns._turn_taking_state import HoldSpeech, PublishEvent, ReleaseSpeech
 from bargein.user_turns import AgentView, ModelEndpointing, TurnSettings
 
 IDLE = AgentView()

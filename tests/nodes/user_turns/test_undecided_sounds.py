@@ -15,7 +15,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.nodes.user_turns._turn_actions import HoldSpeech, ReleaseSpeech
+from bargein.nodes.user_turns._turn_taking_state import HoldSpeech, ReleaseSpeech
 from bargein.user_turns import TurnSettings
 
 from .conftest import says

@@ -12,7 +12,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.nodes.user_turns._turn_actions import HoldSpeech
+from bargein.nodes.user_turns._turn_taking_state import HoldSpeech
 
 BABBLE = VoiceStarted(distant=0.9)
 

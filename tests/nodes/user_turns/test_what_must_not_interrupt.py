@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bargein.events import UserTranscriptionReceived, VoiceStarted, VoiceStopped, VoiceWords
-from bargein.nodes.user_turns._turn_actions import HoldSpeech
+from bargein.nodes.user_turns._turn_taking_state import HoldSpeech
 from bargein.user_turns import TurnSettings
 
 from .conftest import says
