@@ -25,7 +25,7 @@ from .answers._answer_handle import AnswerHandle as AnswerHandle
 from .call._call import Call as Call
 from .call._call_handle import Handle as Handle
 from .call._node_bridge import Bridge as Bridge
-from .call._open_agent import open_agent as open_agent
+from .call._open_call import open_agent as open_agent
 from .call._speech_protocol import Speech as Speech
 from .context._verb_receipt import Receipt as Receipt
 from .control._snapshot import Snapshot as Snapshot

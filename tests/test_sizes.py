@@ -48,13 +48,13 @@ MOST_IMPORTS = 20
 MORE_IMPORTS = {
     "bridge._app": 21,
     "bridge.call._call": 39,
-    "bridge.server._serve": 28,
+    "bridge.server._server": 22,
     "nodes.speech._local_speech": 23,
     "routes._router": 22,
 }
 """Files that have more, and how many today: they may only lose some."""
 
-ONE_IMPORTER = 167
+ONE_IMPORTER = 152
 """How many files exactly one other imports; the goal is 110."""
 
 FLOORS = {"bridge": 13, "nodes": 9, "routes": 19}

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import trio
 
 from bargein.routes import Interruption, Message, Outcome, Phase
+from bargein.routes.logs import get_logger
 
 from .._verbs import AnswerPhase, Verb
+from ..events import AgentHandoff, TurnDecided, UserStartedSpeaking
 from ..history._entries import AgentEntry, InterruptionRecord, directive_of
 from ._answer import Answer, OpenAnswers, verb_of
-from ._barge_in_log import BargeInLog
 
 if TYPE_CHECKING:
     from ..context._call_context import CallContext
+
 
 CUT_RUNS_KEPT = 32
 """For how many cut runs their answer is remembered."""
@@ -123,3 +125,118 @@ def record_of(answer: Answer, interruption: Interruption, phase: AnswerPhase) ->
         step=answer.step,
         directive=directive_of(verb),
     )
+
+
+log = get_logger()
+
+_BEGINS_A_TURN = ("interruption", "turn", "kept_words")
+"""The decisions of turn taking that are followed by ``UserStartedSpeaking``."""
+
+
+@dataclass(slots=True, eq=False)
+class _LoggedBargeIn:
+    """The answers that one event cut."""
+
+    by: Interruption
+    turn_rule: str | None
+    phases: dict[Answer, AnswerPhase] = field(default_factory=dict)
+
+    def first(self) -> Answer:
+        """Return the answer that was being heard, or else the oldest."""
+        return min(
+            self.phases, key=lambda answer: (self.phases[answer] != "speaking", answer.number)
+        )
+
+
+class BargeInLog:
+    """Writes a line ``barge_in`` for each event that cut answers, once its step is over.
+
+    Hand-overs, and verbs stronger than ``barge_in``, have their own lines.  A chain that is cut by
+    its own event was not interrupted by anybody.
+    """
+
+    __slots__ = ("_answers", "_cause_of_turn", "_context", "_cut", "_decided", "_follows_turns")
+
+    def __init__(self, context: CallContext, answers: OpenAnswers) -> None:
+        self._context = context
+        self._answers = answers
+        self._cut: dict[object, _LoggedBargeIn] = {}
+        self._decided: tuple[str, str] | None = None
+        self._follows_turns = False
+        self._cause_of_turn: tuple[int, tuple[str, str] | None] = (0, None)
+        context.router.observe(TurnDecided, self._turn_decided)
+
+    def add(self, answer: Answer, by: Interruption, phase: AnswerPhase) -> None:
+        """Record that an answer was cut; ``write_down()`` logs it."""
+        if verb_of(by.cause) != "barge_in" or self._is_of_an_agent(answer, by.cause):
+            return
+        cause: object = answer if by.cause is None else by.cause.id
+        if cause not in self._cut:
+            self._cut[cause] = _LoggedBargeIn(by, self._turn_rule(by.cause))
+        self._cut[cause].phases[answer] = phase
+
+    def _is_of_an_agent(self, answer: Answer, cause: Message | None) -> bool:
+        """Whether an agent cut its own answer, by a hand-over or by its own chain."""
+        if cause is None:
+            return False
+        return isinstance(cause.event, AgentHandoff) or self._answers.of(cause.run) is answer
+
+    def write_down(self) -> None:
+        """Log the recorded cuts once the current publication is over."""
+        if self._cut:
+            self._context.router.call_after(self._write)
+
+    def _turn_decided(self, message: Message) -> None:
+        if not self._follows_turns:  # text-only calls have no turn taking, and never get here
+            self._follows_turns = True
+            self._context.router.observe(UserStartedSpeaking, self._turn_began)
+        if message.event.decision in _BEGINS_A_TURN:
+            self._decided = message.source, message.event.rule
+
+    def _turn_began(self, message: Message) -> None:
+        # Rules apply before observers are called, so its cuts are made; but they may be recorded
+        # later.
+        self._cause_of_turn, self._decided = (message.id, self._decided), None
+
+    def _turn_rule(self, cause: Message | None) -> str | None:
+        """Return the rule of turn taking that started the caller's turn; ``None`` without one."""
+        if cause is None or type(cause.event) is not UserStartedSpeaking:
+            return None
+        began_by, decided = self._cause_of_turn
+        source, rule = (decided if began_by == cause.id else self._decided) or ("", None)
+        return rule if source == cause.source else None
+
+    def _write(self) -> None:
+        cut, self._cut = self._cut, {}
+        for barge_in in cut.values():
+            self._write_one(barge_in)
+
+    def _write_one(self, barge_in: _LoggedBargeIn) -> None:
+        by, first = barge_in.by, barge_in.first()
+        heard_s, dropped_s = self._seconds(barge_in) if self._context.audio else (None, None)
+        heard = sum(len(answer.heard) for answer in barge_in.phases)
+        generated = sum(len(answer.generated) for answer in barge_in.phases)
+        log.info(
+            "barge_in",
+            answer=first.number,
+            agent=first.agent,
+            answers=len(barge_in.phases),
+            cause=by.cause.alias if by.cause is not None else None,
+            by=by.cause.source if by.cause is not None else None,
+            rule=by.reason,
+            turn_rule=barge_in.turn_rule,
+            phase=barge_in.phases[first],
+            heard_s=heard_s,
+            dropped_s=dropped_s,
+            heard_chars=heard,
+            dropped_chars=generated - heard,
+        )
+
+    @staticmethod
+    def _seconds(barge_in: _LoggedBargeIn) -> tuple[float, float]:
+        """Return how many seconds of the answers were heard, and how many were dropped."""
+        now_s = trio.current_time()
+        said = [utterance for answer in barge_in.phases for utterance in answer.utterances]
+        heard_ms = sum(max(u.played.position_ms(now_s), u.played_once_ms) for u in said)
+        dropped_ms = sum(u.audio_ms for u in said) - heard_ms
+        return round(heard_ms / 1000, 3), round(max(0.0, dropped_ms) / 1000, 3)

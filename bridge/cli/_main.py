@@ -14,10 +14,10 @@ import socket
 import sys
 import webbrowser
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from pathlib import Path
-from typing import Unpack
+from typing import TypeAlias, Unpack
 from urllib.parse import quote
 
 from bargein.routes.logs import get_logger
@@ -34,10 +34,8 @@ from ..server._access import EmptyTokenError, ShortTokenError
 from ..server._proxies import TrustedProxies
 from ..server._server_options import ServerOptions
 from ..server._signed_token import BadSecretError
-from ._certificate import tls_context
 from ._command_runner import exit_code
-from ._plugin_commands import PluginCommand, find_plugins
-from ._serve_options import add_access, add_connections, add_limits
+from ._serve_options import add_access, add_connections, add_limits, tls_context
 from ._token_command import SECOND_SECRET_VARIABLE, SECRET_VARIABLE, add_token
 from ._wires_command import add_wire_option, add_wires, load_wires
 
@@ -361,3 +359,50 @@ def _origin(text: str) -> str | re.Pattern[str]:
         return re.compile(text[1:])
     except re.error as error:
         raise ValueError(f"--origin {text!r} is not a regular expression: {error}") from error
+
+
+COMMAND_GROUP = "bargein.commands"
+"""The group of entry points; each names a ``module:function(argv) -> exit code``."""
+
+CommandFunction: TypeAlias = Callable[[Sequence[str]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginCommand:
+    """A command that is loaded when it is run or listed."""
+
+    entry: EntryPoint
+
+    @property
+    def summary(self) -> str:
+        """The first line of its docstring for the list of commands, or why it cannot be loaded."""
+        command = self._load()
+        if isinstance(command, str):
+            return f"(cannot be loaded: {command})"
+        first_line = (command.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
+        return first_line[:1].lower() + first_line[1:]
+
+    def run(self, arguments: Sequence[str]) -> int:
+        """Run it and return its exit code; if it cannot be loaded, print why and return 1."""
+        command = self._load()
+        if isinstance(command, str):
+            complain(
+                f"error: the command {self.entry.name!r} ({self.entry.value}) cannot be loaded: "
+                f"{command}. Reinstall the package it comes from\n"
+            )
+            return 1
+        return command(arguments)
+
+    def _load(self) -> CommandFunction | str:
+        """Return the command, or why it cannot be loaded."""
+        try:
+            command: CommandFunction = self.entry.load()
+        except Exception as error:  # noqa: BLE001  # a broken plugin breaks no other command
+            return f"{type(error).__name__}: {error}"
+        return command
+
+
+def find_plugins() -> dict[str, PluginCommand]:
+    """Return the commands of installed packages, by name."""
+    found = sorted(entry_points(group=COMMAND_GROUP))
+    return {entry.name: PluginCommand(entry) for entry in found}

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, final
 
 from bargein.routes import Message
 
@@ -18,7 +18,6 @@ from ..commands._terminal_text import clean, one_line
 from ..history._entries import AgentEntry, Entry, JobEntry, ToolEntry, UserEntry
 from ..monitoring._event_loop_watchdog import watch_loop
 from ._lines import ConsoleLine, Display
-from ._text_transport import TextTransport
 from ._typed_input import TypedInput
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from .._transport_protocol import Transport
     from ..call._call import Call
     from ..conversations import Conversations
+
 
 LAST_ENTRIES = 10
 """How many entries of a continued conversation are shown."""
@@ -156,3 +156,25 @@ def data_folder() -> Path:
     """Return the folder for conversations (XDG Base Directory Specification 0.8)."""
     base = os.environ.get("XDG_DATA_HOME", "")
     return (Path(base) if base else Path.home() / ".local" / "share") / "bargein"
+
+
+@final
+class TextTransport:
+    """A text-only transport."""
+
+    audio = False
+    sample_rate_hz = 24_000
+
+    def __init__(self, show: Callable[[Message], None]) -> None:
+        """Keep the function for events.
+
+        Args:
+            show: Called with every event that reaches the caller; must not wait.
+        """
+        self.send = show
+
+    def play(self, utterance: int, pcm: bytes) -> None:
+        """Ignore audio; there is none."""
+
+    def clear(self, utterance: int, reason: str) -> None:
+        """Drop audio; there is none."""

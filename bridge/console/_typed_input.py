@@ -27,12 +27,12 @@ from ..events import (
 )
 from ..validation.texts import is_blank
 from ._lines import ConsoleLine, Display
-from ._permission_answers import permission_answer
 from ._receipt_text import not_stopped_line, receipt_line
 from ._slash_commands import TypedCommand, as_message, help_lines, read_command
 
 if TYPE_CHECKING:
     from ..call._call import Call
+
 
 _AT_REST = ("idle", "listening")
 
@@ -326,3 +326,26 @@ class TypedInput:
         await run.finished()
         self._standing.add(run)
         self.changed()
+
+
+ANSWERS = {
+    "y": (True, False),
+    "yes": (True, False),
+    "n": (False, False),
+    "no": (False, False),
+    "a": (True, True),
+    "always": (True, True),
+}
+"""The words that answer: each with whether the tool may run, and whether that is remembered."""
+
+
+def permission_answer(entry: str) -> tuple[bool, bool] | None:
+    """Return whether the tool may run, and whether to remember that.
+
+    Args:
+        entry: What was typed.
+
+    Returns:
+        ``None`` if the entry is not an answer.
+    """
+    return ANSWERS.get(entry.strip().lower())

@@ -6,6 +6,7 @@ step in which the event is published.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, get_args
 
@@ -20,7 +21,6 @@ from ..context._verb_receipt import Receipt
 from ..events import ControlRequested, EmergencyStop
 from ..validation._verb_arguments import check_string, check_word
 from ._verb_actions import VerbActions
-from ._verb_settling import settle_with, stopped_work_ended, until
 from ._verb_targets import VerbTargets
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..answers._call_answers import CallAnswers
     from ..context._call_context import CallContext
     from ._questions import Questions
+
 
 log = get_logger()
 
@@ -346,3 +347,58 @@ def _log(receipt: Receipt) -> None:
         stopped=len(receipt.stopped),
         still_running=len(receipt.still_running),
     )
+
+
+LAST_S = 10.0
+"""How many seconds after a tool's last deadline a verb counts as settled anyway."""
+
+
+async def stopped_work_ended(receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
+    """Wait until everything that a verb stopped is over, at most until its last deadline.
+
+    It does not wait for tools that moved to the background.  Cancelling this is safe.
+
+    Args:
+        receipt: The verb's.
+        runs: The runs that it cut.
+        works: The tools that it interrupted, or that a pause lets finish.
+    """
+    for run in runs:
+        await run.finished()
+    ends_s = max(
+        (still.deadline_s for still in receipt.still_running if still.deadline_s < math.inf),
+        default=trio.current_time(),
+    )
+    limit_s = math.inf if receipt.verb == "pause" else ends_s + LAST_S
+    with trio.move_on_at(limit_s) as scope:
+        moved = {still.id for still in receipt.still_running if still.deadline_s == math.inf}
+        for work in works:
+            if work.id not in moved:
+                await work.done.wait()
+    if scope.cancelled_caught:
+        log.warning("verb_not_settled", verb=receipt.verb, waited_s=LAST_S)
+
+
+async def until(condition: Callable[[], bool], context: CallContext) -> None:
+    """Wait until a condition is true, which is tested after each change of the call.
+
+    Cancelling this is safe.
+    """
+    met = trio.Event()
+
+    def test() -> None:
+        if condition():
+            met.set()
+
+    test()
+    context.observe_changes(test)
+    try:
+        await met.wait()
+    finally:
+        context.forget_changes(test)
+
+
+async def settle_with(weaker: Receipt, stronger: Receipt) -> None:
+    """Settle the receipt of a verb with that of the stronger verb that took over its work."""
+    await stronger.settled
+    weaker.settle()

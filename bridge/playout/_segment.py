@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..events import AgentAudio, WordTiming
-from ._resume_point import last_word_start_s
 from ._word_ends import word_ends
 from ._word_timing import CHARS_PER_S, WordTimes, heard_length, quiet_until_s, said_end
 
@@ -255,3 +254,29 @@ def _expected_s(segment: Segment, inside_s: float) -> float:
     """Return the expected length of a piece that still grows; its end is never reached yet."""
     spoken_s = len(segment.text) / CHARS_PER_S
     return max(segment.duration_ms / 1000, spoken_s, inside_s + 0.001)
+
+
+def last_word_start_s(
+    text: str,
+    words: Sequence[WordTiming] | WordTimes,
+    end: int,
+    duration_s: float,
+    ends: Sequence[int] | None = None,
+) -> float:
+    """Return where in the audio the word that ends at an offset of the text starts, in seconds.
+
+    Args:
+        text: What the audio says.
+        words: The timing of its words, aligned or not; empty if unknown.
+        end: The offset in ``text`` at which the word ends; above 0.
+        duration_s: Seconds of the whole audio, or of the audio so far.
+        ends: The result of ``word_ends(text)``; ``None`` computes it.
+    """
+    ends = word_ends(text) if ends is None else ends
+    earlier = bisect_left(ends, end)
+    before = ends[earlier - 1] if earlier else 0
+    begin = end - len(text[before:end].lstrip())
+    if words and not isinstance(words, WordTimes):
+        words = WordTimes(text, words, duration_s, complete=True)
+    timed = words.start_s(end) if isinstance(words, WordTimes) else None
+    return duration_s * begin / len(text) if timed is None else timed

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 from ..events import AgentAudio, HeardBasis
 from ..validation.texts import has_words
-from ._playout_buffer import PlayoutBuffer
+from ._playout_buffer import PlayoutBuffer, ResendBuffer
 from ._position import PlayedPosition
-from ._resend_buffer import ResendBuffer
 from ._segment import Segment, Segments, reach, word_start_ms
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from bargein.routes.error_containment import only_error
 
 from ..agents._default_chain import Generates
-from ..call import _open_agent
+from ..call import _open_call
 from ..call._call_handle import Handle
 from ..history._history import History
 from ..validation.event_loop import check_trio
@@ -56,7 +56,7 @@ async def open_agent(
     with watched_loop():
         async with seeded(seed):
             try:
-                async with _open_agent.open_agent(node, name=name, history=history) as handle:
+                async with _open_call.open_agent(node, name=name, history=history) as handle:
                     handle.call.observe_errors(errors.add)
                     yield handle
             except BaseException as error:  # noqa: BLE001, ASYNC103 - raised below, without a context

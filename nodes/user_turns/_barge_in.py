@@ -34,14 +34,13 @@ In ``hint_words`` the hint is the recogniser's, a list of words that callers are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from bargein.bridge.languages import words_of
 
-from ._distant_words import FALLS_SILENT_S, distant_words
-from ._echo_similarity import similarity
 from ._hallucinations import (
     FASTEST_WORDS_S,
     NOBODY_SPOKE,
@@ -54,6 +53,7 @@ from ._hallucinations import (
 from ._noises import (
     SOUNDS_LIKE_SPEECH,
     SURE_OF_WORDS,
+    NoiseSettings,
     begins_a_word,
     is_cut,
     is_heard_in_part,
@@ -67,6 +67,7 @@ from ._sound_verdict import CLOSE_S, Hint, Sound, Verdict
 
 if TYPE_CHECKING:
     from ._settings import TurnSettings
+
 
 Rule = Callable[[Sound, "TurnSettings"], Verdict | None]
 
@@ -472,6 +473,60 @@ turn a quick "uh-huh" into any short word, and few words that interrupt are so s
 Misheard = Literal["acknowledgement", "echo"]
 
 _MISHEARD: tuple[Misheard, ...] = ("acknowledgement", "echo")
+
+
+LASTS_S = 1.2
+"""From this length on a recogniser is less sure of several voices at once than of one, in seconds:
+of 2.3 s of three voices it had 0.7 or more in none of 32, of one voice in 31 to 69 %."""
+
+SURE_IF_IT_LASTS = 0.7
+"""The confidence that the words of so long a voice need."""
+
+FALLS_SILENT_S = 1.0
+"""Babble goes on; who stops for so long, in seconds, was the only one, and is waiting."""
+
+
+def distant_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
+    """``distant``: words of a voice that may be babble need a sure recogniser, or a silence."""
+    if not sound.text or sound.confidence is None:
+        return None
+    is_distant = sound.seems("distant", settings.hint_above)
+    if not is_distant or sound.silent_s >= FALLS_SILENT_S - CLOSE_S:
+        return None
+    lasts = sound.voiced_before_s + sound.voiced_s >= LASTS_S - CLOSE_S
+    least = SURE_IF_IT_LASTS if lasts else SURE_OF_WORDS
+    if sound.confidence >= least:
+        return None
+    if sound.is_over and sound.confidence >= settings.min_confidence:
+        return Verdict("undecided", "distant", final=False)
+    values = {"confidence": round(sound.confidence, 3), "distant_confidence": least}
+    words = len(words_of(sound.text))
+    return Verdict("noise", "distant", {**values, "words": words}, final=sound.is_over)
+
+
+SHORTEST_RUN = 4
+"""How many characters in a row have to match to count: fewer match by chance in most pairs of
+sentences."""
+
+
+def similarity(heard: str, saying: str) -> float:
+    """Return the share of heard words that the agent is saying, in that order, 0 to 1.
+
+    Compares words and characters, and the higher share counts: recognisers split the words of an
+    echo in other places ("ware house").
+    """
+    words, said = words_of(heard), words_of(saying)
+    if not words or not said:
+        return 0.0
+    by_words = _share(words, said, 1)
+    return max(by_words, _share("".join(words), "".join(said), SHORTEST_RUN))
+
+
+def _share(heard: Sequence[str], said: Sequence[str], shortest: int) -> float:
+    matcher = SequenceMatcher(None, heard, said, autojunk=False)
+    sizes = (block.size for block in matcher.get_matching_blocks())
+    return sum(size for size in sizes if size >= shortest) / len(heard)
+
 
 _WORD_RULES: tuple[Rule, ...] = (
     _echo,

@@ -20,6 +20,7 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from bargein.bridge.events import (
@@ -33,12 +34,12 @@ from bargein.bridge.events import (
     VoiceStopped,
     VoiceWords,
 )
+from bargein.bridge.validation.texts import has_words
 
 from ._agent_state_view import AgentView
 from ._barge_in import timeout
 from ._settings import TurnSettings
 from ._sound_verdict import CLOSE_S, Hint
-from ._spoken_words import without_notes
 from ._transcript_merge import lowest_if_all_known, of_most
 from ._turn_decisions import blocking_rule, decide_on_sound, decide_on_turn
 from ._turn_taking_state import Act, TurnTakingState, UndecidedSound, UserTurn, VoiceTiming
@@ -266,3 +267,32 @@ class TurnCore:
         part.voice.notice_words(state.now_s)
         if not part.voice.was_heard and self._has_stray_stop:
             state.note_stray_stop()  # the stop was theirs; their start may come
+
+
+_NOTES = re.compile(
+    r"\[[^\[\]]*\]|\{[^{}]*\}|<[^<>]*>|\*+[^*\d]+\*+|[\u3010\u3014][^\u3011\u3015]*[\u3011\u3015]"
+    r"|[\u266a-\u266c\U0001f3b5\U0001f3b6][^\u266a-\u266c\U0001f3b5\U0001f3b6]*"
+    r"(?:[\u266a-\u266c\U0001f3b5\U0001f3b6]+|$)"
+    r"|[(\uff08][^()\uff08\uff09\d]*[)\uff09]"
+)
+"""Brackets, asterisks and what stands between notes of music.  Round brackets with a digit are part
+of a telephone number: "(555) 123-4567"."""
+
+
+def without_notes(words: VoiceWords) -> VoiceWords:
+    """Return a transcript with only what somebody said; empty if that is no letter and no digit.
+
+    The times of its words are dropped with a note, as it is unknown which of them are the note's.
+    """
+    spoken = _spoken(words.content)
+    if spoken == words.content.strip():
+        return words
+    return words.model_copy(update={"content": spoken, "words": ()})
+
+
+def _spoken(text: str) -> str:
+    spoken = text
+    if not text.isascii() or any(mark in text for mark in "([{<*"):
+        spoken = re.sub(r"\s+", " ", _NOTES.sub(" ", text))
+        spoken = re.sub(r"^[\s.,;:!?\u2026-]+|\s+(?=[.,;:!?])", "", spoken)
+    return spoken.strip() if has_words(spoken) else ""

@@ -6,7 +6,7 @@ import pytest
 
 from bargein.bridge.languages import language as language_of
 from bargein.bridge.languages import normalized, tags, words_of
-from bargein.nodes.user_turns._echo_similarity import similarity
+from bargein.nodes.user_turns._barge_in import similarity
 from bargein.user_turns import LanguagePack, TurnSettings
 
 
