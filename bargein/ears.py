@@ -3,6 +3,8 @@
 Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorEar``.
 """
 
+import bargein.nodes.vendors.vendor_ear as _shared
+
 from .nodes.vendors.assemblyai.ear import AssemblyAIEar as AssemblyAIEar
 from .nodes.vendors.azure.transcription import AzureTranscription as AzureTranscription
 from .nodes.vendors.cartesia.ear import CartesiaEar as CartesiaEar
@@ -12,9 +14,7 @@ from .nodes.vendors.elevenlabs.ear import ElevenLabsEar as ElevenLabsEar
 from .nodes.vendors.openai.ear import OpenAIEar as OpenAIEar
 from .nodes.vendors.openai.transcription import TranscriptionService as TranscriptionService
 from .nodes.vendors.soniox.ear import SonioxEar as SonioxEar
-from .nodes.vendors.vendor_ear import EarCodec as EarCodec
-from .nodes.vendors.vendor_ear import VendorEar as VendorEar
-from .nodes.vendors.vendor_ear import VendorEarStream as VendorEarStream
+from .nodes.vendors.vendor_ear import *
 
 __all__ = [
     "AssemblyAIEar",
@@ -22,11 +22,9 @@ __all__ = [
     "CartesiaEar",
     "DeepgramFlux",
     "DeepgramNova",
-    "EarCodec",
     "ElevenLabsEar",
     "OpenAIEar",
     "SonioxEar",
     "TranscriptionService",
-    "VendorEar",
-    "VendorEarStream",
 ]
+__all__ += _shared.__all__

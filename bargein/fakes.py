@@ -3,18 +3,9 @@
 Open one, and pass its ``dial`` to an ear or a voice, or its ``transport()`` to a model.
 """
 
-from .nodes.testing.fakes import FakeChat as FakeChat
-from .nodes.testing.fakes import FakeEar as FakeEar
-from .nodes.testing.fakes import FakeLine as FakeLine
-from .nodes.testing.fakes import FakeTurn as FakeTurn
-from .nodes.testing.fakes import FakeVendor as FakeVendor
-from .nodes.testing.fakes import FakeVoice as FakeVoice
-from .nodes.testing.fakes import Fault as Fault
-from .nodes.testing.fakes import FaultKind as FaultKind
-from .nodes.testing.fakes import FaultStage as FaultStage
-from .nodes.testing.fakes import MemoryStream as MemoryStream
-from .nodes.testing.fakes import VoiceRequest as VoiceRequest
-from .nodes.testing.fakes import memory_stream_pair as memory_stream_pair
+import bargein.nodes.testing.fakes as _shared
+
+from .nodes.testing.fakes import *
 from .nodes.vendors.anthropic.fake import FakeAnthropic as FakeAnthropic
 from .nodes.vendors.assemblyai.fake import FakeAssemblyAIEar as FakeAssemblyAIEar
 from .nodes.vendors.azure.fake import FakeAzureChat as FakeAzureChat
@@ -45,16 +36,13 @@ __all__ = [
     "FakeAzureChat",
     "FakeCartesiaEar",
     "FakeCartesiaVoice",
-    "FakeChat",
     "FakeDeepgramAura",
     "FakeDeepgramFlux",
     "FakeDeepgramFluxVoice",
     "FakeDeepgramNova",
-    "FakeEar",
     "FakeElevenLabsEar",
     "FakeElevenLabsVoice",
     "FakeGeminiChat",
-    "FakeLine",
     "FakeOpenAIChat",
     "FakeOpenAIEar",
     "FakeOpenAIRealtime",
@@ -63,16 +51,8 @@ __all__ = [
     "FakeRimeVoice",
     "FakeSonioxEar",
     "FakeTranscription",
-    "FakeTurn",
-    "FakeVendor",
-    "FakeVoice",
-    "Fault",
-    "FaultKind",
-    "FaultStage",
-    "MemoryStream",
     "RealtimeCall",
     "RealtimeConversation",
     "RealtimeItem",
-    "VoiceRequest",
-    "memory_stream_pair",
 ]
+__all__ += _shared.__all__

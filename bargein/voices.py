@@ -3,28 +3,22 @@
 Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorVoice``.
 """
 
+import bargein.nodes.vendors.vendor_voice as _shared
+
 from .nodes.vendors.azure.voice import AzureVoice as AzureVoice
 from .nodes.vendors.cartesia.voice import CartesiaVoice as CartesiaVoice
 from .nodes.vendors.deepgram.voice import DeepgramVoice as DeepgramVoice
 from .nodes.vendors.elevenlabs.voice import ElevenLabsVoice as ElevenLabsVoice
 from .nodes.vendors.openai.voice import OpenAIVoice as OpenAIVoice
 from .nodes.vendors.rime.voice import RimeVoice as RimeVoice
-from .nodes.vendors.vendor_voice import ContextLimit as ContextLimit
-from .nodes.vendors.vendor_voice import TimedChunks as TimedChunks
-from .nodes.vendors.vendor_voice import VendorVoice as VendorVoice
-from .nodes.vendors.vendor_voice import VendorVoiceContext as VendorVoiceContext
-from .nodes.vendors.vendor_voice import VoiceCodec as VoiceCodec
+from .nodes.vendors.vendor_voice import *
 
 __all__ = [
     "AzureVoice",
     "CartesiaVoice",
-    "ContextLimit",
     "DeepgramVoice",
     "ElevenLabsVoice",
     "OpenAIVoice",
     "RimeVoice",
-    "TimedChunks",
-    "VendorVoice",
-    "VendorVoiceContext",
-    "VoiceCodec",
 ]
+__all__ += _shared.__all__

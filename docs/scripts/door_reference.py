@@ -7,7 +7,6 @@ compares the modules with what this program would write.  Their docstrings are w
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -40,25 +39,18 @@ def reference(door: str) -> str:
     text = page(door).read_text("utf-8")
     docstring = ast.parse(text).body[0]
     head = "\n".join(text.split("\n")[: docstring.end_lineno])
-    imports, exported = [], []
-    for module, names in sorted(_modules(door)):
-        imports += [
-            f"from .{module} import {name} as {name}\n" for name in sorted(names, key=_kind)
-        ]
+    shared, files = DOORS[door]
+    imports, exported = {f"from .nodes.{shared} import *\n"}, []
+    for path in (one for place in folders() for name in files for one in place.glob(f"{name}.py")):
+        names = _public(path)
+        module = f".nodes.vendors.{path.parent.name}.{path.stem}"
+        imports |= {f"from {module} import {name} as {name}\n" for name in names}
         exported += names
     listed = "".join(f'    "{name}",\n' for name in sorted(exported))
-    return f"{head}\n\n{''.join(imports)}\n__all__ = [\n{listed}]\n"
-
-
-def _modules(door: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the modules that a door shows, each with its public names."""
-    shared, files = DOORS[door]
-    place = ROOT / "nodes" / shared.replace(".", "/")
-    source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    yield f"nodes.{shared}", _public(source)
-    for folder in folders():
-        for path in {path for name in files for path in folder.glob(f"{name}.py")}:
-            yield f"nodes.vendors.{folder.name}.{path.stem}", _public(path)
+    return (
+        f"{head}\n\nimport bargein.nodes.{shared} as _shared\n\n{''.join(sorted(imports))}\n"
+        f"__all__ = [\n{listed}]\n__all__ += _shared.__all__\n"
+    )
 
 
 def _public(path: Path) -> list[str]:
@@ -68,11 +60,6 @@ def _public(path: Path) -> list[str]:
             case ast.Assign([ast.Name("__all__")], value):
                 return list(ast.literal_eval(value))
     return []
-
-
-def _kind(name: str) -> tuple[int, str]:
-    """Sort as ruff does: constants, classes, the rest."""
-    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
 
 
 if __name__ == "__main__":

@@ -45,17 +45,13 @@ class Vendor:
         *,
         owner: str = "",
     ) -> dict[str, str]:
-        """Return the headers of a request, with the key; see `with_key`.
+        """Return the headers of a request, with the key; see `with_key` for what it raises.
 
         Args:
             url: Where requests go; elsewhere than at the vendor no key is needed.
             api_key: The key; ``None`` reads the environment.
             headers: The user's own, which override others.
             owner: Who needs the key, for the error; empty for the vendor.
-
-        Raises:
-            TypeError: `headers` is no mapping.
-            ValueError: There is no key and there must be one, or a header cannot hold something.
         """
         sent = with_key(
             owner or self.errors.vendor,
@@ -75,21 +71,9 @@ class Vendor:
         headers: Mapping[str, str] | None,
         query: Query | None,
     ) -> VendorEndpoint:
-        """Return where a user's requests go, and what each of them carries.
-
-        Args:
-            url: The URL that paths are appended to, before its query if it has one.
-            api_key: As in `headers_for`.
-            headers: As in `headers_for`.
-            query: The user's parameters of each address, which override others.
-
-        Raises:
-            TypeError: `headers` or `query` is no mapping.
-            ValueError: As in `headers_for`.
-        """
-        return VendorEndpoint(
-            self.errors, url, self.headers_for(url, api_key, headers), checked_query(query)
-        )
+        """Return where a user's requests go: what each class of the vendor has as arguments."""
+        sent = self.headers_for(url, api_key, headers)
+        return VendorEndpoint(self.errors, url, sent, checked_query(query))
 
 
 @final
@@ -111,18 +95,7 @@ class VendorEndpoint:
         keep_alive: Data | None = None,
         farewell: Data | None = None,
     ) -> VendorAddress:
-        """Return the address of a WebSocket; see `VendorAddress`.
-
-        Args:
-            path: What is appended to the path of the URL.
-            asked: Our parameters, which those of the URL and the user's override.
-            greeting: The first messages of each connection.
-            keep_alive: The message that fills a silence of ours.
-            farewell: The last message of each connection.
-
-        Raises:
-            ValueError: The URL is not the address of a WebSocket.
-        """
+        """Return the address of a WebSocket; see `VendorAddress` and, for its URL, `endpoint`."""
         return VendorAddress(
             vendor=self.errors.vendor,
             errors=self.errors,

@@ -59,7 +59,7 @@ class VoiceCodec(Protocol):
 
         Never called for a voice whose audio names no context.
         """
-        ...
+        return ()
 
     def cancel(self) -> Sequence[str]:
         """Return the messages that stop the context; empty if it was never opened."""

@@ -67,10 +67,8 @@ class AnthropicChat(HttpChat):
                 ``None`` as a value removes a field.
             base_url: The URL that ``/messages`` is appended to, before its query if it has one;
                 ``None`` reads ANTHROPIC_BASE_URL, and without that uses Anthropic's.
-            headers: Further headers of each request, which override ours; with ``authorization``,
-                ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
-            query: Further parameters of each address, which override those of `base_url`; ``None``
-                as a value removes one.
+            headers: Further headers of each request, which override ours, the key included.
+            query: Further parameters of each address, which override others; ``None`` removes one.
             limits: The limits of a request; ``None`` for the defaults.
             transport: Carries the requests instead of the network; ``None`` uses the network, with
                 the proxies that the environment names.

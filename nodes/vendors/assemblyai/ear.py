@@ -22,7 +22,7 @@ from bargein.nodes.vendors import (
     text_of,
     timed_words,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
+from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
 from bargein.routes.logs import get_logger
 
 from .errors import ASSEMBLYAI_ERRORS
@@ -76,10 +76,8 @@ class AssemblyAIEar(VendorEar):
             longest_silence_s: Silence that ends any turn, in seconds; ``None`` for the vendor's
                 default.
             url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
@@ -106,7 +104,7 @@ class AssemblyAIEar(VendorEar):
         super().__init__(address, codec, limits=limits, dial=dial)
 
 
-class TurnCodec:
+class TurnCodec(EarCodec):
     """The messages of ``/v3/ws``."""
 
     piece_s = 0.1  # 0.05 to 1 s, or the vendor ends the session with 3007
@@ -114,9 +112,6 @@ class TurnCodec:
     def __init__(self, *, formatted: bool) -> None:
         self._formatted = formatted
         self._over = -1  # the number of the newest turn that is over
-
-    def audio(self, pcm: bytes) -> Data:
-        return pcm
 
     def end_turn(self) -> Data:
         return '{"type": "ForceEndpoint"}'

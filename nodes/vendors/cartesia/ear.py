@@ -8,14 +8,13 @@ from typing import Any
 import trio
 
 from bargein.bridge.validation.arguments import check_strings
-from bargein.bridge.websocket import Data
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 from bargein.nodes.vendors import (
     Query,
     SessionLimits,
     text_of,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
+from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
 
 from ._address import CARTESIA
 from .errors import CARTESIA_ERRORS
@@ -59,10 +58,8 @@ class CartesiaEar(VendorEar):
             end_timeout_s: Silence that ends any turn, 0.64 to 11.2 s; ``None`` for the vendor's
                 default.
             url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
@@ -87,19 +84,13 @@ class CartesiaEar(VendorEar):
         super().__init__(address, InkCodec, limits=limits, dial=dial)
 
 
-class InkCodec:
+class InkCodec(EarCodec):
     """The messages of ``/stt/turns/websocket``."""
 
     piece_s = 0.06
 
     def __init__(self) -> None:
         self._ended: str | None = None  # the words of the previous turn, until another begins
-
-    def audio(self, pcm: bytes) -> Data:
-        return pcm
-
-    def end_turn(self) -> None:
-        """Return None: the API has no such message."""
 
     def restart(self) -> None:
         """Forget the previous turn; each message holds the whole turn."""

@@ -29,7 +29,7 @@ from bargein.nodes.vendors import (
     text_of,
     timed_words,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
+from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
 from bargein.routes.logs import get_logger
 
 from ._address import DEEPGRAM
@@ -78,10 +78,8 @@ class DeepgramFlux(VendorEar):
             end_timeout_s: Silence that ends a turn at any confidence, in seconds; ``None`` for the
                 vendor's default.
             url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
@@ -107,16 +105,13 @@ class DeepgramFlux(VendorEar):
         super().__init__(address, FluxCodec, limits=limits, dial=dial)
 
 
-class FluxCodec:
+class FluxCodec(EarCodec):
     """The messages of ``/v2/listen``."""
 
     piece_s = 0.08  # as the vendor recommends
 
     def __init__(self) -> None:
         self._over = -1  # the number of the newest turn that is over
-
-    def audio(self, pcm: bytes) -> Data:
-        return pcm
 
     def end_turn(self) -> Data:
         return json.dumps({"type": "ForceEndTurn"})
@@ -193,10 +188,8 @@ class DeepgramNova(VendorEar):
             silence_s: Silence that ends a turn, in seconds.
             diarize: Whether to label speakers.
             url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
@@ -226,7 +219,7 @@ class DeepgramNova(VendorEar):
         super().__init__(address, NovaCodec, limits=limits, dial=dial)
 
 
-class NovaCodec:
+class NovaCodec(EarCodec):
     """The messages of ``/v1/listen``."""
 
     piece_s = 0.06
@@ -236,9 +229,6 @@ class NovaCodec:
         self._parts: list[Mapping[str, Any]] = []
         self._over_s = -math.inf  # the end of what was reported, in the line's audio
         self._turn_start_s = -math.inf  # where the open turn begins, if the vendor has said so
-
-    def audio(self, pcm: bytes) -> Data:
-        return pcm
 
     def end_turn(self) -> Data:
         return json.dumps({"type": "Finalize"})

@@ -19,7 +19,7 @@ from bargein.nodes.vendors import (
     SessionLimits,
     VendorAddress,
 )
-from bargein.nodes.vendors.vendor_voice import Piece, VendorVoice
+from bargein.nodes.vendors.vendor_voice import Piece, VendorVoice, VoiceCodec
 from bargein.routes.logs import get_logger
 
 from ._address import DEEPGRAM
@@ -63,10 +63,8 @@ class DeepgramVoice(VendorVoice):
             speed: Factor on the usual speed; not every voice supports it. ``None`` for the vendor's
                 default.
             url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
@@ -105,7 +103,7 @@ def _is_flux(model: str) -> bool:
     return model.startswith("flux-")
 
 
-class AuraCodec:
+class AuraCodec(VoiceCodec):
     """The messages of ``/v1/speak``."""
 
     CANCEL = '{"type": "Clear"}'
@@ -122,10 +120,6 @@ class AuraCodec:
 
     def flush(self) -> Sequence[str]:
         return ('{"type": "Flush"}',)
-
-    def end(self) -> Sequence[str]:
-        """Return nothing: the vendor knows no end of an utterance."""
-        return ()
 
     def cancel(self) -> Sequence[str]:
         return (self.CANCEL,) if self._is_open else ()

@@ -17,7 +17,7 @@ from bargein.nodes.vendors import (
     SessionLimits,
     text_of,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
+from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
 
 from ._address import ELEVENLABS
 from .errors import ELEVENLABS_ERRORS
@@ -54,10 +54,8 @@ class ElevenLabsEar(VendorEar):
             keyterms: Words that callers are likely to use, at most 50.
             silence_s: Silence that ends a turn, 0.3 to 3 s; ``None`` for the vendor's default.
             url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
@@ -80,7 +78,7 @@ class ElevenLabsEar(VendorEar):
         super().__init__(address, ScribeCodec, limits=limits, wire_bytes=1.4, dial=dial)  # base64
 
 
-class ScribeCodec:
+class ScribeCodec(EarCodec):
     """The messages of ``/v1/speech-to-text/realtime``."""
 
     piece_s = 0.1
@@ -102,9 +100,6 @@ class ScribeCodec:
                 "sample_rate": SAMPLE_RATE_HZ,
             }
         )
-
-    def restart(self) -> None:
-        """Do nothing: each message holds the whole turn."""
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
         kind = str(message["message_type"])

@@ -71,10 +71,8 @@ class ElevenLabsVoice(VendorVoice):
             model: The vendor's name of the model.
             language: An ISO 639 code; ``None`` for the vendor's default.
             url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 

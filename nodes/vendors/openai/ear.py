@@ -19,7 +19,7 @@ from bargein.nodes.vendors import (
     Query,
     SessionLimits,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, VendorEar
+from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
 from bargein.routes.logs import get_logger
 
 from ._address import OPENAI
@@ -90,10 +90,8 @@ class OpenAIEar(VendorEar):
             tells_confidence: Whether to ask the model for its confidence; not every model reports
                 it.
             url: The URL that ``/realtime`` is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
@@ -133,7 +131,7 @@ class OpenAIEar(VendorEar):
         )
 
 
-class TranscriptionCodec:
+class TranscriptionCodec(EarCodec):
     """The messages of a transcription session."""
 
     piece_s = 0.06

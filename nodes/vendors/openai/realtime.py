@@ -110,10 +110,8 @@ class OpenAIRealtime:
             max_output_tokens: The longest response, in tokens; ``None`` for the model's own limit.
             options: Further fields of the session (``{"reasoning": {"effort": "low"}}``).
             url: The URL that ``/realtime`` is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 

@@ -85,10 +85,8 @@ class TranscriptionService:
                 ``None`` as a value removes a field.
             base_url: The URL that ``/audio/transcriptions`` is appended to, before its query if it
                 has one.
-            headers: Further headers of each request, which override ours; with ``authorization``,
-                ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
-            query: Further parameters of each address, which override those of `base_url`; ``None``
-                as a value removes one.
+            headers: Further headers of each request, which override ours, the key included.
+            query: Further parameters of each address, which override others; ``None`` removes one.
             limit_s: How long an attempt may take, in seconds, above 0.
             connect_s: Limit for connecting, TLS included, in seconds, above 0.
             attempts: The largest number of attempts for an utterance, from 1.

@@ -92,10 +92,8 @@ class OpenAIVoice:
             instructions: How to speak, in words; not for ``tts-1``.
             speed: Factor on the usual speed, 0.25 to 4; ``None`` for 1.
             url: The URL that ``/audio/speech`` is appended to, before its query if it has one.
-            headers: Further headers of each request, which override ours; with ``authorization``,
-                ``api-key`` or ``x-api-key`` among them, no key is read from the environment.
-            query: Further parameters of each address, which override those of `url`; ``None`` as a
-                value removes one.
+            headers: Further headers of each request, which override ours, the key included.
+            query: Further parameters of each address, which override others; ``None`` removes one.
             connect_s: Limit for connecting, TLS included.
             first_audio_s: Limit from a clause's request to its first audio.
             next_audio_s: Limit between two pieces of audio.

@@ -20,7 +20,7 @@ from bargein.nodes.vendors import (
     Vendor,
     VendorAddress,
 )
-from bargein.nodes.vendors.vendor_voice import TimedChunks, VendorVoice
+from bargein.nodes.vendors.vendor_voice import TimedChunks, VendorVoice, VoiceCodec
 
 from .errors import RIME_ERRORS
 
@@ -59,10 +59,8 @@ class RimeVoice(VendorVoice):
             model: The vendor's name of the model.
             language: An ISO 639 code, such as "en"; ``None`` for the vendor's default.
             url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours; with one that carries a
-                key among them, no key is read from the environment.
-            query: Further parameters of the address, which override others; ``None`` as a value
-                removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
@@ -98,7 +96,7 @@ class RimeVoice(VendorVoice):
         )
 
 
-class RimeCodec:
+class RimeCodec(VoiceCodec):
     """The messages of ``/ws3``."""
 
     def __init__(self) -> None:
@@ -112,10 +110,6 @@ class RimeCodec:
 
     def flush(self) -> Sequence[str]:
         return ('{"operation": "flush"}',)
-
-    def end(self) -> Sequence[str]:
-        """Return nothing: the end of the line is that of its utterance."""
-        return ()
 
     def cancel(self) -> Sequence[str]:
         """Return what drops the text that is not said yet; closing the line stops the audio."""

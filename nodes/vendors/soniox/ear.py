@@ -28,7 +28,7 @@ from bargein.nodes.vendors import (
     objects_of,
     text_of,
 )
-from bargein.nodes.vendors.vendor_ear import VendorEar
+from bargein.nodes.vendors.vendor_ear import EarCodec, VendorEar
 
 from .errors import SONIOX_ERRORS
 
@@ -82,8 +82,8 @@ class SonioxEar(VendorEar):
             sensitivity: How readily the model ends a turn, -1 to 1; ``None`` for the vendor's
                 default.
             url: The vendor's address.
-            headers: Further headers of the handshake, which override ours.
-            query: Further parameters of the address; ``None`` as a value removes one.
+            headers: Further headers of the handshake, which override ours, the key included.
+            query: Further parameters of the address, which override others; ``None`` removes one.
             limits: The limits of a session; ``None`` for the defaults.
             dial: Opens the stream of a connection; ``None`` connects to the address.
 
@@ -117,7 +117,7 @@ class SonioxEar(VendorEar):
         super().__init__(address, TokenCodec, limits=limits, dial=dial)
 
 
-class TokenCodec:
+class TokenCodec(EarCodec):
     """The messages of ``/transcribe-websocket``."""
 
     piece_s = 0.1
@@ -125,9 +125,6 @@ class TokenCodec:
     def __init__(self) -> None:
         self._final: list[Token] = []  # of the turn
         self._over_ms = -math.inf  # when the last word of the newest turn that is over ended
-
-    def audio(self, pcm: bytes) -> Data:
-        return pcm
 
     def end_turn(self) -> Data:
         return '{"type": "finalize"}'
