@@ -6,7 +6,6 @@ if __name__ == "routes":
 from ._cancellation_token import InterruptToken as InterruptToken
 from ._chain_runtime import RouteRuntime as RouteRuntime
 from ._chain_start import ChainStart as ChainStart
-from ._deferred_work import DeferredWork as DeferredWork
 from ._errors import BargeinError as BargeinError
 from ._errors import CodeExitError as CodeExitError
 from ._errors import Interrupted as Interrupted
@@ -23,17 +22,17 @@ from ._events import class_of as class_of
 from ._events import needs_no_validation as needs_no_validation
 from ._events import register as register
 from ._message import Message as Message
-from ._open_router import open_router as open_router
 from ._pausable_deadlines import Clock as Clock
 from ._pausable_deadlines import Deadline as Deadline
-from ._pause_gate import PauseGate as PauseGate
-from ._pause_gate import until_resumed as until_resumed
 from ._route import Route as Route
 from ._router import Router as Router
+from ._router import open_router as open_router
 from ._rules import Overlap as Overlap
 from ._run import Run as Run
+from ._run_context import PauseGate as PauseGate
 from ._run_context import current_run as current_run
 from ._run_context import run_in as run_in
+from ._run_context import until_resumed as until_resumed
 from ._run_outcome import Decision as Decision
 from ._run_outcome import Interruption as Interruption
 from ._run_outcome import Outcome as Outcome
@@ -41,7 +40,7 @@ from ._run_outcome import Phase as Phase
 from ._run_outcome import RouterStatistics as RouterStatistics
 from ._run_outcome import RouteStatistics as RouteStatistics
 from ._run_outcome import RouteVerdict as RouteVerdict
-from ._timer_task import start_timer_task as start_timer_task
+from ._timers import start_timer_task as start_timer_task
 
 __all__ = [
     "BargeinError",
@@ -50,7 +49,6 @@ __all__ = [
     "CodeExitError",
     "Deadline",
     "Decision",
-    "DeferredWork",
     "Event",
     "InterruptToken",
     "Interrupted",

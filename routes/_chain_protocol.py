@@ -24,28 +24,29 @@ class CutRule(Protocol):
         ...
 
 
-class CutLedger(Protocol[R]):
-    """Keeps the runs that were cut until their cut is reported."""
+class Cuts(Protocol[R]):
+    """Keeps the runs that were cut until their cuts are reported: the dispatch of a router."""
 
-    def add_cut(self, run: R) -> None:
+    @property
+    def nursery(self) -> trio.Nursery:
+        """Owns the tasks of all runs."""
+        ...
+
+    def note_cut(self, run: R) -> None:
         """Keep a run that is cut now."""
         ...
 
-    def report_soon(self) -> None:
-        """Report the cuts within this publication: a run that was cut has ended already."""
+    def cuts_are_made(self) -> None:
+        """Report cuts that no rule made."""
         ...
 
-    def call_in_next_step(self) -> None:
-        """Finish the deferred work in the next scheduler step, unless somebody does so before."""
-        ...
-
-    def report_in_time(self, cause: Any) -> None:
-        """Report the cuts that are not reported yet: now, or later if they may wait."""
+    def ask_for_background(self, run: R) -> None:
+        """Ask the listener to move a run to the background."""
         ...
 
 
 class Gate(Protocol):
-    """What a run needs from the gate of its router."""
+    """The gate of a router."""
 
     async def passed(self) -> None:
         """Wait while it is shut."""
@@ -53,17 +54,9 @@ class Gate(Protocol):
 
 
 class RunningChain(Protocol[R]):
-    """What a run needs from its chain."""
+    """What a run needs from its chain; ``RouteRuntime`` documents it."""
 
-    @property
-    def written(self) -> str:
-        """The chain as written."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """The bridge that declared it."""
-        ...
+    source: str
 
     @property
     def gate(self) -> Gate:
@@ -71,23 +64,28 @@ class RunningChain(Protocol[R]):
         ...
 
     @property
-    def streams(self) -> bool:
-        """Whether it streams something and broadcasts it."""
+    def route(self) -> Any:
+        """The chain as written."""
         ...
 
     @property
-    def scope(self) -> trio.CancelScope:
-        """The scope whose cancellation ends all runs of all chains."""
+    def kept(self) -> Any:
+        """Its runs."""
         ...
 
     @property
-    def cuts(self) -> CutLedger[R]:
-        """The object that reports each cut."""
+    def queue(self) -> Any:
+        """Its queued triggers."""
         ...
 
     @property
-    def has_queue(self) -> bool:
-        """Whether triggers are queued."""
+    def cuts(self) -> Cuts[R]:
+        """What reports each cut."""
+        ...
+
+    @property
+    def written(self) -> str:
+        """The chain as text."""
         ...
 
     def rule_with_handler_for(self, cause: Any) -> CutRule | None:
@@ -106,16 +104,8 @@ class RunningChain(Protocol[R]):
         """Limit how long the chain waits for a run to unwind, if it still runs."""
         ...
 
-    def was_kept(self, run: R) -> None:
-        """Keep a run that has finished interruptible."""
-        ...
-
     def was_released(self, run: R) -> None:
         """Forget a run whose output has all arrived."""
-        ...
-
-    def ask_for_background(self, run: R) -> None:
-        """Ask the listener to move a run to the background."""
         ...
 
     def move_to_background(self, run: R) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from ._event_match import matcher, written_options
-from ._rules import PauseRule, Rule, an_interrupt
+from ._rules import ChainRule, Interrupt, PauseRule, ResumeRule, Suspend, an_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ class ChainRules:
 
     __slots__ = ()
 
-    def _add_rule(self, rule: Rule, where: str) -> Self:
+    def _add_rule(self, rule: ChainRule, where: str) -> Self:
         raise NotImplementedError
 
     @overload
@@ -132,105 +132,35 @@ class ChainRules:
         Raises:
             RouteDefinitionError: A wrong type, a duplicate, an unknown alias or field.
         """
-        where = ".interrupt_on()"
-        matched = matcher(event, where, source=source, filters=filters)
+        matched = matcher(event, ".interrupt_on()", source=source, filters=filters)
         options = written_options(filters, source)
-        rule = an_interrupt("interrupt_on", matched, options, handler, condition, suspends=False)
-        return self._add_rule(rule, where)
+        return self._add_rule(
+            an_interrupt(Interrupt, ".interrupt_on()", matched, options, handler, condition),
+            ".interrupt_on()",
+        )
 
-    @overload
-    def suspend_on(
-        self,
-        event: type[E],
-        handler: Callable[[Message[E]], object] | None = None,
-        *,
-        condition: Condition[E] | None = None,
-        **filters: Any,
-    ) -> Self: ...
-    @overload
-    def suspend_on(
-        self,
-        event: type[E],
-        handler: Callable[[Message[E], Interruption], object],
-        *,
-        condition: Condition[E] | None = None,
-        **filters: Any,
-    ) -> Self: ...
-    @overload
-    def suspend_on(
-        self,
-        event: type[E],
-        handler: Callable[[], object],
-        *,
-        condition: Condition[E] | None = None,
-        **filters: Any,
-    ) -> Self: ...
-    @overload
-    def suspend_on(
-        self,
-        event: tuple[type[E1], type[E2]],
-        handler: Handler[E1 | E2] | None = None,
-        *,
-        condition: Condition[E1 | E2] | None = None,
-        **filters: Any,
-    ) -> Self: ...
-    @overload
-    def suspend_on(
-        self,
-        event: tuple[type[E1], type[E2], type[E3]],
-        handler: Handler[E1 | E2 | E3] | None = None,
-        *,
-        condition: Condition[E1 | E2 | E3] | None = None,
-        **filters: Any,
-    ) -> Self: ...
-    @overload
-    def suspend_on(
-        self,
-        event: tuple[type[E1], type[E2], type[E3], type[E4]],
-        handler: Handler[E1 | E2 | E3 | E4] | None = None,
-        *,
-        condition: Condition[E1 | E2 | E3 | E4] | None = None,
-        **filters: Any,
-    ) -> Self: ...
-    @overload
-    def suspend_on(
-        self,
-        event: Collection[type[E]],
-        handler: Handler[E] | None = None,
-        *,
-        condition: Condition[E] | None = None,
-        **filters: Any,
-    ) -> Self: ...
-    @overload
-    def suspend_on(
-        self,
-        event: AnyEvent,
-        handler: Handler[Any] | None = None,
-        *,
-        condition: Condition[Any] | None = None,
-        **filters: Any,
-    ) -> Self: ...
-    def suspend_on(
-        self,
-        event: object,
-        handler: Callable[..., Any] | None = None,
-        *,
-        condition: Predicate | None = None,
-        **filters: Any,
-    ) -> Self:
-        """Cut the runs of this chain and keep it from triggering until a ``.resume_on()`` event.
+    if TYPE_CHECKING:
+        suspend_on = interrupt_on  # it takes the same, so its types are written once
+    else:
 
-        Args:
-            event: As in ``interrupt_on()``.
-            handler: As in ``interrupt_on()``.
-            condition: As in ``interrupt_on()``.
-            **filters: As in ``interrupt_on()``.
-        """
-        where = ".suspend_on()"
-        matched = matcher(event, where, filters=filters)
-        options = written_options(filters, None)
-        rule = an_interrupt("suspend_on", matched, options, handler, condition, suspends=True)
-        return self._add_rule(rule, where)
+        def suspend_on(
+            self, event, handler=None, *, condition=None, source=None, **filters: Any
+        ) -> Self:
+            """Cut the runs of this chain and keep it from triggering until ``.resume_on()``.
+
+            Args:
+                event: As in ``interrupt_on()``.
+                handler: As in ``interrupt_on()``.
+                condition: As in ``interrupt_on()``.
+                source: As in ``interrupt_on()``.
+                **filters: As in ``interrupt_on()``.
+            """
+            matched = matcher(event, ".suspend_on()", source=source, filters=filters)
+            options = written_options(filters, source)
+            return self._add_rule(
+                an_interrupt(Suspend, ".suspend_on()", matched, options, handler, condition),
+                ".suspend_on()",
+            )
 
     def pause_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Self:
         """Pause the runs of this chain at their next value, until a resuming event.
@@ -239,7 +169,7 @@ class ChainRules:
             event: As in ``interrupt_on()``.
             **filters: As in ``interrupt_on()``.
         """
-        return self._add_pause_rule("pause_on", event, filters, opens=False)
+        return self._add_plain_rule(PauseRule, ".pause_on()", event, filters)
 
     def resume_on(self, event: type | Collection[type] | AnyEvent, **filters: Any) -> Self:
         """Let paused runs continue where they stopped, and a suspended chain trigger again.
@@ -248,11 +178,11 @@ class ChainRules:
             event: As in ``interrupt_on()``.
             **filters: As in ``interrupt_on()``.
         """
-        return self._add_pause_rule("resume_on", event, filters, opens=True)
+        return self._add_plain_rule(ResumeRule, ".resume_on()", event, filters)
 
-    def _add_pause_rule(
-        self, word: str, event: object, filters: Mapping[str, Any], *, opens: bool
+    def _add_plain_rule(
+        self, kind: type[ChainRule], where: str, event: object, filters: Mapping[str, Any]
     ) -> Self:
-        matched = matcher(event, f".{word}()", filters=filters)
+        matched = matcher(event, where, filters=filters)
         written = ", ".join([str(matched), *written_options(filters, None)])
-        return self._add_rule(PauseRule(matched, opens, f"{word}({written})"), f".{word}()")
+        return self._add_rule(kind(matched, f"{where[1:-2]}({written})"), where)

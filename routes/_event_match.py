@@ -15,7 +15,13 @@ from ._chain_validation import Predicate as Predicate
 from ._chain_validation import Spec, checked, field_check, listed, source_check
 from ._errors import RouteDefinitionError
 from ._events import classes_matching
+from ._message import Message
 from ._signatures import fit, name_of, needs_plain_function
+
+
+def all_met(checks: tuple[Predicate, ...], message: Message) -> bool:
+    """Whether a message meets all conditions."""
+    return all(check(message) for check in checks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

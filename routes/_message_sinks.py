@@ -47,7 +47,7 @@ class QueuedMessage(NamedTuple):
         """Return what is set at the end of its pause; ``None`` if it is not paused."""
         if self.protected:
             return None  # such as a notice, which is heard to its end
-        pauses = (run.paused_until for run in self.runs if run.paused_until is not None)
+        pauses = (run.waits.paused_until for run in self.runs if run.is_paused)
         return next(pauses, None)
 
 
@@ -97,7 +97,7 @@ class QueuedSink:
         if len(self._queue) == 1:
             self._more.set()
         if waiting + 1 >= self.limit and message.run is not None:
-            message.run.block_on(self.room)
+            message.run.waits.block_on(self.room)
 
     @property
     def _waiting(self) -> int:
@@ -259,19 +259,19 @@ class FailingReceivers:
         if self.known[id(receiver)][1].is_new(event, error):
             log.error(event, receiver=name, event_alias=message.alias, exc_info=error)
 
-    def call(self, event: str, receiver: Callable[[Message], Any], message: Message) -> None:
-        """Call one, and record whether it worked."""
+    def observe(self, observer: Callable[[Message], Any], message: Message) -> None:
+        """Call an observer, and record whether it worked."""
         try:
-            receiver(message)
+            observer(message)
         except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; others get the message
-            self.failed(event, receiver, message, as_error(error))
+            self.failed("observer_failed", observer, message, as_error(error))
         else:
-            self.works(event, receiver)
+            self.works(observer)
 
-    def works(self, event: str, receiver: Callable[[Message], Any]) -> None:
+    def works(self, receiver: Callable[[Message], Any]) -> None:
         """Record that one worked."""
         failing = self.known.get(id(receiver))
-        if failing is not None and failing[1].works(event):
+        if failing is not None and all(map(failing[1].works, failing[1].stages)):
             del self.known[id(receiver)]
 
     def close(self) -> None:

@@ -1,10 +1,16 @@
-"""Time limits that stand still while a run is paused, or waits for a person."""
+"""Where the stages of a run wait between two values, and time limits that stand still meanwhile.
+
+A run is paused, waits for the room of a queue that it filled, or lets others have their turn.  Its
+time limits stand still while it is paused, or waits for a person.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import trio
 
@@ -110,3 +116,133 @@ class RunClocks:
     def deadlines(self) -> list[Deadline]:
         """The open deadlines."""
         return [clock for clock in self._clocks if isinstance(clock, Deadline)]
+
+
+class StageWaits:
+    """The waits of one run between two values.
+
+    Attributes:
+        paused_until: Set when the run is resumed; ``None`` while it is not paused.
+    """
+
+    __slots__ = ("_clocks", "_nursery", "_owners", "_rooms", "_shields", "paused_until")
+
+    def __init__(self, *owners: trio.CancelScope) -> None:
+        """Start without any wait.
+
+        Args:
+            *owners: The scopes whose cancellation ends the run.
+        """
+        self._owners = owners
+        self._nursery: trio.Nursery | None = None
+        self._clocks: RunClocks | None = None
+        self._rooms: deque[Callable[[], Awaitable[None]]] | None = None
+        self._shields: list[trio.CancelScope] | None = None
+        self.paused_until: trio.Event | None = None
+
+    @property
+    def clocks(self) -> RunClocks:
+        """The time limits of the run."""
+        if self._clocks is None:
+            self._clocks = RunClocks()
+        return self._clocks
+
+    def keep_tasks_in(self, nursery: trio.Nursery) -> None:
+        """Run the tasks of the stages in this nursery, which the run's own task opened."""
+        self._nursery = nursery
+
+    def start_in_nursery(self, fn: Callable[..., Awaitable[Any]], *args: Any, name: str) -> None:
+        """Start a task of the stages; ``keep_tasks_in()`` has said where."""
+        assert self._nursery is not None
+        self._nursery.start_soon(fn, *args, name=name)
+
+    # --- pauses -------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Let the stages wait at their next value."""
+        if self.paused_until is None:
+            self.paused_until = trio.Event()
+            self.clocks.stop()
+
+    def resume(self) -> None:
+        """Let paused stages continue where they stopped."""
+        if self.paused_until is not None:
+            self.paused_until.set()
+            self.paused_until = None
+            self.clocks.resume()
+
+    async def while_paused(self) -> None:
+        """Wait between two values while the run is paused."""
+        while self.paused_until is not None:
+            await self.outside_stages(self.paused_until.wait)
+
+    # --- room, and the turn of others ---------------------------------------------------------
+
+    def block_on(self, room: Callable[[], Awaitable[None]]) -> None:
+        """Make the run wait, at its next value, until the queue that it fills has room.
+
+        Args:
+            room: Waits for room; must be safe to cancel, because it may be called again.
+        """
+        if self._rooms is None:
+            self._rooms = deque()
+        if room not in self._rooms:
+            self._rooms.append(room)
+
+    async def for_others(self) -> None:
+        """Wait until all the queues that the run filled have room, and yield to other tasks."""
+        while self._rooms:
+            await self.outside_stages(self._rooms[0])
+            self._rooms.popleft()
+        try:
+            await trio.lowlevel.checkpoint()
+        except trio.Cancelled:  # noqa: ASYNC103 - for the generator's next step; other tasks ran anyway
+            if self._is_ending:
+                raise
+
+    # --- scopes -------------------------------------------------------------------------------
+
+    async def outside_stages(self, wait: Callable[..., Awaitable[Any]], *args: Any) -> None:
+        """Wait between two values, unaffected by the cancel scopes of a stage.
+
+        A suspended generator may hold a scope whose deadline passes, or a nursery with a failing
+        task.  That cancellation is for the generator's next step: it must not end a pause, nor a
+        wait for a sink.
+
+        Args:
+            wait: What to await; called again if a stage's scope cancelled it.
+            *args: Its arguments.
+        """
+        while True:
+            try:
+                await wait(*args)
+            except trio.Cancelled:  # noqa: ASYNC103 - raised again at the next step of the scope's owner
+                if self._is_ending:
+                    raise
+            else:
+                return
+            nearest_s = min((one.scope.deadline for one in self._deadlines), default=math.inf)
+            with trio.CancelScope(shield=True, deadline=nearest_s) as shield:
+                self._shields = [*(self._shields or ()), shield]
+                try:
+                    await wait(*args)
+                    return
+                finally:
+                    self._shields.remove(shield)
+
+    def end(self, reason: str) -> None:
+        """End the waits that stages' scopes cannot end, because the run ends."""
+        for shield in self._shields or ():
+            shield.cancel(reason=reason)
+
+    @property
+    def _is_ending(self) -> bool:
+        """Whether one of the engine's own scopes is cancelled."""
+        scopes = [*self._owners, *(deadline.scope for deadline in self._deadlines)]
+        if self._nursery is not None:
+            scopes.append(self._nursery.cancel_scope)
+        return any(scope.cancel_called for scope in scopes)
+
+    @property
+    def _deadlines(self) -> list[Deadline]:
+        return [] if self._clocks is None else self._clocks.deadlines

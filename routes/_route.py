@@ -14,7 +14,7 @@ from ._chain_types import T_co
 from ._errors import RouteDefinitionError
 from ._event_match import Matcher, Predicate, matcher, written_options
 from ._result_annotations import unpublishable
-from ._rules import Interrupt, Overlap, PauseRule, Rule
+from ._rules import ChainRule, Overlap
 from ._stages import Broadcast, Map, Stage, Stream
 
 QUEUE_LIMIT = 64
@@ -58,14 +58,14 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
     router: ChainInstaller = field(repr=False)
     source: str
     trigger: Trigger
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ChainRule, ...] = ()
     stages: tuple[Stage, ...] = ()
 
     def _new_chain(self, event: object, **options: Any) -> Route[Any]:
         """Start another chain of the same bridge."""
         return new_route(self.router, self.source, event, **options)
 
-    def _add_rule(self, rule: Rule, where: str) -> Self:
+    def _add_rule(self, rule: ChainRule, where: str) -> Self:
         self._refuse_second(rule, where)
         return self._instead(replace(self, rules=(*self.rules, rule)))
 
@@ -86,9 +86,9 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
         self.router.install(route, instead_of=self)
         return route
 
-    def _refuse_second(self, new: Rule, where: str) -> None:
+    def _refuse_second(self, new: ChainRule, where: str) -> None:
         for rule in self.rules:
-            same_kind = _kind(rule) == _kind(new)
+            same_kind = type(rule) is type(new) or (rule.cuts and new.cuts)
             if same_kind and not new.matcher.checks and not rule.matcher.checks:
                 for spec in new.matcher.specs:
                     if spec in rule.matcher.specs:
@@ -122,13 +122,13 @@ class Route(ChainRules, ChainStages[T_co], ChainStart):
     @property
     def can_be_cut(self) -> bool:
         """Whether a rule or an option of ``on()`` can cut its runs."""
-        has_rule = any(isinstance(rule, Interrupt) for rule in self.rules)
+        has_rule = any(rule.cuts for rule in self.rules)
         return has_rule or self.trigger.linked or self.trigger.overlap == "restart"
 
     @property
     def answers(self) -> bool:
         """Whether its runs are answers: it streams, broadcasts, and has an interrupt rule."""
-        return self.streams and any(isinstance(rule, Interrupt) for rule in self.rules)
+        return self.streams and any(rule.cuts for rule in self.rules)
 
     def __str__(self) -> str:
         steps = "".join(f".{rule}" for rule in self.rules) + "".join(map(str, self.stages))
@@ -188,11 +188,6 @@ def new_route(
     route = Route(router, from_source, trigger)
     router.install(route, instead_of=None)
     return route
-
-
-def _kind(rule: Rule) -> tuple[type[Rule], bool]:
-    """Return the kind of a rule; two rules of one kind must not name the same event."""
-    return type(rule), isinstance(rule, PauseRule) and rule.opens
 
 
 def _default_limit(overlap: Overlap) -> float:

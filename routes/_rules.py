@@ -1,30 +1,90 @@
-"""The rules of a chain: what cuts, pauses, resumes or suspends its runs."""
+"""The rules of a chain: what cuts, suspends, pauses or resumes its runs.
+
+Each rule is an immutable part of its chain, and acts in the scheduler step in which a matching
+message is published.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
+from ._chain_runs import ChainRuns
 from ._errors import RouteDefinitionError
 from ._event_match import Matcher, Predicate
+from ._listeners import DecisionLog
 from ._message import Message
+from ._run import Run
+from ._run_outcome import RouteVerdict
 from ._signatures import fit, is_generator_function, name_of, needs_function, needs_plain_function
+from ._stage_results import ResultKind, close_unused, kind_of
+from ._trigger_queue import TriggerQueue
 from ._user_errors import as_error
 
 Overlap = Literal["queue", "restart", "drop", "concurrent"]
 """What a trigger does while a run is active."""
 
 
+ALL_PAUSED = "everything is paused until resume_all()"
+
+
+class RuledChain(Protocol):
+    """What rules need from their chain."""
+
+    @property
+    def kept(self) -> ChainRuns:
+        """Its runs."""
+        ...
+
+    @property
+    def queue(self) -> TriggerQueue:
+        """Its queued triggers."""
+        ...
+
+    @property
+    def log(self) -> DecisionLog:
+        """Its decisions."""
+        ...
+
+    def is_withheld(self, message: Message) -> bool:
+        """Whether a message is withheld from this chain; if so, the decision is recorded."""
+        ...
+
+    def still_sending(self) -> list[Run]:
+        """Return the runs whose messages wait for async sinks, although they have ended."""
+        ...
+
+    def start_waiting(self) -> None:
+        """Start runs for queued triggers while there are places."""
+        ...
+
+    def failed(self, run: Run | None, stage: str, error: Exception) -> None:
+        """Report a failure of this chain."""
+        ...
+
+    def works(self, stage: str) -> None:
+        """Record that something worked that may have failed before."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Interrupt:
-    """Cuts the runs of a chain; with ``suspends``, also keeps it from triggering."""
+class ChainRule:
+    """A rule of a chain.
+
+    Attributes:
+        handler: What is called once a run that it cut has unwound; ``None`` for nothing.
+        cuts: Whether it ends runs; then it acts before rules that do not.
+    """
 
     matcher: Matcher
-    handler: Callable[[Message | None, Any], Any] | None
-    condition: Predicate | None
     written: str
-    suspends: bool = False
+    handler: Callable[[Message | None, Any], Any] | None = None
+    cuts: ClassVar[bool] = False
+
+    def apply(self, chain: RuledChain, message: Message) -> None:
+        """Act on the runs of a chain, for a matching message."""
+        raise NotImplementedError
 
     def matches(self, message: Message) -> bool:
         """Return whether it matches a message; not if one of its filters raises."""
@@ -39,32 +99,141 @@ class Interrupt:
         return self.written
 
 
+R = TypeVar("R", bound="Interrupt")
+
+
 @dataclass(frozen=True, slots=True)
-class PauseRule:
-    """Pauses the runs of a chain in place, or resumes them."""
+class Interrupt(ChainRule):
+    """Cuts the runs of a chain, and drops its queued triggers."""
 
-    matcher: Matcher
-    opens: bool
-    written: str
+    condition: Predicate | None = None
+    cuts: ClassVar[bool] = True
+    suspends: ClassVar[bool] = False
 
-    def __str__(self) -> str:
-        return self.written
+    def apply(self, chain: RuledChain, message: Message) -> None:
+        """Cut the runs that it may cut, for a matching message; the dispatch reports them."""
+        if chain.is_withheld(message):
+            return
+        runs, why = chain.kept, self.written
+        if self.condition is not None and not self._is_met(chain, message):
+            return
+        if runs.all_paused is not None and _has_work(chain):
+            chain.log.add(message, "gated", f"{why}: {ALL_PAUSED}")
+            return
+        if self.suspends:
+            runs.suspend()
+            chain.log.add(message, "suspended", why)
+        acted = bool(chain.queue.waiting) and self._drop_queue(chain)  # explained before the cuts
+        spares = False
+        for run in (*runs.active, *runs.delivered):
+            if run.times_protected:
+                spares = spares or not run.is_cut
+            elif run.cut_unreported(message, self, why, message.at_s):
+                acted = True
+        if not acted:
+            verdict: RouteVerdict = "gated" if spares else "idle"
+            reason = "what is being said is not interruptible" if spares else "nothing was running"
+            chain.log.add(message, verdict, f"{why}: {reason}")
+
+    def _drop_queue(self, chain: RuledChain) -> bool:
+        """Drop the queued triggers, unless all runs are protected; return whether it did."""
+        live = chain.kept.live()
+        if live and all(run.times_protected for run in live):
+            return False
+        chain.queue.drop_all(self.written)
+        return True
+
+    def _is_met(self, chain: RuledChain, message: Message) -> bool:
+        """Return the verdict of the condition; one that raises counts as true.
+
+        Where nothing can be cut, it is not asked.
+        """
+        assert self.condition is not None
+        if not (self.suspends or _has_work(chain)):
+            return True
+        try:
+            allowed = self.condition(message)
+            if kind_of(allowed) is ResultKind.AWAITABLE:
+                close_unused(allowed)
+                raise TypeError(f"a condition returns True or False, not {allowed!r}")
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; silence is the safer side to err on
+            chain.failed(None, self.written, as_error(error))
+            return True  # noqa: ASYNC104 - see as_error()
+        chain.works(self.written)
+        if not allowed:
+            chain.log.add(message, "gated", f"{self.written}: the condition was {allowed!r}")
+        return bool(allowed)
 
 
-Rule = Interrupt | PauseRule
+@dataclass(frozen=True, slots=True)
+class Suspend(Interrupt):
+    """Cuts the runs of a chain, and keeps it from triggering until it is resumed."""
+
+    suspends: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRule(ChainRule):
+    """Pauses the runs of a chain in place."""
+
+    def apply(self, chain: RuledChain, message: Message) -> None:
+        """Pause the runs that are not paused, for a matching message."""
+        if chain.is_withheld(message) or _is_all_paused(self, chain, message):
+            return
+        touched = [run for run in _pausable(chain) if not run.is_paused]
+        for run in touched:
+            run.pause()
+        chain.log.add(message, "paused" if touched else "idle", f"{self}: {len(touched)} runs")
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRule(ChainRule):
+    """Resumes the paused runs of a chain, and lets it trigger again if it was suspended."""
+
+    def apply(self, chain: RuledChain, message: Message) -> None:
+        """Resume the runs that are paused, for a matching message."""
+        if chain.is_withheld(message):
+            return
+        awakes = chain.kept.awake()
+        if chain.kept.all_paused is not None and awakes:
+            # What was triggered meanwhile starts when everything resumes.
+            chain.log.add(message, "resumed", f"{self}: 0 runs")
+            return
+        if _is_all_paused(self, chain, message):
+            return
+        touched = [run for run in _pausable(chain) if run.is_paused]
+        for run in touched:
+            run.resume()
+        done: RouteVerdict = "resumed" if touched or awakes else "idle"
+        chain.log.add(message, done, f"{self}: {len(touched)} runs")
+        if awakes:
+            chain.start_waiting()
+
+
+def _has_work(chain: RuledChain) -> bool:
+    return bool(chain.kept.live() or chain.queue.waiting)
+
+
+def _is_all_paused(rule: ChainRule, chain: RuledChain, message: Message) -> bool:
+    if chain.kept.all_paused is None:
+        return False
+    chain.log.add(message, "gated", f"{rule}: {ALL_PAUSED}")
+    return True
+
+
+def _pausable(chain: RuledChain) -> list[Run]:
+    return [run for run in (*chain.kept.active, *chain.still_sending()) if not run.is_cut]
 
 
 def an_interrupt(
-    word: str,
+    kind: type[R],
+    where: str,
     matched: Matcher,
     options: list[str],
     handler: object,
     condition: object,
-    *,
-    suspends: bool,
-) -> Interrupt:
+) -> R:
     """Check the handler and condition of ``.interrupt_on()`` or ``.suspend_on()``."""
-    where = f".{word}()"
     written = [str(matched)]
     if handler is not None:
         _needs_no_class(handler, where, "handler=")
@@ -82,8 +251,8 @@ def an_interrupt(
         needs_plain_function(condition, f"{where} condition=")
         written.append(f"condition={name_of(condition)}")
         condition = fit(condition, 1, f"{where} condition=", "the message, or nothing")  # type: ignore[arg-type]  # checked
-    text = f"{word}({', '.join([*written, *options])})"
-    return Interrupt(matched, handler, condition, text, suspends)
+    text = f"{where[1:-2]}({', '.join([*written, *options])})"
+    return kind(matched, text, handler, condition)
 
 
 def _needs_no_class(fn: object, where: str, option: str) -> None:

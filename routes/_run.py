@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
 
 import trio
 
 from ._cancellation_token import InterruptToken, call_on
 from ._chain_protocol import CutRule, RunningChain
 from ._message import Message
-from ._pausable_deadlines import Deadline, RunClocks
+from ._pausable_deadlines import RunClocks, StageWaits
 from ._run_outcome import Interruption, Outcome
-from ._run_task import RunTask
 
 
 class Run:
@@ -30,14 +26,13 @@ class Run:
         parent: The run that published the trigger, if it can still be cut.
         outcome: How it ended; ``None`` while its stages run.
         started_at_s: When it began, in seconds of trio's clock.
+        waits: Its waits between two values.
     """
 
     __slots__ = (
-        "_children", "_clocks", "_finished", "_interruption", "_nursery", "_task",
-        "_token", "_waits",
-        "blocked_on", "chain", "cut_by", "id", "is_cut", "is_in_background", "is_stopping",
-        "keep_count", "outcome", "parent", "paused_until", "scope", "stages_are_over",
-        "started_at_s", "times_protected", "trigger",
+        "_children", "_finished", "_interruption", "_token", "chain", "cut_by", "id", "is_cut",
+        "is_in_background", "is_stopping", "keep_count", "outcome", "parent", "scope",
+        "stages_are_over", "started_at_s", "times_protected", "trigger", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -59,15 +54,10 @@ class Run:
         self._interruption: Interruption | None = None
         self.keep_count = 0
         self.times_protected = 0
-        self.paused_until: trio.Event | None = None
-        self.blocked_on: list[Callable[[], Awaitable[None]]] | None = None
-        self._task: RunTask | None = None
+        self.waits = StageWaits(self.scope, chain.cuts.nursery.cancel_scope)
         self._token: InterruptToken | None = None
         self._children: list[Run] | None = None
-        self._nursery: trio.Nursery | None = None
-        self._clocks: RunClocks | None = None
         self.is_stopping = self.stages_are_over = False
-        self._waits: list[trio.CancelScope] | None = None
         self._finished: trio.Event | None = None
 
     @property
@@ -109,12 +99,12 @@ class Run:
     @property
     def is_paused(self) -> bool:
         """Whether it waits at its next value until it is resumed."""
-        return self.paused_until is not None
+        return self.waits.paused_until is not None
 
     @property
     def has_queue(self) -> bool:
         """Whether triggers of its chain are queued."""
-        return self.chain.has_queue
+        return bool(self.chain.queue.waiting)
 
     @property
     def source(self) -> str:
@@ -129,7 +119,7 @@ class Run:
     @property
     def streams(self) -> bool:
         """Whether its chain streams something and broadcasts it."""
-        return self.chain.streams
+        return bool(self.chain.route.streams)
 
     @property
     def token(self) -> InterruptToken:
@@ -138,18 +128,13 @@ class Run:
             trio_token = trio.lowlevel.current_trio_token()
             self._token = InterruptToken(
                 partial(call_on, trio_token, partial(self.cut, reason="its token was asked")),
-                partial(call_on, trio_token, self._ask_for_background),
+                partial(call_on, trio_token, partial(_ask_for_background, self)),
             )
             if self.is_cut:
                 self._token.request()
             elif self.is_in_background:
                 self._token.notify_background()
         return self._token
-
-    def _ask_for_background(self) -> None:
-        """Ask the listener to move this run to the background, as its token requested."""
-        if self.is_running and not self.is_cut and not self.is_in_background:
-            self.chain.ask_for_background(self)
 
     def cut(
         self, cause: Message | None = None, rule: CutRule | None = None, reason: str = ""
@@ -170,28 +155,21 @@ class Run:
         at_s = trio.current_time() if cause is None else cause.at_s
         was_cut = self.cut_unreported(cause, rule, reason, at_s)
         if was_cut:
-            self.chain.cuts.report_in_time(cause)
+            self.chain.cuts.cuts_are_made()
         return was_cut
 
     def cut_unreported(
         self, cause: Message | None, rule: CutRule | None, reason: str, at_s: float
     ) -> bool:
-        """Cut this run as ``cut()`` does, and leave ``report_in_time()`` to the caller."""
+        """Cut this run as ``cut()`` does, and leave it to the caller to have it reported."""
         if self.is_cut or (self.outcome is not None and not self.keep_count):
             return False
         self.is_cut = True
         self.cut_by = cause, rule, reason, self.outcome is None, at_s
-        cuts = self.chain.cuts
-        cuts.add_cut(self)
-        if self._task is not None:  # so it has no outcome yet
-            self._task.cancel(self.scope, reason)
-        elif self.outcome is not None:
-            cuts.report_soon()
-        else:
+        self.chain.cuts.note_cut(self)
+        if self.outcome is None:
             self.scope.cancel(reason=reason)
-            cuts.call_in_next_step()
-        if self._waits:
-            self._wake(reason)
+            self.waits.end(reason)
         if self._token is not None:
             self._token.request()
         if self._children is not None:
@@ -243,25 +221,7 @@ class Run:
             reason: Why, as text for people.
         """
         self.scope.cancel(reason=reason)
-        self._wake(reason)
-
-    def _wake(self, reason: str) -> None:
-        for wait in self._waits or ():
-            wait.cancel(reason=reason)
-
-    def keep_tasks_in(self, nursery: trio.Nursery) -> None:
-        """Run the tasks of its stages in this nursery, which the run's own task opened."""
-        self._nursery = nursery
-
-    def start_in_nursery(self, fn: Callable[..., Awaitable[Any]], *args: Any, name: str) -> None:
-        """Start a task of its stages; ``keep_tasks_in()`` has said where."""
-        assert self._nursery is not None
-        self._nursery.start_soon(fn, *args, name=name)
-
-    def work_by(self, task: RunTask) -> RunTask:
-        """Cancel the stages of this run through its task from now on, and return that task."""
-        self._task = task
-        return task
+        self.waits.end(reason)
 
     def note_stages_over(self) -> None:
         """Note that its stages have ended or are given up, before it gets its outcome."""
@@ -274,7 +234,6 @@ class Run:
             outcome: How; replaces an earlier outcome.
         """
         self.outcome = outcome
-        self._task = None
         if self._finished is not None:
             self._finished.set()
 
@@ -300,22 +259,17 @@ class Run:
         Nodes call it before costly work, such as a model's answer or a tool.  Cancelling this is
         safe.
         """
-        while self.paused_until is not None:
-            await self.paused_until.wait()
+        while self.waits.paused_until is not None:
+            await self.waits.paused_until.wait()
         return not (self.is_cut or self.is_stopping)
 
     def pause(self) -> None:
         """Pause this run at its next value."""
-        if self.paused_until is None:
-            self.paused_until = trio.Event()
-            self.clocks.stop()
+        self.waits.pause()
 
     def resume(self) -> None:
         """Continue a paused run where it stopped."""
-        if self.paused_until is not None:
-            self.paused_until.set()
-            self.paused_until = None
-            self.clocks.resume()
+        self.waits.resume()
 
     def waiting_for_people(self) -> AbstractContextManager[None]:
         """Stop its time limits within the block, as a pause does, without pausing the run."""
@@ -324,90 +278,12 @@ class Run:
     @property
     def clocks(self) -> RunClocks:
         """Its time limits, which stand still while it is paused or waits for a person."""
-        if self._clocks is None:
-            self._clocks = RunClocks()
-        return self._clocks
-
-    async def wait_outside_stages(self, wait: Callable[..., Awaitable[Any]], *args: Any) -> None:
-        """Wait between two values, unaffected by the cancel scopes of a stage.
-
-        A suspended generator may hold a scope whose deadline passes, or a nursery with a failing
-        task.  That cancellation is for the generator's next step: it must not end a pause, nor a
-        wait for a sink.
-
-        Args:
-            wait: What to await; called again if a stage's scope cancelled it.
-            *args: Its arguments.
-        """
-        while True:
-            try:
-                await wait(*args)
-            except trio.Cancelled:  # noqa: ASYNC103 - raised again at the next step of the scope's owner
-                if self._is_ending:
-                    raise
-            else:
-                return
-            with trio.CancelScope(shield=True, deadline=self._nearest_deadline_s) as scope:
-                self._waits = [*(self._waits or ()), scope]
-                try:
-                    await wait(*args)
-                    return
-                finally:
-                    self._waits.remove(scope)
-
-    @property
-    def _is_ending(self) -> bool:
-        """Whether it was cut, or one of the engine's own scopes is cancelled."""
-        scopes = [self.scope, self.chain.scope]
-        if self._nursery is not None:
-            scopes.append(self._nursery.cancel_scope)
-        scopes += [deadline.scope for deadline in self._deadlines]
-        return self.is_cut or any(scope.cancel_called for scope in scopes)
-
-    @property
-    def _nearest_deadline_s(self) -> float:
-        return min((one.scope.deadline for one in self._deadlines), default=math.inf)
-
-    @property
-    def _deadlines(self) -> Sequence[Deadline]:
-        return () if self._clocks is None else self._clocks.deadlines
-
-    async def wait_while_paused(self) -> bool:
-        """Wait while this run is paused; then return whether the current value still counts."""
-        while self.paused_until is not None:
-            await self.wait_outside_stages(self.paused_until.wait)
-        return not (self.is_cut or self.is_stopping)
-
-    def block_on(self, room: Callable[[], Awaitable[None]]) -> None:
-        """Make this run wait, at its next value, until the queue that it fills has room.
-
-        Args:
-            room: Waits for room; must be safe to cancel, because it may be called again.
-        """
-        if self.blocked_on is None:
-            self.blocked_on = [room]
-        elif room not in self.blocked_on:
-            self.blocked_on.append(room)
-
-    async def wait_for_room(self) -> None:
-        """Wait until all the queues that this run filled have room."""
-        while self.blocked_on:
-            await self.wait_outside_stages(self.blocked_on[0])
-            del self.blocked_on[0]
-        self.blocked_on = None
-
-    async def let_others_run(self) -> None:
-        """Yield to other tasks."""
-        try:
-            await trio.lowlevel.checkpoint()
-        except trio.Cancelled:  # noqa: ASYNC103 - as above; other tasks ran anyway
-            if self._is_ending:
-                raise
+        return self.waits.clocks
 
     def keep(self) -> None:
         """Keep this run interruptible until ``release()``, even after its stages have finished."""
         self.keep_count += 1
-        self.chain.was_kept(self)
+        self.chain.kept.keep_delivered(self)
 
     def release(self) -> None:
         """Undo one ``keep()``.
@@ -442,13 +318,6 @@ class Run:
                 self._finished = trio.Event()
             await self._finished.wait()
 
-    def link_to_ancestors(self) -> None:
-        """End this run when any run that it descends from is cut."""
-        ancestor = self.parent
-        while ancestor is not None:
-            ancestor.link_descendant(self)
-            ancestor = ancestor.parent
-
     def link_descendant(self, child: Run) -> None:
         """End another run when this one is cut."""
         if self._children is None:
@@ -465,3 +334,17 @@ def _unsettled(run: Run | None) -> Run | None:
     while run is not None and run.is_settled:
         run = run.parent
     return run
+
+
+def link_to_ancestors(run: Run) -> None:
+    """End a run when any run that it descends from is cut."""
+    ancestor = run.parent
+    while ancestor is not None:
+        ancestor.link_descendant(run)
+        ancestor = ancestor.parent
+
+
+def _ask_for_background(run: Run) -> None:
+    """Ask the listener to move a run to the background, as its token requested."""
+    if run.is_running and not run.is_cut and not run.is_in_background:
+        run.chain.cuts.ask_for_background(run)

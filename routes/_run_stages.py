@@ -10,7 +10,7 @@ import trio
 
 from ._generator_cancel_scope import closing, explained
 from ._run import Run
-from ._stage_pipeline import UNMOVED, Pending, Pipeline, StageError, StageResult
+from ._stage_pipeline import Pending, Pipeline, StageError, StageResult
 from ._stage_results import spread
 from ._user_errors import as_error
 
@@ -20,62 +20,44 @@ NOT_YET = object()
 
 def carry_out(
     pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
-) -> tuple[Coroutine[Any, Any, None], closing | None]:
-    """Return what executes the async stages of a run to their end, and what it iterates, if known.
+) -> Coroutine[Any, Any, None]:
+    """Execute the async stages of a run to their end.
 
     Each value passes through every coroutine on the way, so this is not a coroutine itself.
 
     Args:
         pipeline: The stages of its chain.
-        run: The run; this is called in its task and scope.
+        run: The run; await the result in its task and scope.
         value: The result of the sync stages before them; ``NOT_YET`` if these have not finished.
         pending: What a sync stage returned that must be awaited or iterated first; ``None`` for
             nothing.
 
     Raises:
-        StageError: The first stage raised when it was called.
+        StageError: A stage failed.
     """
-    if pipeline.needs_nursery:
-        return _flow_in_nursery(pipeline, run, value, pending), None
-    return _flow(pipeline, run, value, pending)
+    flow = _flow_in_nursery if pipeline.needs_nursery else _flow
+    return flow(pipeline, run, value, pending)
 
 
 async def _flow_in_nursery(
     pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
 ) -> None:
     async with trio.open_nursery() as nursery:
-        run.keep_tasks_in(nursery)
-        await _flow(pipeline, run, value, pending)[0]
+        run.waits.keep_tasks_in(nursery)
+        await _flow(pipeline, run, value, pending)
         nursery.cancel_scope.cancel(reason="the run has ended")
 
 
-def _flow(
-    pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
-) -> tuple[Coroutine[Any, Any, None], closing | None]:
-    if pending is not None:
-        return _finish_stage(pipeline, run, pipeline.lead, pending), None
-    if value is NOT_YET:
-        value = run.trigger
-    try:
-        items = closing(pipeline.open(run, value))
-    except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
-        error = as_error(caught)
-        raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
-    return _drain(pipeline, run, items), items
-
-
-async def _drain(pipeline: Pipeline, run: Run, items: closing) -> None:
+async def _flow(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> None:
     """Pass each value of the head through the tail, at the pace of the sinks."""
-    task = trio.lowlevel.current_task()
-    tail = pipeline.tail
-    publish = tail.publish if tail.only_publishes else None
-    async with items as iterator:
+    if pending is not None:
+        await _finish_stage(pipeline, run, pipeline.lead, pending)
+        return
+    tail, waits = pipeline.tail, run.waits
+    async with _opened(pipeline, run, run.trigger if value is NOT_YET else value) as items:
         while True:
-            # Trio clears custom_sleep_data whenever it reschedules a task, so if the mark
-            # survives, the stages did not wait, and other tasks get their turn here.
-            task.custom_sleep_data = UNMOVED
             try:
-                value = await anext(iterator)
+                value = await anext(items)
             except StopAsyncIteration:
                 return
             except StageError:
@@ -83,27 +65,24 @@ async def _drain(pipeline: Pipeline, run: Run, items: closing) -> None:
             except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
                 error = as_error(caught)
                 raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
-            while run.paused_until is not None and not run.is_cut:
-                await run.wait_outside_stages(run.paused_until.wait)
+            if waits.paused_until is not None:
+                await waits.while_paused()
             if run.is_cut or run.is_stopping:
                 return
-            if value is None:
-                pass
-            elif publish is not None:  # the usual chain ends with .broadcast()
-                try:
-                    publish(value, run)
-                except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
-                    error = as_error(caught)
-                    raise StageError(".broadcast()", error) from error  # noqa: ASYNC104 - see as_error()
-            else:
-                result = tail.push(value, run)
-                if type(result) is Pending:
-                    await _finish_stage(pipeline, run, tail, result)
+            if value is not None:
+                value = tail.push(value, run)
+                if type(value) is Pending:
+                    await _finish_stage(pipeline, run, tail, value)
             value = None  # it may be audio, which others may be done with before the next one comes
-            if run.blocked_on is not None:
-                await run.wait_for_room()
-            if task.custom_sleep_data is UNMOVED:
-                await run.let_others_run()
+            await waits.for_others()
+
+
+def _opened(pipeline: Pipeline, run: Run, value: Any) -> closing:
+    try:
+        return closing(pipeline.open(run, value))
+    except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
+        error = as_error(caught)
+        raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
 
 
 async def _finish_stage(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> None:
@@ -111,7 +90,8 @@ async def _finish_stage(pipeline: Pipeline, run: Run, steps: Any, pending: Pendi
     try:
         async with aclosing(spread(pending.value, lists=False)) as items:
             async for item in items:
-                if not await run.wait_while_paused():
+                await run.waits.while_paused()
+                if run.is_cut or run.is_stopping:
                     return
                 result = steps.push(item, run, pending.next_step) if item is not None else None
                 await _after_lead(pipeline, run, steps, result)
@@ -128,9 +108,8 @@ async def _after_lead(
     if type(result) is Pending:
         await _finish_stage(pipeline, run, steps, result)
     elif result is not None and steps is pipeline.lead and pipeline.head:
-        await _flow(pipeline, run, result.value, None)[0]
-    await run.wait_for_room()
-    await run.let_others_run()
+        await _flow(pipeline, run, result.value, None)
+    await run.waits.for_others()
 
 
 def causes(error: Exception | None, stage: str) -> Iterator[tuple[str, Exception]]:

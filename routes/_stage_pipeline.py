@@ -18,21 +18,16 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-import trio
-
 from ._errors import BargeinError, StageTimeoutError
 from ._route import Route
 from ._run import Run
-from ._stage_results import ResultKind, kind_of, spread
+from ._stage_results import ResultKind, close_unused, kind_of, spread
 from ._stage_task import StageTask
 from ._stages import Broadcast, Buffer, Filter, Map, Stage, Stream, Through, Timeout
 from ._user_errors import as_error
 
 Publish = Callable[[Any, Run | None], None]
 Works = Callable[[str], bool]
-
-UNMOVED = object()
-"""A mark on a task, which trio erases whenever it reschedules the task."""
 
 
 class StageError(BargeinError):
@@ -55,9 +50,7 @@ class Pending:
 
     def discard(self) -> None:
         """Close a value that nobody will use."""
-        close = getattr(self.value, "close", None)
-        if close is not None:
-            close()
+        close_unused(self.value)
 
 
 class SyncStages:
@@ -184,7 +177,7 @@ class _AwaitedFilter:
 
     def close(self) -> None:
         """Close the verdict without awaiting it."""
-        Pending(self.verdict, 0, "").discard()
+        close_unused(self.verdict)
 
 
 class Pipeline:
@@ -290,9 +283,9 @@ async def _mapped(stage: Map | Stream, upstream: Any, run: Run) -> AsyncGenerato
                     if gave:
                         yield item
                     else:
-                        await _let_others_run(run)
+                        await run.waits.for_others()
             if not gave:
-                await _let_others_run(run)
+                await run.waits.for_others()
 
 
 async def _filtered(stage: Filter, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
@@ -304,7 +297,7 @@ async def _filtered(stage: Filter, upstream: Any, run: Run) -> AsyncGenerator[An
             if verdict:
                 yield value
             else:
-                await _let_others_run(run)
+                await run.waits.for_others()
 
 
 async def _led_through(stage: Through, upstream: Any) -> AsyncGenerator[Any, None]:
@@ -313,20 +306,8 @@ async def _led_through(stage: Through, upstream: Any) -> AsyncGenerator[Any, Non
             yield item
 
 
-async def _let_others_run(run: Run) -> None:
-    """Yield to other tasks if this one has not waited since the last call.
-
-    The run does this for each value that reaches it; stages that swallow values do it themselves.
-    """
-    task = trio.lowlevel.current_task()
-    if task.custom_sleep_data is UNMOVED:
-        await run.let_others_run()
-    else:
-        task.custom_sleep_data = UNMOVED
-
-
 async def _timed(route: str, stage: Timeout, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
-    with run.clocks.open_deadline() as deadline:  # before the first step: scopes must nest
+    with run.waits.clocks.open_deadline() as deadline:  # before the first step: scopes must nest
         async with aclosing(upstream):
             while True:
                 deadline.arm(stage.limit_s)
@@ -344,8 +325,9 @@ async def _timed(route: str, stage: Timeout, upstream: Any, run: Run) -> AsyncGe
 async def _published(pipeline: Pipeline, upstream: Any, run: Run) -> AsyncGenerator[Any, None]:
     async with aclosing(upstream):
         async for value in upstream:
-            if not await run.wait_while_paused():
+            await run.waits.while_paused()
+            if run.is_cut or run.is_stopping:
                 return
             pipeline.tail.publish(value, run)
-            await run.wait_for_room()
+            await run.waits.for_others()
             yield value

@@ -58,6 +58,13 @@ def is_iterator(value: object) -> bool:
     return kind in (ResultKind.ASYNC_ITERATOR, ResultKind.ITERATOR, ResultKind.LISTED)
 
 
+def close_unused(value: Any) -> None:
+    """Close a value that nobody will await or iterate."""
+    close = getattr(value, "close", None)
+    if close is not None:
+        close()
+
+
 async def spread(value: Any, *, lists: bool) -> AsyncGenerator[Any, None]:
     """Yield the values of a stage's result one by one, awaiting it if necessary.
 
@@ -88,6 +95,4 @@ def _closing_sync(items: Iterable[Any]) -> Iterable[Any]:
     try:
         yield from items
     finally:
-        close = getattr(items, "close", None)
-        if close is not None:
-            close()
+        close_unused(items)

@@ -86,7 +86,8 @@ class StageTask:
 
     def _start_stages(self) -> None:
         self._done = trio.Event()
-        self._run.start_in_nursery(self._pump, self._done, name=f"stages of {self._run.source}")
+        name = f"stages of {self._run.source}"
+        self._run.waits.start_in_nursery(self._pump, self._done, name=name)
 
     def _raise_error(self) -> None:
         error, self._error = self._error, None
@@ -109,7 +110,7 @@ class StageTask:
         run = self._run
         while True:
             if not self._ahead:
-                await run.wait_outside_stages(self._wanted.wait)
+                await run.waits.outside_stages(self._wanted.wait)
                 self._wanted = trio.Event()
             if self._is_left:
                 return
@@ -121,6 +122,6 @@ class StageTask:
             finally:
                 self._is_stepping = False
             try:
-                await run.wait_outside_stages(self._send.send, value)
+                await run.waits.outside_stages(self._send.send, value)
             except trio.BrokenResourceError:
                 return  # the later stages have finished

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from ._decision_log import DecisionLog
+from ._listeners import DecisionLog
 from ._message import Message
-from ._route import Route
 from ._run_outcome import RouteStatistics
-from ._stage_pipeline import Pending
 from .logs import get_logger
 
 log = get_logger()
 
-WaitingTrigger = tuple[Message, Any, "Pending | None"]
+
+class Unused(Protocol):
+    """What can be closed because nobody will use it."""
+
+    def discard(self) -> None:
+        """Close it."""
+        ...
+
+
+WaitingTrigger = tuple[Message, Any, Any]
 """The trigger, what the sync stages made of it, and a result of theirs still to be awaited."""
 
 
@@ -38,9 +46,9 @@ class TriggerQueue:
         self._limit = limit
         self._statistics = statistics
         self._decisions = decisions
-        self.waiting: list[WaitingTrigger] = []
+        self.waiting: deque[WaitingTrigger] = deque()
 
-    def has_room(self, message: Message, route: Route) -> bool:
+    def has_room(self, message: Message, route: object) -> bool:
         """Return whether a trigger may wait; if not, drop it and log a warning."""
         if len(self.waiting) < self._limit:
             return True
@@ -48,7 +56,7 @@ class TriggerQueue:
         log.warning("trigger_dropped", route=str(route), waiting=len(self.waiting))
         return False
 
-    def add(self, message: Message, value: Any, pending: Pending | None) -> None:
+    def add(self, message: Message, value: Any, pending: Unused | None) -> None:
         """Queue a trigger behind the others."""
         self.waiting.append((message, value, pending))
 
@@ -58,9 +66,9 @@ class TriggerQueue:
         Raises:
             IndexError: The queue is empty.
         """
-        return self.waiting.pop(0)
+        return self.waiting.popleft()
 
-    def drop(self, message: Message, pending: Pending | None, why: str) -> None:
+    def drop(self, message: Message, pending: Unused | None, why: str) -> None:
         """Count a trigger that starts no run, and record why."""
         self._statistics.dropped += 1
         self._decisions.add(message, "dropped", why)
@@ -70,12 +78,12 @@ class TriggerQueue:
     def drop_all(self, why: str) -> None:
         """Drop every queued trigger."""
         while self.waiting:
-            message, _, pending = self.waiting.pop(0)
+            message, _, pending = self.waiting.popleft()
             self.drop(message, pending, why)
 
     def drop_where(self, meant: Callable[[Message], bool], why: str) -> list[Message]:
         """Drop some of the queued triggers, and return them in order."""
-        waiting, self.waiting = self.waiting, []
+        waiting, self.waiting = self.waiting, deque()
         dropped: list[Message] = []
         for message, value, pending in waiting:
             if meant(message):

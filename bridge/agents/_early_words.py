@@ -32,7 +32,7 @@ class EarlyWords:
         self._turn: Message | None = None
         router = context.router
         for event in (UserTranscriptionReceived, UserStoppedSpeaking, UserStartedSpeaking):
-            router.observe(event, self._said, may_wait=True)
+            router.observe(event, self._said)
 
     def _said(self, message: Message) -> None:
         if self._is_over or self._context.floor.is_agent(message.source):

@@ -200,8 +200,7 @@ class CallAnswers:
 
     def advance(self) -> None:
         """Update what the caller has heard, and write it to the history."""
-        if self._router.unreported:
-            self._router.report_cuts()
+        self._router.report_cuts()
         self._playout.advance(trio.current_time())
         self.memory.write()
 

@@ -40,8 +40,7 @@ class CutRecords:
     @property
     def count(self) -> int:
         """How many answers were cut."""
-        if self._router.unreported:
-            self._router.report_cuts()
+        self._router.report_cuts()
         return self._count
 
     def end_as(self, outcome: Outcome) -> None:

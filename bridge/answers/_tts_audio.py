@@ -83,7 +83,7 @@ class TTSAudio:
         if not utterance.segments.has_word_times:
             return
         if utterance.waiting.is_more_than(max(self._ahead_bytes, len(message.event.pcm))):
-            run.block_on(utterance.waiting.room)
+            run.waits.block_on(utterance.waiting.room)
 
     def _refuse_rate(self, source: str, rate_hz: int) -> None:
         needed_hz = self._rate_hz

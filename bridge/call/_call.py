@@ -125,7 +125,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
         self.ended = context.ended
         self.running_tools = context.running_tools
         # The first sink, so that the caller's side gets an event before its consequences.
-        router.add_sink(self._transport.send, unless=_SENT_ELSEWHERE, may_wait=True)
+        router.add_sink(self._transport.send, unless=_SENT_ELSEWHERE)
         self.delivery = Delivery(context)
         self.answers = CallAnswers(context, self._transport, self.delivery, self._interrupt)
         self.steps = StepKeeper(context, self.answers.answer_of)

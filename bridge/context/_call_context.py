@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from bargein.routes import Router
+from bargein.routes import Message, Router
 
 from ..events import CallState, UserStartedSpeaking
 from ..history._history import History
@@ -46,25 +46,23 @@ class CallContext:
         self.history = history
         self.audio = audio
         self.floor = Floor()
-        self.running_tools = RunningTools(self.touch_state, self._time_cuts)
+        self.running_tools = RunningTools(self.touch_state)
         self.ended = trio.Event()
         self.state: CallState = "idle"
         self.is_paused = False
         self.is_closing = False
         self._observers: list[Callable[[], None]] = []
         self._update: Callable[[], None] | None = None
-        self._time_cuts(False)
         self._polled: list[tuple[Callable[[], object], Callable[[], None]]] = []
+        router.listen(cut_may_wait=self._cut_may_wait)
 
-    def _time_cuts(self, works: bool) -> None:
-        """Report cuts by a barge-in at once if a voice or a tool must end with them, else later.
+    def _cut_may_wait(self, message: Message) -> bool:
+        """Whether nothing must end with what a barge-in has cut: neither a voice nor a tool.
 
-        Without either, the report can wait until the node has cleaned up, which is then faster.
-
-        Args:
-            works: Whether a tool is running.
+        Then the node cleans up first, before anybody is told.
         """
-        self.router.report_later(None if self.audio or works else UserStartedSpeaking)
+        barges_in = type(message.event) is UserStartedSpeaking
+        return barges_in and not self.audio and not self.running_tools.are_busy
 
     def _work_out(self) -> None:
         if self._update is not None:

@@ -113,20 +113,23 @@ class BackgroundJob(Protocol):
 
 
 class RunningTools:
-    """All running tools of a call."""
+    """All running tools of a call.
 
-    __slots__ = ("_on_busy", "_on_change", "_works")
+    Attributes:
+        are_busy: Whether there are any.
+    """
 
-    def __init__(self, on_change: Callable[[], None], on_busy: Callable[[bool], None]) -> None:
+    __slots__ = ("_on_change", "_works", "are_busy")
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
         """Start without tools.
 
         Args:
             on_change: Called whenever a tool starts, ends or moves to the background.
-            on_busy: Called with True before the first tool starts, and with False after the last.
         """
         self._works: dict[Work, None] = {}
+        self.are_busy = False
         self._on_change = on_change
-        self._on_busy = on_busy
 
     def __iter__(self) -> Iterator[Work]:
         return iter(tuple(self._works))
@@ -141,9 +144,8 @@ class RunningTools:
             work: The tool.
             quietly: Whether to announce nothing, because its start or its question will.
         """
-        if not self._works:
-            self._on_busy(True)
         self._works[work] = None
+        self.are_busy = True
         if not quietly:
             self._on_change()
 
@@ -155,8 +157,7 @@ class RunningTools:
             quietly: Whether to announce nothing, because the event that tells its result will.
         """
         self._works.pop(work, None)
-        if not self._works:
-            self._on_busy(False)
+        self.are_busy = bool(self._works)
         if not quietly:
             self._on_change()
 

@@ -72,7 +72,7 @@ class StateKeeper:
         context.work_out_by(self.update)
         router = context.router
         about_user = [UserStartedSpeaking, UserStoppedSpeaking, TranscriptionFailed]
-        router.add_sink(self._user, about_user, may_wait=True)
+        router.add_sink(self._user, about_user)
         router.add_sink(self._tool, [ToolCall, ToolResult])
         router.add_sink(self._agent, [AgentStartedSpeaking, AgentStoppedSpeaking])
         router.add_sink(self._listening, [ListeningFailed, ListeningResumed])

@@ -147,11 +147,8 @@ class Questions:
         self._answered_by: tuple[int, str | None] = (0, None)
         self._phrases: AnswerPhrases | None = None
         context.call_while(self._is_asking, self.update_clock)
-        context.router.observe(
-            [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed],
-            self._of_the_caller,
-            may_wait=True,
-        )
+        caller = [UserStartedSpeaking, *_OF_A_TURN, TranscriptionFailed]
+        context.router.observe(caller, self._of_the_caller)
 
     # --- what is known --------------------------------------------------------------------------
 

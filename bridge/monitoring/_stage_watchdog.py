@@ -95,7 +95,7 @@ class StageWatchdog:
         about_voice = [VoiceStarted, VoiceStopped, VoiceWords, TurnScored, EarFellSilent]
         router.add_sink(self._voice, about_voice)
         router.add_sink(self._key_moved, TalkKeyChanged)
-        router.add_sink(self._user_began, UserStartedSpeaking, may_wait=True)
+        router.add_sink(self._user_began, UserStartedSpeaking)
 
     # --- when somebody waits ----------------------------------------------------------------------
 

@@ -246,7 +246,7 @@ async def test_what_is_received_is_never_stale(autojump_clock):
         chain = call.bridge(name="agent").on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
         chain.stream(generate).broadcast()
         call.bridge(name="late").on(UserStartedSpeaking).map(
-            lambda m: call.router.publisher("agent")(AgentResponse(content="late"), runs[0])
+            lambda m: call.router.publish(AgentResponse(content="late"), "agent", runs[0])
         )
 
     yield_after, runs = trio.Event(), []

@@ -24,6 +24,10 @@ class Other(Event):
     type: Literal["am.other"] = "am.other"
 
 
+def is_stop(message):
+    return type(message.event) is Stop
+
+
 async def sleep(message):
     await trio.sleep_forever()
     yield
@@ -54,19 +58,19 @@ class Scene:
         self.router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
 
-    def follow_stop(self, *, may_wait):
+    def follow_stop(self):
         def seen(message):
             self.happened.append("sink")
             self.router.call_after(lambda: self.happened.append("deferred work"))
 
-        self.router.add_sink(seen, Stop, may_wait=may_wait)
+        self.router.add_sink(seen, Stop)
 
 
 async def test_what_is_left_to_do_comes_behind_the_clean_up():
     """A node that is cut cleans up before states are worked out, and they before its run ends."""
     async with open_router() as router:
         scene = Scene(router)
-        scene.follow_stop(may_wait=False)
+        scene.follow_stop()
         await scene.start()
         router.publish(Stop())
         assert scene.happened == ["told of the cut", "sink"]
@@ -77,9 +81,9 @@ async def test_what_is_left_to_do_comes_behind_the_clean_up():
 async def test_a_cut_that_may_be_told_later_is_told_first(autojump_clock):
     """Then the sinks that may wait get the message, and then comes what they leave to be done."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         scene = Scene(router)
-        scene.follow_stop(may_wait=True)
+        scene.follow_stop()
         await scene.start()
         router.publish(Stop())
         assert scene.happened == []
@@ -89,12 +93,12 @@ async def test_a_cut_that_may_be_told_later_is_told_first(autojump_clock):
 
 
 async def test_what_may_be_reported_later_changes_between_two_cuts():
-    """Each cut is reported as ``report_later()`` says when it is made."""
+    """Each cut is reported as ``cut_may_wait`` says when it is made."""
     async with open_router() as router:
         scene = Scene(router)
-        scene.follow_stop(may_wait=True)
-        for event_class, reported in ((Stop, []), (None, ["told of the cut"]), (Stop, [])):
-            router.report_later(event_class)
+        scene.follow_stop()
+        for may_wait, reported in ((True, []), (False, ["told of the cut"]), (True, [])):
+            router.listen(cut_may_wait=lambda message, may_wait=may_wait: may_wait)
             await scene.start()
             scene.happened.clear()
             router.publish(Stop())
@@ -102,34 +106,33 @@ async def test_what_may_be_reported_later_changes_between_two_cuts():
             await trio.testing.wait_all_tasks_blocked()
 
 
-async def test_a_sink_in_a_hurry_gets_its_message_at_once():
-    """A sink that was not said to be able to wait has its message when publish() returns."""
+async def test_what_is_not_said_to_wait_comes_at_once():
+    """Without ``cut_may_wait`` a sink has its message when publish() returns."""
     async with open_router() as router:
-        router.report_later(Stop)
         scene = Scene(router)
-        scene.follow_stop(may_wait=False)
+        scene.follow_stop()
         await scene.start()
         router.publish(Stop())
-        assert scene.happened == ["sink"]
+        assert scene.happened == ["told of the cut", "sink"]
 
 
 async def test_a_chain_is_triggered_at_once():
     """A sync stage runs within publish(), also when the same event cuts a run."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         scene = Scene(router)
         router.on(Stop).map(lambda message: scene.happened.append("stage"))
         await scene.start()
         router.publish(Stop())
-        assert scene.happened == ["stage"]
+        assert scene.happened == ["told of the cut", "stage"]
 
 
 async def test_what_is_published_next_finds_all_done():
     """Nothing that is published later overtakes what a cut has left to be done."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         scene = Scene(router)
-        scene.follow_stop(may_wait=True)
+        scene.follow_stop()
         router.add_sink(lambda message: scene.happened.append("other"), Other)
         await scene.start()
         router.publish(Stop())
@@ -142,9 +145,9 @@ async def test_what_is_published_next_finds_all_done():
 async def test_whoever_looks_finds_all_done():
     """catch_up() does what waits, once; report_cuts() tells of the cuts alone."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         scene = Scene(router)
-        scene.follow_stop(may_wait=True)
+        scene.follow_stop()
         await scene.start()
         router.publish(Stop())
         router.report_cuts()
@@ -158,7 +161,7 @@ async def test_a_clean_up_that_takes_long_delays_nothing_else(autojump_clock):
     """What is left to do is done in the next scheduler step, while the node still cleans up."""
     async with open_router() as router:
         scene = Scene(router, clean_up_s=0.5)
-        scene.follow_stop(may_wait=True)
+        scene.follow_stop()
         await scene.start()
         router.publish(Stop())
         await trio.testing.wait_all_tasks_blocked()
@@ -203,7 +206,7 @@ async def test_a_node_that_no_cut_can_wake_delays_nothing_else(wait, buffered, a
     ready = trio.Event()
     async with open_router() as router:
         scene = Scene(router)
-        scene.follow_stop(may_wait=True)
+        scene.follow_stop()
         route = router.on(Other).interrupt_on(Stop).stream(lambda message: wait(ready))
         (route.buffer(1) if buffered else route).broadcast()
         router.publish(Other())
@@ -221,7 +224,7 @@ async def test_a_node_that_cuts_itself_delays_nothing_else(autojump_clock):
     """It publishes what cuts it and goes on behind a shield: nothing deferred waits for it."""
     async with open_router() as router:
         scene = Scene(router)
-        scene.follow_stop(may_wait=True)
+        scene.follow_stop()
 
         async def stops_itself(message):
             router.publish(Stop())
@@ -319,9 +322,9 @@ async def test_a_run_that_does_not_unwind_is_still_given_up(autojump_clock):
 async def test_nothing_is_left_undone_when_the_router_closes():
     """What waits when the block is left is done before its runs end."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         scene = Scene(router)
-        scene.follow_stop(may_wait=True)
+        scene.follow_stop()
         await scene.start()
         router.publish(Stop())
     assert scene.happened[:3] == ["told of the cut", "sink", "deferred work"]
@@ -331,7 +334,7 @@ async def test_nothing_is_left_undone_when_the_router_closes():
 async def test_what_follows_from_several_cuts_is_called_once_behind_all():
     """What the listeners for two cuts leave to be done is done once, behind the sinks."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         first, second = Scene(router), Scene(router)
         happened = second.happened
 
@@ -343,7 +346,7 @@ async def test_what_follows_from_several_cuts_is_called_once_behind_all():
             happened.append("deferred work")
 
         router.listen(run_cut=told)
-        router.add_sink(lambda message: happened.append("sink"), Stop, may_wait=True)
+        router.add_sink(lambda message: happened.append("sink"), Stop)
         await first.start()
         router.publish(Stop())
         router.catch_up()
@@ -361,7 +364,7 @@ async def test_what_follows_from_several_cuts_is_called_once_behind_all():
 async def test_cuts_are_told_in_their_order_though_the_listener_looks():
     """A listener that looks while it is told of a cut is not told of the next one in between."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         first, second = Scene(router), Scene(router)
         told = []
 
@@ -380,10 +383,10 @@ async def test_cuts_are_told_in_their_order_though_the_listener_looks():
 async def test_a_sink_that_may_wait_may_cut_as_well():
     """What it cuts is told as any cut, before anything else is published."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         scene = Scene(router)
         router.on(Go).interrupt_on(Other).stream(scene.talk).broadcast()
-        router.add_sink(lambda message: router.publish(Other()), Stop, may_wait=True)
+        router.add_sink(lambda message: router.publish(Other()), Stop)
         await scene.start()
         router.publish(Stop())
         router.catch_up()
@@ -395,14 +398,14 @@ async def test_a_sink_that_may_wait_may_cut_as_well():
 async def test_a_loop_within_a_barge_in_loses_none_of_its_deferred_work():
     """A condition whose own event loops fails alone; the sinks get the message of the cut."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         scene = Scene(router)
         failed = []
         router.listen(failed=lambda run, route, stage, error: failed.append(type(error).__name__))
         router.on(Other).map(lambda message: router.publish(Other()) and None)
         condition = lambda message: router.publish(Other()) is not None  # noqa: E731
         router.on(Go).interrupt_on(Stop, condition=condition).stream(scene.talk).broadcast()
-        scene.follow_stop(may_wait=True)
+        scene.follow_stop()
         await scene.start()
         router.publish(Stop())
         router.publish(Go())
@@ -413,11 +416,11 @@ async def test_a_loop_within_a_barge_in_loses_none_of_its_deferred_work():
 async def test_a_loop_that_follows_from_a_cut_loses_none_of_its_deferred_work():
     """What the listener for cuts publishes may loop; the sinks still get the message of the cut."""
     async with open_router() as router:
-        router.report_later(Stop)
+        router.listen(cut_may_wait=is_stop)
         scene = Scene(router)
         router.listen(run_cut=lambda run: router.publish(Other()))
         router.on(Other).map(lambda message: router.publish(Other()) and None)
-        scene.follow_stop(may_wait=True)
+        scene.follow_stop()
         await scene.start()
         router.publish(Stop())
         router.publish(Go())
@@ -450,6 +453,7 @@ async def test_who_has_cuts_explained_hears_of_one_behind_the_clean_up():
 
     cleaned_up = trio.Event()
     async with open_router() as router:
+        router.listen(cut_may_wait=is_stop)
         router.explain_to(lambda route, message, verdict, why, run: happened.append(verdict))
         router.on(Go).interrupt_on(Stop).stream(talk).broadcast()
         router.publish(Go())

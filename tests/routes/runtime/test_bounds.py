@@ -114,7 +114,7 @@ async def test_a_node_that_swallows_everything_is_survived(yields, autojump_cloc
             for _ in range(20):
                 await trio.lowlevel.checkpoint()
         # It is closed once more by the run; where it never yields, the run is abandoned.
-        assert got == ([(0.25, 0), (0.5, 0), (0.6, 7)] if yields else [(1.6, 7)])
+        assert got == ([(0.25, 0), (0.5, 0), (0.85, 7)] if yields else [(1.6, 7)])
         assert router.runtime(route).statistics.abandoned == int(not yields)
         let_go = True
     kept.clear()

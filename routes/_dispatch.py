@@ -1,0 +1,369 @@
+"""Delivers every message to chains, observers and sinks, in one synchronous step.
+
+Rules of a publication, in this order:
+1. Messages of a cut run go no further: a stale message is dropped and counted.
+2. Interrupt rules cut their runs before anything else sees the event.  If a run is cut by a
+   message that it published itself, the message is detached from the run and still delivered.
+3. Pause and resume rules act.
+4. Cuts are reported, and observers get the message.
+5. Chains are triggered; their sync stages run here and now.
+6. Sinks get the message.
+7. What ``call_after()`` was given is called: states are computed and log lines are written.
+
+No node that was cut can clean up until the publisher waits for something.  So after a cut, step 7
+waits until one of these runs has unwound, for the next scheduler step, or until somebody publishes
+or asks, whatever comes first.  Steps 4 and 6 wait with it if the listener ``cut_may_wait`` allows
+that, and no chain is triggered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+import trio
+from pydantic import BaseModel
+
+from ._errors import NotAnEventError, PublishLoopError
+from ._listeners import Listeners
+from ._message import Message
+from ._message_sinks import AsyncSinks, FailingReceivers
+from ._run import Run
+from ._run_context import PauseGate
+from ._run_outcome import Outcome, RouterStatistics
+from ._stage_results import ResultKind, kind_of
+from ._timers import Timers, TimerTask, raise_later
+from ._user_errors import as_error
+
+DEPTH_LIMIT = 32
+"""How deep sync routes may trigger one another within one publication."""
+
+Receiver = Callable[[Message], Any]
+
+_event_classes: set[type] = set()
+"""The classes that ``is_event()`` has accepted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What to do with messages of one event class."""
+
+    rules: tuple[Receiver, ...] = ()
+    """The rules, interrupts first, and the observers called before them."""
+    observers: tuple[Receiver, ...] = ()
+    triggers: tuple[Receiver, ...] = ()
+    sinks: tuple[Receiver, ...] = ()
+
+
+class Dispatch:
+    """The dispatch of one router, with what all its chains share.
+
+    Attributes:
+        nursery: Owns the tasks of all runs.
+        plans: What to do with a message, by the class of its event.
+        listeners: The functions called when something happens.
+        failing: The observers and sinks that fail at present.
+        async_sinks: The async sinks, and the runs whose messages wait for them.
+        timers: What calls functions at set times.
+        gate: Shut while everything is paused, so that nothing begins.
+        unwind_s: How many seconds a cut run may take to unwind before its chain stops waiting.
+        handler_s: How many seconds the handler of an interruption may take.
+        withholds: Whether a message is withheld from the chains of a source, so that it neither
+            triggers, cuts, pauses nor resumes them; ``None`` withholds nothing.
+        closing: The outcome of runs that end because the router does; ``None`` while it is open.
+        closed: Whether all tasks have ended, so that nothing is triggered any more.
+    """
+
+    __slots__ = (
+        "_calls", "_clock", "_cuts", "_depth", "_depth_limit", "_dropped", "_is_closed", "_is_due",
+        "_now_s", "_published", "_rest", "_runs", "_stale", "_unwinding", "_waits", "async_sinks",
+        "closed", "closing", "failing", "gate", "handler_s", "listeners", "nursery", "plans",
+        "timers", "unwind_s", "withholds",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        plans: Mapping[type, Plan],
+        *,
+        unwind_s: float,
+        handler_s: float,
+    ) -> None:
+        self.nursery = nursery
+        self.plans = plans
+        self.unwind_s = unwind_s
+        self.handler_s = handler_s
+        self.listeners = Listeners()
+        self.failing = FailingReceivers(self.listeners.show)
+        self.async_sinks = AsyncSinks(nursery, self.listeners.show)
+        self.timers = Timers(nursery, self._call_timer)
+        self.gate = PauseGate()
+        self.withholds: Callable[[str, Message], bool] | None = None
+        self.closing: Outcome | None = None
+        self.closed = False
+        self._published = self._dropped = self._stale = self._runs = 0
+        self._clock = TimerTask.of_run()
+        self._now_s = trio.lowlevel.current_clock().current_time
+        self._depth = 0
+        self._depth_limit = DEPTH_LIMIT
+        self._is_due = self._waits = self._is_closed = False
+        self._cuts: list[Run] = []  # which are not reported yet
+        self._unwinding: list[Run] = []  # whose cut is reported, but not limited in time
+        self._rest: tuple[Message, Plan] | None = None
+        self._calls: list[Callable[[], None]] = []
+
+    # --- the dispatch -------------------------------------------------------------------------
+
+    def publish(self, event: Any, source: str, run: Run | None) -> Message:
+        """Dispatch an event now; see the rules above.
+
+        Args:
+            event: An instance of any event class.
+            source: Who publishes it.
+            run: The run it belongs to; ``None`` for none.
+
+        Returns:
+            The message that carried it.
+
+        Raises:
+            PublishLoopError: Sync stages trigger one another without end.
+        """
+        if self._waits:
+            self.catch_up()
+        self._published += 1
+        message = Message(event, source, self._published, self._now_s(), run)
+        if run is not None and run.is_stale:
+            self._dropped += 1
+            return message
+        plan = self.plans[type(event)]
+        if self._depth >= self._depth_limit:
+            self._refuse_deeper(message)
+        self._depth += 1
+        try:
+            for act in plan.rules:
+                act(message)
+            if self._cuts and self._may_wait(message, plan):
+                self._rest = message, plan
+            else:
+                self._hand_out(message, plan)
+        finally:
+            self._depth -= 1
+            if self._is_due and not self._depth:
+                self._publication_over()
+        return message
+
+    def publish_value(self, source: str, value: Any, run: Run | None) -> None:
+        """Publish what a stage gave: an event, or a message whose event is published again.
+
+        Raises:
+            NotAnEventError: It is neither.
+        """
+        event = value.event if type(value) is Message else value
+        if type(event) not in _event_classes and not is_event(event):
+            raise NotAnEventError(event, hint_at_event(event))
+        self.publish(event, source, run)
+
+    def _may_wait(self, message: Message, plan: Plan) -> bool:
+        """Whether what follows from cuts may come after the next step of the runs."""
+        if plan.triggers or message.run is not None or self._depth > 1 or self._is_closed:
+            return False
+        for run in self._cuts:
+            if run.outcome is not None:
+                return False  # it has ended, so nothing is gained by waiting
+        may_wait = self.listeners.cut_may_wait
+        return may_wait is not None and may_wait(message)
+
+    def _hand_out(self, message: Message, plan: Plan) -> None:
+        """Report cuts, and deliver a message to observers, chains and sinks."""
+        if self._cuts:
+            self.report_cuts()
+        if plan.rules and message.is_stale:
+            message.leave_run()  # this very message cut its run; deliver it anyway
+        if plan.observers:
+            self._give(message, plan.observers, are_sinks=False)
+        for trigger in plan.triggers:
+            trigger(message)
+        if message.run is not None and message.run.is_stale:
+            self._stale += bool(plan.sinks)
+        else:
+            self._give(message, plan.sinks, are_sinks=True)
+
+    def _give(self, message: Message, receivers: tuple[Receiver, ...], *, are_sinks: bool) -> None:
+        failing = self.failing
+        for receive in receivers:
+            try:
+                receive(message)
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
+                told = as_error(error)
+                if are_sinks:
+                    failing.failed("sink_failed", receive, message, told)
+                else:
+                    failing.failed("observer_failed", receive, message, told)
+            else:
+                if failing.known:
+                    failing.works(receive)
+
+    def _refuse_deeper(self, message: Message) -> NoReturn:
+        # Refuse everything else that is published within this publication; otherwise two chains
+        # that trigger each other twice would publish 2 ** 32 times.
+        self._depth_limit = 0
+        self._is_due = True
+        raise PublishLoopError(message.alias, DEPTH_LIMIT)
+
+    def _publication_over(self) -> None:
+        if (self._cuts or self._unwinding) and not self._is_closed:
+            self._waits = True
+            self._clock.call_in_next_step(self._catch_up_at_last)
+        else:
+            self._finish()
+
+    # --- cuts ---------------------------------------------------------------------------------
+
+    def note_cut(self, run: Run) -> None:
+        """Keep a run that is cut now, until its cut is reported."""
+        self._cuts.append(run)
+        self._is_due = True
+
+    def report_cuts(self) -> None:
+        """Report the cuts that are not reported yet, because somebody asks what they changed."""
+        while self._cuts:
+            runs, self._cuts = self._cuts, []  # a listener may call this: keep the order
+            for run in runs:
+                if run.outcome is None:
+                    self._unwinding.append(run)
+                self._depth += 1  # what the listener gives call_after() waits
+                try:
+                    self.listeners.notify(self.listeners.run_cut, run)  # it silences the voice
+                finally:
+                    self._depth -= 1
+                run.chain.note_cut(run)
+
+    def cuts_are_made(self) -> None:
+        """Report cuts that no rule made: now, with all that follows from them."""
+        if self._depth:
+            self.report_cuts()
+        else:
+            self._waits = True
+            self.catch_up()
+
+    def ask_for_background(self, run: Run) -> None:
+        """Ask the listener to move a run to the background."""
+        self.listeners.notify(self.listeners.background_requested, run)
+
+    # --- what follows -------------------------------------------------------------------------
+
+    def call_after(self, fn: Callable[[], None]) -> None:
+        """Call a plain function once the publication under way is over; at once if there is none.
+
+        A publication that cut running runs is over once these have had a scheduler step, at
+        ``catch_up()``, or when something else is published.
+
+        Args:
+            fn: The function; if it is scheduled already, it is still called only once.
+        """
+        if not self._depth:
+            self.catch_up()
+            fn()
+        elif fn not in self._calls:
+            self._calls.append(fn)
+            self._is_due = True
+
+    def catch_up(self) -> None:
+        """Do now what the last publication has left to do: somebody asks for its effects."""
+        if self._waits and not self._depth:
+            self._waits = False
+            # In this context log lines carry the name of the call, whoever asks first.
+            self.nursery.parent_task.context.copy().run(self._finish)
+
+    def _finish(self) -> None:
+        rest, self._rest = self._rest, None
+        self._depth_limit = DEPTH_LIMIT
+        self.report_cuts()
+        if rest is not None:
+            self._depth_limit = DEPTH_LIMIT
+            self._depth += 1
+            try:
+                self._hand_out(*rest)
+            finally:
+                self._depth -= 1
+            self.report_cuts()  # those that the rest made
+        self._is_due = False
+        self._depth_limit = DEPTH_LIMIT
+        unwinding, self._unwinding = self._unwinding, []
+        calls, self._calls = self._calls, []
+        for run in unwinding:
+            run.chain.watch_unwinding(run)
+        for fn in calls:
+            self.listeners.notify(fn)
+
+    def _catch_up_at_last(self) -> None:
+        try:
+            self.catch_up()
+        except BaseException as error:  # noqa: BLE001, ASYNC103 - raised in the router's nursery
+            if not self._is_closed:
+                raise_later(self.nursery, error)
+
+    def _call_timer(self, fn: Callable[[], None]) -> None:
+        self.catch_up()
+        self.listeners.notify(fn)
+
+    def report_failure(self, run: Run | None, route: Any, stage: str, error: Exception) -> None:
+        """Log a failure of a chain or of one of its runs, and call the listener for failures."""
+        listeners = self.listeners
+        listeners.log_failure(route, stage, error)
+        if listeners.is_reporting:
+            return  # the listener for failures caused this one: only log it
+        report = partial(listeners.report_failure, run, route, stage, error)
+        if self._depth_limit:
+            report()
+        else:
+            self.call_after(report)
+
+    # --- what chains share --------------------------------------------------------------------
+
+    @property
+    def statistics(self) -> RouterStatistics:
+        """What was done so far."""
+        return RouterStatistics(self._published - self._dropped, self._dropped + self._stale)
+
+    def next_run_id(self) -> int:
+        """Return the number of a new run."""
+        self._runs += 1
+        return self._runs
+
+    def withhold(self, withholds: Callable[[str, Message], bool] | None) -> None:
+        """Withhold some messages from some chains from now on; ``None`` withholds nothing."""
+        self.withholds = withholds
+
+    def close(self, outcome: Outcome) -> None:
+        """Finish what is left; from now on nothing waits, and runs end with this outcome."""
+        self._is_closed = True
+        self.catch_up()
+        self.closing = self.closing or outcome
+        self.failing.close()
+
+    def seal(self) -> None:
+        """Record that all tasks have ended."""
+        self.closed = True
+
+
+def is_event(value: object) -> bool:
+    """Whether a value can be published: a pydantic model, or a dataclass."""
+    cls = type(value)
+    if isinstance(value, BaseModel) or is_dataclass(cls):
+        _event_classes.add(cls)
+        return True
+    return False
+
+
+def hint_at_event(value: object) -> str:
+    """Return how to make a value publishable, as text for an error."""
+    if kind_of(value) is ResultKind.CHANNEL:
+        return "pass the function that returns it to .stream(), which iterates it"
+    if isinstance(value, type):
+        return f"make an event of it: {value.__name__}(...)"
+    if isinstance(value, (list, tuple)) and value and all(map(is_event, value)):
+        return "publish its events one by one"
+    return "wrap it in an event, such as AgentResponse(content=...)"
