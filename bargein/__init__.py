@@ -4,8 +4,8 @@ This module has what a first agent needs.  The rest lives in submodules: ``barge
 ``testing``, ``client``, ``protocol``, ``server``, ``cli``, ``rehearsal``, ``evaluation``,
 ``conversations``, ``websocket``, ``control``, ``llm``, ``realtime``, ``tools``, ``speech``,
 ``processes``, ``ears``, ``voices``, ``vendors``, ``fallback``, ``fakes``, ``user_turns``,
-``weights`` and ``routes``.  Names and submodules load on first use, so importing ``bargein`` is
-cheap and needs no extra.
+``weights``, ``wires`` and ``routes``.  Names and submodules load on first use, so importing
+``bargein`` is cheap and needs no extra.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from . import voices as voices
     from . import websocket as websocket
     from . import weights as weights
+    from . import wires as wires
     from .bridge import AgentEntry as AgentEntry
     from .bridge import AnswerHandle as AnswerHandle
     from .bridge import App as App
@@ -182,6 +183,7 @@ _SUBMODULES = {
     "voices",
     "websocket",
     "weights",
+    "wires",
 }
 
 if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every name

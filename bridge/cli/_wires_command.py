@@ -67,6 +67,7 @@ def _load(name: str) -> Wire:
     try:
         found = getattr(module, attribute)
         wire: Wire = found() if isinstance(found, type) else found
+        WirePaths((wire,))
     except Exception as error:  # told, and the wire's author has what to look for
         raise TargetError(f"--wire {name!r}: {error}") from error
     return wire

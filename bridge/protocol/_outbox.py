@@ -12,7 +12,12 @@ OutboxEntry = tuple[int | None, Data]
 """A waiting message without an utterance, or audio without its header and with its utterance."""
 
 AUDIO_HEADER = struct.Struct("<I")
-"""The header of audio on the wire: the number of its utterance."""
+"""The header of audio on the native wire: the number of its utterance."""
+
+
+def with_header(utterance: int, pcm: bytes) -> bytes:
+    """Return audio as it goes over the native wire."""
+    return AUDIO_HEADER.pack(utterance) + pcm
 
 
 @final
@@ -33,12 +38,16 @@ class Outbox:
     """
 
     __slots__ = (
-        "_is_broken", "_max_bytes", "_on_broken", "_on_change", "_queue", "_urgent",
-        "_waiting_bytes", "dropped", "is_closed", "on_next", "sent", "spare",
+        "_encode_audio", "_is_broken", "_max_bytes", "_on_broken", "_on_change", "_queue",
+        "_urgent", "_waiting_bytes", "dropped", "is_closed", "on_next", "sent", "spare",
     )  # fmt: skip
 
     def __init__(
-        self, *, max_bytes: int = 1_000_000, on_broken: Callable[[], None] = lambda: None
+        self,
+        *,
+        max_bytes: int = 1_000_000,
+        on_broken: Callable[[], None] = lambda: None,
+        encode_audio: Callable[[int, bytes], Data] = with_header,
     ) -> None:
         """Start empty.
 
@@ -46,6 +55,8 @@ class Outbox:
             max_bytes: Bytes (characters of text) that may wait; more breaks the outbox.
                 1 MB is 20 s of 24 kHz audio.
             on_broken: Called when more would wait; must not raise.
+            encode_audio: Returns audio as it goes over the wire, by the number of its utterance and
+                its bytes; called when it is sent.
         """
         self.dropped = 0
         self.sent = 0
@@ -55,6 +66,7 @@ class Outbox:
         self.spare: Callable[[], Data | None] = lambda: None
         self._max_bytes = max_bytes
         self._on_broken = on_broken
+        self._encode_audio = encode_audio
         # Lists: both are usually empty, and an empty deque takes 0.8 kB.
         self._urgent: list[Data] = []
         self._queue: list[OutboxEntry] = []
@@ -83,7 +95,7 @@ class Outbox:
     def enqueue_audio(self, utterance: int, pcm: bytes) -> None:
         """Queue audio behind waiting messages.
 
-        Its header is added when it is sent, so that the queue shares the bytes object with others.
+        It is encoded when it is sent, so that the queue shares the bytes object with others.
         """
         if self._admit(pcm):
             self._queue.append((utterance, pcm))
@@ -157,7 +169,7 @@ class Outbox:
             data = given
         self.sent += 1
         self.on_next(utterance, data)
-        return data if utterance is None else AUDIO_HEADER.pack(utterance) + data  # type: ignore[operator]  # audio is bytes
+        return data if utterance is None else self._encode_audio(utterance, data)  # type: ignore[arg-type]  # audio is bytes
 
     def _admit(self, data: Data) -> bool:
         waiting_bytes = self._waiting_bytes + len(data)

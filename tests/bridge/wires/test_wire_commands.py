@@ -1,0 +1,97 @@
+"""``bargein wires`` and ``bargein serve --wire``."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from bargein.cli import main
+from bargein.websocket import open_websocket
+
+ROOT = Path(__file__).parents[3]
+
+OWN = """
+from tests.media_wire import MediaWire
+
+own = MediaWire()
+
+
+class OwnWire(MediaWire):
+    name = "own"
+    paths = ("/own",)
+    webhooks = ()
+
+
+nothing = 3
+"""
+
+APP = """
+from bargein import App
+
+
+async def answer(call):
+    pass
+
+
+app = App(answer)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with an app and wires of its own, which is the current one."""
+    (tmp_path / "own_wires.py").write_text(OWN)
+    (tmp_path / "agent.py").write_text(APP)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(ROOT))
+    return tmp_path
+
+
+def test_each_wire_is_listed_with_its_paths(folder, capsys):
+    """Without names, those that ship with bargein are listed; with names, those."""
+    assert main(["wires"]) == 0
+    assert capsys.readouterr().out == "native /ws\n"
+    command = ["wires", "--wire", "native", "--wire", "own_wires:own", "--wire"]
+    assert main([*command, "own_wires.py:OwnWire"]) == 0
+    lines = ["native /ws", "media /media", "media /media/incoming", "own /own"]
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nativ", "'nativ' is none of native"),
+        ("nowhere:wire", "no module 'nowhere'"),
+        ("own_wires:no_such", "has no attribute 'no_such'"),
+        ("own_wires:nothing", "--wire 'own_wires:nothing': open_server(wires=) is an object"),
+    ],
+)
+@pytest.mark.parametrize("command", [["wires"], ["serve", "agent.py", "--port", "0"]])
+def test_a_name_that_is_no_wire_is_explained(command, name, said, folder, capsys):
+    """A wrong name is wrong usage, and the error names it."""
+    assert main([*command, "--wire", name]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.proof
+async def test_a_wire_of_ones_own_is_served(folder):
+    """``serve --wire`` answers calls on the wire that it names."""
+    command = [sys.executable, "-m", "bargein", "serve", "agent.py", "--port", "0", "--wire"]
+    command += ["own_wires.py:OwnWire"]
+    process = await trio.lowlevel.open_process(
+        command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    try:
+        shown = b""
+        with trio.fail_after(60):
+            while not (found := re.search(rb"http://[^ ]+:(\d+)/\n", shown)):
+                shown += await process.stdout.receive_some()
+            async with open_websocket(f"ws://127.0.0.1:{int(found[1])}/own"):
+                pass
+    finally:
+        process.terminate()
+        await process.wait()
