@@ -54,7 +54,7 @@ MORE_IMPORTS = {
 }
 """Files that have more, and how many today: they may only lose some."""
 
-ONE_IMPORTER = 152
+ONE_IMPORTER = 151
 """How many files exactly one other imports; the goal is 110."""
 
 FLOORS = {"bridge": 13, "nodes": 9, "routes": 19}
@@ -66,7 +66,7 @@ BACK_UP = {"bridge": 1, "nodes": 10, "routes": 4}
 CIRCLES = [3, 3, 3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 92_340
+LINES = 92_640
 """Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
 this bound was set, beside what is added since."""
 

@@ -35,9 +35,16 @@ from ..server._proxies import TrustedProxies
 from ..server._server_options import ServerOptions
 from ..server._signed_token import BadSecretError
 from ._command_runner import exit_code
-from ._serve_options import add_access, add_connections, add_limits, tls_context
+from ._serve_options import (
+    add_access,
+    add_connections,
+    add_limits,
+    add_wire_option,
+    add_wires,
+    load_wires,
+    tls_context,
+)
 from ._token_command import SECOND_SECRET_VARIABLE, SECRET_VARIABLE, add_token
-from ._wires_command import add_wire_option, add_wires, load_wires
 
 DEFAULT_TARGET = "agent.py"
 """The app of ``serve``, ``talk`` and ``chat`` without a target, in the current folder."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, final
 
@@ -14,11 +15,15 @@ from bargein.routes.logs import get_logger
 
 from .._call_request import CallRequest, Identity, Refusal, check_conversation
 from ..websocket import HttpRequest
-from ..wires._wire import Identifies, NewCall, RequestRefusedError, Resumes, Wire
+from ..wires._limits import Limits
+from ..wires._metrics import Metrics
+from ..wires._wire import Identifies, NewCall, RefusalCode, RequestRefusedError, Resumes, Wire
 from ._access import Access, Bearer
 from ._connections_per_address import UNNAMED, Addresses, key_of
 from ._http import HttpGate, call_request, token_of
+from ._page_files import load_page
 from ._proxies import CallerAddress, TrustedProxies
+from ._wire_paths import WirePaths
 
 if TYPE_CHECKING:
     from .. import App
@@ -41,16 +46,38 @@ class Admission:
     def __init__(
         self,
         app: App,
-        gate: HttpGate,
+        limits: Limits,
+        wires: Sequence[Wire],
+        metrics: Metrics,
+        room: Callable[[], RefusalCode | None],
+        *,
         access: Access,
-        addresses: Addresses,
         proxies: TrustedProxies,
+        is_encrypted: bool,
     ) -> None:
-        """Keep the parts that decide."""
+        """Keep what decides, and prepare the page.
+
+        Args:
+            app: Decides last.
+            limits: The server's.
+            wires: What is behind the port.
+            metrics: The server's counts.
+            room: Returns why no call can be opened now; ``None`` if one can.
+            access: Who may reach the server, under which names, and with which token.
+            proxies: Whose headers are believed.
+            is_encrypted: Whether this server itself speaks TLS.
+        """
         self._app = app
-        self.gate = gate
+        self.gate = HttpGate(
+            metrics,
+            room,
+            access,
+            WirePaths(wires),
+            page=load_page(app, named=not access.needs_token and app.admit is None),
+            is_encrypted=is_encrypted,
+        )
         self.access = access
-        self.addresses = addresses
+        self.addresses = Addresses(limits, metrics.over_budget)
         self.proxies = proxies
 
     def pending(self, peer: str, *, secure: bool) -> PendingConnection:

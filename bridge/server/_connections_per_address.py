@@ -4,6 +4,9 @@ Rule 1. This machine, and a line without an address, have no budget: an untruste
 as one caller, and lock out everybody behind it.  Only its wrong tokens are counted, as these lock
 out nobody.
 Rule 2. Memory is bounded: addresses that have reserved nothing are forgotten, the oldest first.
+Rule 3. Of the connections that have not said yet which call they resume, the newest always gets a
+place, and the oldest loses its own: a client sends its first message at once, so a connection that
+has waited for long is not that of a lost caller.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, final
+
+import trio
 
 from ..wires._limits import Limits, RateLimit
 from ..wires._metrics import Budget
@@ -46,6 +51,10 @@ UNNAMED = "unnamed"
 SILENT_CONNECTIONS = HANDSHAKE_BURST
 """Connections of one address that have not sent their request yet.  A request arrives within a
 round trip, except on the one or two that browsers open ahead; more is an attack."""
+
+FIRST_MESSAGE_S = 2.0
+"""How many seconds the first message may take: clients send it with the first packet after the
+handshake, and a lost packet is sent again within a second (RFC 6298, section 2)."""
 
 Reserved = Literal["calls", "failed_tokens", "silent"]
 
@@ -151,6 +160,48 @@ class Addresses:
             if not usage.reserved and address != but:
                 del self._usage_of[address]
                 return
+
+
+@final
+class ResumeConnections:
+    """The places of connections that have not said yet which call they resume."""
+
+    def __init__(self, most: int, most_of_address: int | None, over: Counter[str]) -> None:
+        """Start empty.
+
+        Args:
+            most: Connections at the same time.
+            most_of_address: Of these, how many may have one address; ``None`` for no limit.
+            over: Counts those that lose their places, by budget.
+        """
+        self._most = most
+        self._most_of_address = most_of_address
+        self._over = over
+        self._waiting: dict[trio.CancelScope, str | None] = {}
+
+    @contextmanager
+    def wait(self, address: str | None) -> Iterator[None]:
+        """Have a place while the block runs, which ends when that is lost or the time is over.
+
+        Args:
+            address: Whose connection it is; ``None`` for one that is not counted by address.
+        """
+        same = [scope for scope, other in self._waiting.items() if other == address]
+        if address is not None and self._most_of_address is not None:
+            self._displace(same, self._most_of_address)
+        self._displace(list(self._waiting), self._most)
+        with trio.move_on_after(FIRST_MESSAGE_S) as scope:
+            self._waiting[scope] = address
+            try:
+                yield
+            finally:
+                self._waiting.pop(scope, None)
+
+    def _displace(self, waiting: list[trio.CancelScope], most: int) -> None:
+        if len(waiting) >= most:
+            self._over["resumes"] += 1
+            del self._waiting[waiting[0]]
+            waiting[0].cancel(reason="a newer connection wants to resume a call")
 
 
 def key_of(peer: str) -> str | None:

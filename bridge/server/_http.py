@@ -11,20 +11,18 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import final
 
-import trio
 from pydantic_core import to_json
 from websockets.http11 import Response
 
 from .._call_request import CallRequest
 from ..validation.foreign_data import clean_text
 from ..websocket import HttpRequest, http_response
-from ..wires._hosted_call import RefusalCode
 from ..wires._metrics import CONTENT_TYPE, Metrics
 from ..wires._operators import WATCH_PATH
-from ..wires._wire import NewCall
+from ..wires._wire import NewCall, RefusalCode
 from ._access import Access, Bearer
 from ._origins import OriginCheck, header_of
-from ._page_files import PageFiles, load_page
+from ._page_files import PageFiles
 from ._wire_paths import WirePaths
 
 CONTENT_POLICY = (
@@ -65,8 +63,8 @@ class HttpGate:
         access: Access,
         wires: WirePaths,
         *,
-        page: PageFiles | None = None,
-        is_encrypted: bool = False,
+        page: PageFiles,
+        is_encrypted: bool,
     ) -> None:
         """Keep what requests are checked against.
 
@@ -75,7 +73,7 @@ class HttpGate:
             room: Returns why no call can be opened now; ``None`` if one can.
             access: Who may reach the server, under which names, and with which token.
             wires: The wires behind it.
-            page: The files to serve; ``None`` loads those of the package.
+            page: The files to serve.
             is_encrypted: Whether this server itself speaks TLS.
         """
         self.wires = wires
@@ -84,7 +82,7 @@ class HttpGate:
         self._access = access
         self._origin_check = OriginCheck(access)
         self._is_encrypted = is_encrypted
-        self._page = load_page() if page is None else page
+        self._page = page
 
     def secure(self, request: HttpRequest, response: Response) -> None:
         """Add the security headers to a response, including that of a handshake."""
@@ -218,19 +216,6 @@ def call_request(
         secure=secure,
         token_expires_s=bearer.expires_s,
     )
-
-
-def peer_of(stream: trio.abc.AsyncResource) -> str:
-    """Return the address of the other end; empty for none."""
-    if isinstance(stream, trio.SSLStream):
-        stream = stream.transport_stream
-    if not isinstance(stream, trio.SocketStream):
-        return ""
-    try:
-        name = stream.socket.getpeername()
-    except OSError:
-        return ""  # the other end is gone
-    return str(name[0]) if isinstance(name, tuple) else str(name or "")
 
 
 def _calls_of(host: str) -> Iterator[str]:

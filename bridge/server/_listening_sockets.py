@@ -55,6 +55,19 @@ def address_of(listeners: Sequence[trio.SocketListener]) -> tuple[str, int]:
     return (f"[{host}]" if ":" in host else host), port
 
 
+def peer_of(stream: trio.abc.AsyncResource) -> str:
+    """Return the address of the other end; empty for none."""
+    if isinstance(stream, trio.SSLStream):
+        stream = stream.transport_stream
+    if not isinstance(stream, trio.SocketStream):
+        return ""
+    try:
+        name = stream.socket.getpeername()
+    except OSError:
+        return ""  # the other end is gone
+    return str(name[0]) if isinstance(name, tuple) else str(name or "")
+
+
 def all_loopback(listeners: Sequence[trio.SocketListener]) -> bool:
     """Whether only this machine can reach any of the sockets."""
     names = [listener.socket.getsockname() for listener in listeners]

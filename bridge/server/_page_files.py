@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .. import App
 
 ABOUT_PATH = "/page/agent.json"
-"""The path of what the page shows about the agent before a call; see ``about()``."""
+"""The path of what the page shows about the agent before a call."""
 
 CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
@@ -33,15 +33,21 @@ PageFiles = dict[str, tuple[str, bytes]]
 """Path on the server → content type, body."""
 
 
-def load_page() -> PageFiles:
-    """Return the files of the package's folder ``page`` by path: ``/``, and below ``/page/``."""
+def load_page(app: App, *, named: bool) -> PageFiles:
+    """Return the files of the package's folder ``page`` by path: ``/``, and below ``/page/``.
+
+    Args:
+        app: What the page tells about before a call.
+        named: Whether to tell its name; not if callers need a token, because this needs none.
+    """
     page: PageFiles = {}
     for path, file in _walk(files("bargein.bridge").joinpath("page"), "/page"):
         kind = CONTENT_TYPES.get(path.rpartition(".")[2])
         if kind is not None:
             page[path] = (kind, file.read_bytes())
-    if "/page/index.html" in page:
-        page["/"] = page["/page/index.html"]
+    page["/"] = page["/page/index.html"]
+    about = {"audio": app.speech is not None, "hears": app.hears}
+    page[ABOUT_PATH] = CONTENT_TYPES["json"], to_json(about | ({"name": app.name} if named else {}))
     return page
 
 
@@ -54,14 +60,3 @@ def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
             yield from _walk(entry, below)
         else:
             yield below, entry
-
-
-def about(app: App, *, named: bool) -> bytes:
-    """Return what the page shows of an app before a call, as JSON.
-
-    Args:
-        app: The app.
-        named: Whether to include its name; not if callers need a token, because this needs none.
-    """
-    shown = {"audio": app.speech is not None, "hears": app.hears}
-    return to_json(shown | ({"name": app.name} if named else {}))

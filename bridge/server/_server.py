@@ -6,7 +6,7 @@ import math
 import ssl as ssl_module
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple, final
@@ -20,21 +20,16 @@ from bargein.routes.logs import get_logger
 
 from ..events import EventLoopBlocked
 from ..websocket import accept, check_all
-from ..wires._hosted_call import RefusalCode
 from ..wires._limits import HARD_LIMIT_FACTOR, Limits
 from ..wires._metrics import Metrics
 from ..wires._operators import Operators
-from ..wires._wire import Resumes, Session, Wire, WireConnection
+from ..wires._wire import RefusalCode, Resumes, Session, Wire, WireConnection
 from ._access import Access, Bearer, time_left_s
 from ._admission import Admission, PendingConnection
 from ._call_account import CallAccount, CallNotOpenedError
-from ._connections_per_address import Addresses
-from ._http import HttpGate, peer_of
-from ._listening_sockets import PatientListener, address_of
-from ._page_files import ABOUT_PATH, CONTENT_TYPES, about, load_page
+from ._connections_per_address import ResumeConnections
+from ._listening_sockets import PatientListener, address_of, peer_of
 from ._proxies import TrustedProxies
-from ._resume_connections import Place, ResumeConnections
-from ._wire_paths import WirePaths
 
 if TYPE_CHECKING:
     from .. import App
@@ -56,6 +51,21 @@ class _Hosted(NamedTuple):
     account: CallAccount
     session: Session
     wire: Wire
+
+
+@final
+@dataclass(frozen=True)
+class _Place:
+    """One of these connections, for its wire; see ``ResumePlace``."""
+
+    limits: Limits
+    metrics: Metrics
+    wait: Callable[[], AbstractContextManager[None]]
+    session_of: Callable[[str], Session | None]
+
+    def count_refusal(self, code: RefusalCode) -> None:
+        """Count that the connection is refused."""
+        self.metrics.rejected[code] += 1
 
 
 @final
@@ -126,15 +136,18 @@ class Server(SuggestsNames):
         self._service = trio.CancelScope()
         self._grace = trio.CancelScope()
         self._listening = trio.CancelScope()
-        is_open = not access.needs_token and app.admit is None
-        page = load_page() | {ABOUT_PATH: (CONTENT_TYPES["json"], about(app, named=is_open))}
-        mounted = WirePaths(wires)
-        gate = HttpGate(
-            self.metrics, self.room, access, mounted, page=page, is_encrypted=ssl is not None
-        )
         self._access = access
-        self._addresses = Addresses(limits, self.metrics.over_budget)
-        self._admission = Admission(app, gate, access, self._addresses, proxies)
+        self._admission = Admission(
+            app,
+            limits,
+            wires,
+            self.metrics,
+            self.room,
+            access=access,
+            proxies=proxies,
+            is_encrypted=ssl is not None,
+        )
+        self._addresses = self._admission.addresses
         self._is_encrypted = ssl is not None
         self._listeners: list[Any] = [
             one if ssl is None else trio.SSLListener(one, ssl, https_compatible=True)
@@ -285,7 +298,7 @@ class Server(SuggestsNames):
             return self._resuming.wait(address)
 
         try:
-            await wire.resume(connection, Place(self._limits, self.metrics, wait, session_of))
+            await wire.resume(connection, _Place(self._limits, self.metrics, wait, session_of))
         finally:
             self._checked.discard(checked)
 

@@ -5,10 +5,10 @@ run ``check_wire``.
 """
 
 from ..protocol._outbox import Outbox as Outbox
-from ._hosted_call import CallEnd as CallEnd
-from ._hosted_call import HostedCall as HostedCall
 from ._limits import RateLimit as RateLimit
 from ._signals import Signals as Signals
+from ._wire import CallEnd as CallEnd
+from ._wire import HostedCall as HostedCall
 from ._wire import Identifies as Identifies
 from ._wire import NewCall as NewCall
 from ._wire import RequestRefusedError as RequestRefusedError

@@ -21,8 +21,7 @@ from ...protocol._outbox import Outbox
 from ...protocol._reconnect_backlog import Backlog
 from ...websocket import Data
 from ...websocket._connection import POLICY_VIOLATION
-from .._hosted_call import CallEnd, HostedCall
-from .._wire import WireConnection
+from .._wire import CallEnd, HostedCall, WireConnection
 from ._client_rate_limits import MessageReceiver
 from ._hello import hello, resumed
 from ._line import Line
