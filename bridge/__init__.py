@@ -12,6 +12,7 @@ from bargein.routes import RouteDefinitionError as RouteDefinitionError
 from bargein.routes import current_run as current_run
 
 from ._app import App as App
+from ._app import Speech as Speech
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
@@ -26,7 +27,6 @@ from .call._call import Call as Call
 from .call._call_handle import Handle as Handle
 from .call._node_bridge import Bridge as Bridge
 from .call._open_call import open_agent as open_agent
-from .call._speech_protocol import Speech as Speech
 from .context._verb_receipt import Receipt as Receipt
 from .control._snapshot import Snapshot as Snapshot
 from .control._tool_permissions import PermissionQuestion as PermissionQuestion

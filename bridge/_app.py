@@ -7,7 +7,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 import trio
 
@@ -23,7 +23,6 @@ from ._verbs import HandleOffer
 from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
 from .call._call import Call
 from .call._open_call import open_bare_call
-from .call._speech_protocol import Speech
 from .control._tool_permissions import PermissionQuestion
 from .events import AgentError, CallStarted, PermissionRequested
 from .history._history import History
@@ -37,6 +36,20 @@ if TYPE_CHECKING:
     from .conversations._safe_writer import SafeWriter
 
 log = get_logger()
+
+
+class Speech(Protocol):
+    """Ears and a voice for calls with audio.
+
+    Speech without ears sets ``hears = False``; the page then says so, and asks for no microphone.
+    """
+
+    def open(self) -> AbstractAsyncContextManager[object]:
+        """Load and warm the engines that all calls of the process share."""
+        ...
+
+    def attach(self, call: Call) -> None:
+        """Add the routes that hear and speak in one call."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,50 +8,27 @@ from typing import Literal, TypeVar, get_args
 
 import trio
 
-from bargein.routes import Interruption, Message, Route, Router, Run
+from bargein.routes import Message, Route, Router
 from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
 from .._call_request import CallRequest
 from .._transport_protocol import Transport
 from .._verbs import Verb
-from ..agents._agent_status import AgentStatus
-from ..agents._agents_of_call import AgentsOfCall
 from ..agents._call_bridges import Bridges
-from ..agents._chain_warnings import ChainCheck
-from ..agents._early_words import EarlyWords
-from ..agents._handoff import Handoff
-from ..answers._answer import Answer, FixedText
-from ..answers._answer_handle import AnswerHandle
-from ..answers._call_answers import CallAnswers
-from ..answers._event_recorder import HistoryListener
-from ..answers._goodbye import Goodbye
-from ..answers._result_delivery import Delivery
-from ..answers._silent_answers import UnansweredCallers
-from ..answers._step_recorder import StepKeeper
-from ..context._call_context import CallContext
-from ..context._verb_receipt import Receipt
-from ..control._call_state import StateKeeper
-from ..control._event_subscription import Subscription
-from ..control._questions import Questions
-from ..control._snapshot import Snapshot, snapshot_at
-from ..control._state_table import find, refusal
-from ..control._tool_permissions import Permissions
-from ..control._verb_execution import Control
-from ..events import (
-    AgentAudio,
-    AgentHandoff,
-    AgentResponse,
-    CallEnded,
-    CallState,
-    Outcome,
-    TalkKeyChanged,
-    UserAudio,
+from ..agents._default_chain import (
+    Generates,
+    answer_turns,
+    answer_with_floor,
+    check_answers_once,
+    check_generates,
 )
+from ..answers._answer_handle import AnswerHandle
+from ..context._call_context import CallContext
+from ..control._event_subscription import Subscription
+from ..control._snapshot import Snapshot, snapshot_at
+from ..events import AgentHandoff, AgentResponse, CallEnded, CallState, Outcome, TalkKeyChanged
 from ..history._history import History
-from ..monitoring._error_listeners import ErrorListeners
-from ..monitoring._stage_budgets import Budgets
-from ..monitoring._stage_watchdog import StageWatchdog
 from ..validation._verb_arguments import (
     check_event,
     check_flag,
@@ -61,6 +38,7 @@ from ..validation._verb_arguments import (
     outside_loop,
 )
 from ._call_handle import Handle
+from ._call_parts import CallParts
 from ._node_bridge import Bridge, new_bridge
 from ._transfer_and_dtmf import CallActions
 from ._transport_guard import TransportGuard
@@ -69,12 +47,8 @@ log = get_logger()
 E = TypeVar("E")
 PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
 
-_SENT_ELSEWHERE = (UserAudio, AgentAudio, AgentResponse, FixedText)
-"""Audio takes another way; text is sent by who knows whether the caller hears its agent; a fixed
-text is a request of the call to itself."""
 
-
-class Call(AgentsOfCall[Bridge], SuggestsNames):
+class Call(SuggestsNames):
     """A conversation between one caller and the agents that answer it.
 
     Made by ``App.open_call()`` and ``bargein.testing.open_call()``.
@@ -90,6 +64,9 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
         steps: Records the steps of each answer.
         agent_status: What the agent that the caller hears is doing now.
         control: Executes the verbs; use ``call.handle`` instead.
+        parts: What the call is made of.
+        answer_of: Returns the answer that a run works on; ``None`` if there is none, or it is over.
+        touch_state: Updates the state once the current publication is over.
         early_words: Keeps what the caller says before an agent can answer it.
         actions: Transfers the caller and presses keys, if the transport can.
         conversation: Names the conversation in the conversation store; empty without one.
@@ -107,7 +84,6 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
         history: History | None = None,
         conversation: str = "",
         request: CallRequest | None = None,
-        budgets: Budgets | None = None,
     ) -> None:
         self.call_id = call_id
         self.request = request
@@ -115,53 +91,120 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
         self.router = router
         self.nursery = router.nursery
         self.end_reason = ""
-        self._answering: set[str] = set()
-        self._transport = TransportGuard(transport)
         self.conversation = conversation
         self._is_ending = False
+        self._answering: set[str] = set()
+        self._token = trio.lowlevel.current_trio_token()
+        self._transport = TransportGuard(transport)
         history = History() if history is None else history
-        context = self._context = CallContext(router, history, audio=self._transport.audio)
-        self._bridges = Bridges(partial(new_bridge, self), context.floor)
+        context = CallContext(router, history, audio=self._transport.audio)
+        self._bridges: Bridges[Bridge] = Bridges(partial(new_bridge, self), context.floor)
         self.ended = context.ended
         self.running_tools = context.running_tools
-        # The first sink, so that the caller's side gets an event before its consequences.
-        router.add_sink(self._transport.send, unless=_SENT_ELSEWHERE)
-        self.delivery = Delivery(context)
-        self.answers = CallAnswers(context, self._transport, self.delivery, self._interrupt)
-        self.steps = StepKeeper(context, self.answers.answer_of)
-        self.permissions = Permissions(context)
-        # Before the history writer: it records which question the words answer.
-        self.questions = Questions(context, self.answers)
-        self.control = Control(
-            context,
-            self.answers,
-            self.questions,
-            why_not=self.why_not,
-            settle_state=lambda: self._state.update(),
-            end=self.end,
-        )
-        self._state = StateKeeper(context, self.answers, self.control, self.permissions)
-        self.agent_status = AgentStatus(
-            context.floor, self.answers, self.questions, self.control, self._state
-        )
+        self.touch_state: Callable[[], None] = context.touch_state
+        parts = self.parts = CallParts(context, self._transport, end=self.end)
+        self.delivery = parts.delivery
+        self.answers = parts.answers
+        self.answer_of = parts.answers.answer_of
+        self.steps = parts.steps
+        self.permissions = parts.permissions
+        self.questions = parts.questions
+        self.control = parts.control
+        self.agent_status = parts.agent_status
+        self.early_words = parts.early_words
         self.actions = CallActions(router, transport, self.ended)
-        self._token = trio.lowlevel.current_trio_token()
-        self._errors = ErrorListeners(router)
-        router.listen(
-            run_started=self._run_started,
-            run_ended=self.answers.run_ended,
-            run_cut=self._run_cut,
-            background_requested=self.control.move_run,
-            describe_interruption=self._describe_interruption,
-        )
-        self._chain_check = ChainCheck(router, context.floor)
-        self.early_words = EarlyWords(context)
-        HistoryListener(context, self.answers)
-        Handoff(context, self.questions, self.answers.answer_of, self.answers.floor_moved)
-        Goodbye(context, self.answers, self.end)
-        UnansweredCallers(context, self.answers)
-        if context.audio and budgets is not None:
-            StageWatchdog(context, self.answers, self.control.target, budgets)
+
+    # --- its agents -----------------------------------------------------------------------------
+
+    def bridge(
+        self, node: object = None, *, name: str | None = None, is_agent: bool = True
+    ) -> Bridge:
+        """Give a node its place in this call, or return the bridge that it has already.
+
+        The first agent gets the floor; ``AgentHandoff`` passes it on.
+
+        Args:
+            node: The node whose routes you will declare; its method ``attached(bridge)`` is called,
+                if it has one.
+            name: The source its events carry; derived from the node's class by default.
+            is_agent: False for ears and voices, which never have the floor.
+
+        Raises:
+            TypeError: The name is not a string, or the node is a class or a name.
+            ValueError: The name is empty or taken.
+            RouteDefinitionError: Its bridge has another name, or another `is_agent`.
+        """
+        return self._bridges.find_or_add(node, name, is_agent=is_agent)
+
+    def converse(self, node: Generates, *, name: str | None = None) -> Route:
+        """Let a node answer each turn of the caller, and stop when the caller speaks.
+
+        Short for ``call.bridge(node).on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
+        .stream(node.generate).broadcast()``.  A node that has a bridge in this call keeps it.  For
+        one of several agents, use ``join()``.
+
+        Args:
+            node: A ``ReasoningNode``, or anything with ``generate(message)``.
+            name: As in ``bridge()``.
+
+        Returns:
+            The chain; add rules to it, or start the node's next chain with ``.on()``.
+
+        Raises:
+            RouteDefinitionError: `node` has no ``generate()``, its bridge has another name, or it
+                answers the turns of this call already.
+            ValueError: The name is taken.
+        """
+        check_generates(node, "converse")
+        place = self.bridge(node, name=name)
+        check_answers_once(place.name, node, self._answering, self.router, "converse")
+        return answer_turns(place, node)
+
+    def join(self, node: Generates, name: str | None = None) -> Bridge:
+        """Give a node its place in a call with several agents; the first one has the floor.
+
+        It answers when it is handed the floor, and each turn of the caller while it has it; it
+        stops when the caller speaks.  ``converse()`` is for the only agent of a call.
+
+        Args:
+            node: A ``ReasoningNode``, or anything with ``generate(message)``.
+            name: What ``hand_over()`` calls it; as in ``bridge()``.
+
+        Returns:
+            Its bridge, for further chains.
+
+        Raises:
+            RouteDefinitionError: As for ``converse()``.
+            TypeError: The name is not a string.
+            ValueError: The name is empty or taken.
+        """
+        check_generates(node, "join")
+        place = self.bridge(node, name=name)
+        check_answers_once(place.name, node, self._answering, self.router, "join")
+        answer_with_floor(place, node, self.has_floor)
+        return place
+
+    @property
+    def floor(self) -> Bridge | None:
+        """The bridge whose agent the caller hears; ``None`` before the first agent."""
+        return self._bridges.with_floor
+
+    @property
+    def bridges(self) -> tuple[Bridge, ...]:
+        """All bridges of the call."""
+        return self._bridges.all
+
+    def is_agent(self, source: str) -> bool:
+        """Whether a source is an agent of this call (or the call's own fixed texts)."""
+        return self.parts.context.floor.is_agent(source)
+
+    def has_floor(self, source: str) -> bool:
+        """Whether the caller hears what a source says: it has the floor, or is the call itself."""
+        return self.parts.context.floor.has(source)
+
+    def is_audible(self, message: Message) -> bool:
+        """Whether the caller hears what this message says: its agent has the floor."""
+        return self.parts.context.floor.is_audible(message)
 
     # --- what happens ---------------------------------------------------------------------------
 
@@ -359,7 +402,7 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
     @property
     def last_history(self) -> History:
         """What was said until the last update; for use after the event loop has ended."""
-        return self._context.history
+        return self.parts.context.history
 
     @property
     def handle(self) -> Handle:
@@ -370,31 +413,30 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
     def state(self) -> CallState:
         """What the call is doing, according to the last ``StateChanged``."""
         self.router.catch_up()
-        return self._state.state
+        return self.parts.state.state
 
     @property
     def current_state(self) -> CallState:
         """What the call is doing now, even in the middle of a publication."""
-        return find(self._state)
+        return self.parts.state.current()
 
     def why_not(self, verb: Verb) -> str:
         """Return why a verb would do nothing now; empty if it would do something."""
-        self.router.catch_up()
-        return refusal(self._state, verb)
+        return self.parts.state.refusal(verb)
 
     def snapshot(self) -> Snapshot:
         """Return what the call is doing, with everything that watchers show."""
         self.router.catch_up()
         # In the step of a message the state may have changed without being published yet.
-        return self._snapshot_at(trio.current_time(), find(self._state))
+        return self._snapshot_at(trio.current_time(), self.parts.state.current())
 
     def last_snapshot(self) -> Snapshot:
         """Return the snapshot of the last state change; for use after the loop has ended."""
-        return self._snapshot_at(self._state.since_s, self._state.state)
+        return self._snapshot_at(self.parts.state.since_s, self.parts.state.state)
 
     def _snapshot_at(self, now_s: float, state: CallState) -> Snapshot:
         return snapshot_at(
-            now_s, state, self._state, self.running_tools, self.permissions, self.questions
+            now_s, state, self.parts.state, self.running_tools, self.permissions, self.questions
         )
 
     def watch(self) -> Subscription:
@@ -408,23 +450,15 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
 
     def observe_changes(self, fn: Callable[[], None]) -> None:
         """Call a plain function after anything that may change ``snapshot()``, from now on."""
-        self._context.observe_changes(fn)
+        self.parts.context.observe_changes(fn)
 
     def forget_changes(self, fn: Callable[[], None]) -> None:
         """No longer call a function that ``observe_changes()`` was given."""
-        self._context.forget_changes(fn)
+        self.parts.context.forget_changes(fn)
 
     def observe_errors(self, fn: Callable[[Exception], None]) -> None:
         """Call a plain function with each exception of the app's code, from now on."""
-        self._errors.observe(fn)
-
-    def answer_of(self, run: Run | None) -> Answer | None:
-        """Return the answer that a run works on; ``None`` if there is none, or it is over."""
-        return self.answers.answer_of(run)
-
-    def touch_state(self) -> None:
-        """Update the state once the current publication is over."""
-        self._context.touch_state()
+        self.parts.errors.observe(fn)
 
     @property
     def audio(self) -> bool:
@@ -435,20 +469,3 @@ class Call(AgentsOfCall[Bridge], SuggestsNames):
     def output_rate_hz(self) -> int:
         """The sample rate that ``AgentAudio`` needs for the caller's player, in Hz."""
         return self._transport.sample_rate_hz
-
-    # --- reactions ------------------------------------------------------------------------------
-
-    def _run_started(self, run: Run, route: Route) -> None:
-        self.answers.run_started(run)
-        self._chain_check.run_started(route)
-
-    def _interrupt(self, answer: Answer | None, reason: str) -> Receipt:
-        return self.control.interrupt(answer, reason)
-
-    async def _describe_interruption(self, run: Run, interruption: Interruption) -> Interruption:
-        await self.control.cut_tools_end(run)
-        return self.answers.completed_for_handler(interruption)
-
-    def _run_cut(self, run: Run) -> None:
-        self.answers.run_cut(run)
-        self.control.run_cut(run)

@@ -18,6 +18,7 @@ from ..events import CallStarted
 from ..history._history import History
 from ..monitoring._provider_faults import record_faults, stop_recording
 from ..monitoring._stage_budgets import Budgets
+from ..monitoring._stage_watchdog import StageWatchdog
 from ..validation.event_loop import check_trio
 from ._call import Call
 from ._call_handle import Handle
@@ -47,7 +48,9 @@ async def open_bare_call(
         budgets: How long each stage of an answer may be silent; ``None`` watches none.
     """
     async with open_router() as router:
-        call = Call(router, transport, call_id, caller, history, conversation, request, budgets)
+        call = Call(router, transport, call_id, caller, history, conversation, request)
+        if call.audio and budgets is not None:
+            StageWatchdog(call.parts.context, call.answers, call.control.target, budgets)
         attached = getattr(transport, "attached", None)
         if callable(attached):
             with CONTAINED:

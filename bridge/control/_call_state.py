@@ -9,7 +9,7 @@ import trio
 from bargein.routes import Message
 from bargein.routes.logs import get_logger
 
-from .._verbs import AnswerPhase
+from .._verbs import AnswerPhase, Verb
 from ..events import (
     AgentStartedSpeaking,
     AgentStoppedSpeaking,
@@ -24,7 +24,7 @@ from ..events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from ._state_table import IllegalStepError, check_step, find, illegal_steps
+from ._state_table import IllegalStepError, check_step, find, illegal_steps, refusal
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer
@@ -104,6 +104,15 @@ class StateKeeper:
     def _over(self, _: Message) -> None:
         self.is_closed = True
         self.context.touch_state()
+
+    def current(self) -> CallState:
+        """Return the state as it is now, even in the middle of a publication."""
+        return find(self)
+
+    def refusal(self, verb: Verb) -> str:
+        """Return why a verb would do nothing now; empty if it would do something."""
+        self.context.router.catch_up()
+        return refusal(self, verb)
 
     def update(self) -> None:
         """Find the state, and publish it if it has changed; an illegal change is not made."""

@@ -90,7 +90,7 @@ class Playout:
         self._next_check_s = math.inf
         self._holds_player: Callable[[bool], None] | None = getattr(transport, "hold", None)
         self._play = transport.play
-        self._resend = Resend(transport, LEAD_S)
+        self._resend = Resend(transport, LEAD_S, self.new_number)
         self._resend_limit = self._resend.limit_bytes
         self._held = False
         self._numbers = 0
@@ -171,7 +171,7 @@ class Playout:
         ):
             self._resend.recall(self._utterances, "another goes first", now_s)
         if self._resend.is_recalled and not self._held:
-            self._queue_again(now_s)
+            self._resend.queue_again(self._utterances, now_s)
             self._line_up(now_s)
             self.wake()
             return
@@ -195,7 +195,7 @@ class Playout:
         is_heard = bool(self._utterances) and self._utterances[0].played.started
         if is_heard and not self._is_woken and at_s < self._next_check_s:
             self._next_check_s = at_s
-            self._call_at(self, at_s, self._check_now)
+            self._call_at(self, at_s, self._send_and_follow)
 
     def add_audio(self, utterance: Utterance, audio: AgentAudio, now_s: float) -> None:
         """Queue audio of an utterance that is not over; PCM16 mono at the transport's rate."""
@@ -209,13 +209,11 @@ class Playout:
         """Check again in the next scheduler step, because something changed."""
         if not self.is_idle:
             self._is_woken = True
-            self._call_at(self, trio.current_time(), self._check_now)
+            self._call_at(self, trio.current_time(), self._send_and_follow)
 
-    def _check_now(self) -> None:
-        self._send_and_follow(trio.current_time())
-
-    def _send_and_follow(self, now_s: float) -> None:
+    def _send_and_follow(self, now_s: float | None = None) -> None:
         """Send due audio, update what was heard, and set the timer for the next change."""
+        now_s = trio.current_time() if now_s is None else now_s
         self._is_woken = False  # first, because the listeners called below may wake it
         self._drift_s = 0.0
         next_s = now_s + TICK_S  # set first: if the transport raises, the rest is still played
@@ -226,7 +224,7 @@ class Playout:
         finally:
             self._next_check_s = next_s
             if not self._is_woken:
-                self._call_at(self, next_s, self._check_now)
+                self._call_at(self, next_s, self._send_and_follow)
 
     def hold(self) -> None:
         """Hold the audio at the very sample being heard; none of it is lost.
@@ -256,7 +254,7 @@ class Playout:
             return False
         now_s = trio.current_time()
         self._held = False
-        is_resent = self._queue_again(now_s)
+        is_resent = self._resend.queue_again(self._utterances, now_s)
         for utterance in self._utterances:
             utterance.await_voice(now_s)
             if not is_resent:
@@ -274,12 +272,9 @@ class Playout:
         """
         now_s = trio.current_time()
         self._resend.lose(self._utterances, now_s)
-        if not self._held and self._queue_again(now_s):
+        if not self._held and self._resend.queue_again(self._utterances, now_s):
             self._line_up(now_s)
             self.wake()
-
-    def _queue_again(self, now_s: float) -> bool:
-        return self._resend.queue_again(self._utterances, self.new_number, now_s)
 
     def report(self, number: int, kind: str, played_ms: float) -> None:
         """Record a report of the player; reports about finished utterances are ignored."""
@@ -293,7 +288,13 @@ class Playout:
                 return
         for utterance in (*self._utterances, *self._settling):
             if utterance.went_by(number):
-                self._reported_late(utterance, kind, utterance.place_of(number, played_ms))
+                # Where the player was in audio that was cleared.
+                place_ms = utterance.place_of(number, played_ms)
+                if utterance.finished and kind == "flushed":
+                    self._settle(utterance, utterance.played.possible_ms(place_ms))
+                elif not utterance.finished:
+                    utterance.played_before(place_ms)
+                    self._hear(utterance, place_ms)
                 return
         if kind == "position" and self._utterances and not self._held:
             self._utterances[0].played.confirm(now_s)
@@ -325,17 +326,9 @@ class Playout:
         self._line_up(now_s)
         self._drift_s += self._plays_until_s - foreseen_s
         self.advance(now_s)
-        self._forget_heard(utterance, now_s, reported=True)
+        self._resend.forget_heard(utterance, now_s, reported=True)
         if not goes_on or abs(self._drift_s) > DRIFT_S:
             self.wake()
-
-    def _reported_late(self, utterance: Utterance, kind: str, place_ms: float) -> None:
-        """Record where a player was in the audio that was cleared."""
-        if utterance.finished and kind == "flushed":
-            self._settle(utterance, utterance.played.possible_ms(place_ms))
-        elif not utterance.finished:
-            utterance.played_before(place_ms)
-            self._hear(utterance, place_ms)
 
     def _line_up(self, now_s: float) -> None:
         """Let each sent utterance start where the previous one ends."""
@@ -368,7 +361,8 @@ class Playout:
         self._listener.utterance_finished(utterance)
         if not waits:
             self._settle(utterance, position_ms)
-        self._front_waits(now_s)
+        for front in self._utterances[:1]:
+            front.await_voice(now_s)  # its deadline starts once nothing is in front of it
         self.wake()
 
     def close(self, reason: str) -> None:
@@ -385,11 +379,6 @@ class Playout:
         self._hear(utterance, utterance.settle(played_ms))
         self._listener.utterance_settled(utterance)
 
-    def _front_waits(self, now_s: float) -> None:
-        """Start the deadline of the front utterance's voice once nothing is in front of it."""
-        if self._utterances:
-            self._utterances[0].await_voice(now_s)
-
     def advance(self, now_s: float) -> None:
         """Update what the caller has heard."""
         for utterance in () if self._held else tuple(self._utterances):
@@ -401,7 +390,10 @@ class Playout:
     def _advance_one(self, utterance: Utterance, now_s: float) -> None:
         if self._held or utterance.finished or utterance is not self._utterances[0]:
             return  # players play in order
-        self._fail_late_voice(utterance, now_s)
+        if now_s >= voice_until_s(utterance) - CLOSE_S:
+            log.error("voice_gave_no_audio", utterance=utterance.number, waited_s=VOICE_S)
+            utterance.complete_audio()
+            self._listener.voice_failed(utterance)
         if not utterance.played.started and has_started(
             utterance, now_s, reports=self._player_reports
         ):
@@ -411,7 +403,7 @@ class Playout:
         if not utterance.finished and self._hear(
             utterance, utterance.played.sure_position_ms(now_s)
         ):
-            self._forget_heard(utterance, now_s, reported=False)
+            self._resend.forget_heard(utterance, now_s, reported=False)
         if not utterance.finished and is_heard(utterance, now_s):
             self._finish(utterance, now_s)
         elif not utterance.finished and now_s >= player_until_s(utterance) - CLOSE_S:
@@ -419,30 +411,17 @@ class Playout:
             self._listener.player_failed(utterance)
             self.cut(utterance, "the player reports nothing")
 
-    def _forget_heard(self, utterance: Utterance, now_s: float, *, reported: bool) -> None:
-        """Forget audio once it is known to be heard; by reports, if the player sends any."""
-        if not utterance.finished and utterance.played.is_reported == reported:
-            self._resend.forget_heard(utterance, now_s)
-
     def _finish(self, utterance: Utterance, now_s: float) -> None:
         utterance.finish()
         self._utterances.remove(utterance)
-        self._continues = bool(self._utterances) and self._has_audio(self._utterances[0])
+        front = self.front
+        self._continues = front is not None and bool(front.played.sent_ms or front.waiting)
         self._hear(utterance, utterance.audio_ms)
         self._listener.utterance_finished(utterance)
         self._listener.utterance_settled(utterance)
-        self._front_waits(now_s)
+        for front in self._utterances[:1]:
+            front.await_voice(now_s)  # its deadline starts once nothing is in front of it
         self.wake()
-
-    @staticmethod
-    def _has_audio(utterance: Utterance) -> bool:
-        return bool(utterance.played.sent_ms or utterance.waiting)
-
-    def _fail_late_voice(self, utterance: Utterance, now_s: float) -> None:
-        if now_s >= voice_until_s(utterance) - CLOSE_S:
-            log.error("voice_gave_no_audio", utterance=utterance.number, waited_s=VOICE_S)
-            utterance.complete_audio()
-            self._listener.voice_failed(utterance)
 
     def _hear(self, utterance: Utterance, played_ms: float) -> bool:
         words = utterance.hear(played_ms)

@@ -21,18 +21,27 @@ class Resend:
         limit_bytes: How many bytes of an utterance are sent again at most.
     """
 
-    __slots__ = ("_bytes_per_ms", "_is_lost", "_transport", "limit_bytes", "recalled_at_s")
+    __slots__ = (
+        "_bytes_per_ms",
+        "_is_lost",
+        "_new_number",
+        "_transport",
+        "limit_bytes",
+        "recalled_at_s",
+    )
 
-    def __init__(self, transport: Transport, lead_s: float) -> None:
+    def __init__(self, transport: Transport, lead_s: float, new_number: Callable[[], int]) -> None:
         """Start with an empty player.
 
         Args:
             transport: Leads to the player.
             lead_s: How many seconds of audio may be ahead of what was played.
+            new_number: Returns a number for audio that is sent again.
         """
         self.recalled_at_s = math.inf
         self.limit_bytes = 2 * int(transport.sample_rate_hz * (lead_s + LONGEST_WORD_S))
         self._transport = transport
+        self._new_number = new_number
         self._bytes_per_ms = 2 * transport.sample_rate_hz / 1000
         self._is_lost = False
 
@@ -53,9 +62,7 @@ class Resend:
         self.recall(utterances, "sent again", now_s)
         self._is_lost = self.is_recalled
 
-    def queue_again(
-        self, utterances: Sequence[Utterance], new_number: Callable[[], int], now_s: float
-    ) -> bool:
+    def queue_again(self, utterances: Sequence[Utterance], now_s: float) -> bool:
         """Queue the recalled audio again, from the start of the last heard word.
 
         Returns:
@@ -74,14 +81,20 @@ class Resend:
             begins, audio = utterance.resend_buffer.pop_from(self._byte_of(resend_from_ms))
             utterance.waiting.prepend(audio)
             from_ms = begins / self._bytes_per_ms
-            utterance.mark_resent(new_number(), from_ms, played_ms, now_s)
+            utterance.mark_resent(self._new_number(), from_ms, played_ms, now_s)
         return True
 
-    def forget_heard(self, utterance: Utterance, now_s: float) -> None:
+    def forget_heard(self, utterance: Utterance, now_s: float, *, reported: bool) -> None:
         """Forget audio that will never be sent again: audio takes most of a call's memory.
 
-        Called as soon as words were heard.
+        Args:
+            utterance: The utterance of which words were heard.
+            now_s: The time.
+            reported: Whether a report says so: without one, only that of players without reports
+                is forgotten.
         """
+        if utterance.finished or utterance.played.is_reported != reported:
+            return
         played_ms = utterance.played.known_position_ms(now_s, lost=True)
         # A reported position may be earlier than the extrapolated one that counts as heard.
         chars = None if utterance.played.is_reported else utterance.heard_chars

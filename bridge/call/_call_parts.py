@@ -1,0 +1,104 @@
+"""What a call is made of, in the order in which its parts listen to its router."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bargein.routes import Interruption, Route, Run
+
+from ..agents._agent_status import AgentStatus
+from ..agents._chain_warnings import ChainCheck
+from ..agents._early_words import EarlyWords
+from ..agents._handoff import Handoff
+from ..answers._answer import FixedText
+from ..answers._call_answers import CallAnswers
+from ..answers._event_recorder import HistoryListener
+from ..answers._goodbye import Goodbye
+from ..answers._result_delivery import Delivery
+from ..answers._silent_answers import UnansweredCallers
+from ..answers._step_recorder import StepKeeper
+from ..context._call_context import CallContext
+from ..control._call_state import StateKeeper
+from ..control._questions import Questions
+from ..control._tool_permissions import Permissions
+from ..control._verb_execution import Control
+from ..events import AgentAudio, AgentResponse, UserAudio
+from ..monitoring._error_listeners import ErrorListeners
+from ._transport_guard import TransportGuard
+
+_SENT_ELSEWHERE = (UserAudio, AgentAudio, AgentResponse, FixedText)
+"""Audio takes another way; text is sent by who knows whether the caller hears its agent; a fixed
+text is a request of the call to itself."""
+
+
+class CallParts:
+    """The parts of one call."""
+
+    __slots__ = (
+        "_chain_check", "agent_status", "answers", "context", "control", "delivery", "early_words",
+        "errors", "permissions", "questions", "state", "steps",
+    )  # fmt: skip
+
+    def __init__(
+        self, context: CallContext, transport: TransportGuard, *, end: Callable[[str], None]
+    ) -> None:
+        """Make the parts, and let them listen.
+
+        Args:
+            context: What they share.
+            transport: The caller's side.
+            end: Ends the call, for a reason.
+        """
+        router = context.router
+        self.context = context
+        # The first sink, so that the caller's side gets an event before its consequences.
+        router.add_sink(transport.send, unless=_SENT_ELSEWHERE)
+        self.delivery = Delivery(context)
+        self.answers = CallAnswers(
+            context,
+            transport,
+            self.delivery,
+            lambda answer, reason: self.control.interrupt(answer, reason),
+        )
+        self.steps = StepKeeper(context, self.answers.answer_of)
+        self.permissions = Permissions(context)
+        # Before the history writer: it records which question the words answer.
+        self.questions = Questions(context, self.answers)
+        self.control = Control(
+            context,
+            self.answers,
+            self.questions,
+            why_not=lambda verb: self.state.refusal(verb),
+            settle_state=lambda: self.state.update(),
+            end=end,
+        )
+        self.state = StateKeeper(context, self.answers, self.control, self.permissions)
+        self.agent_status = AgentStatus(
+            context.floor, self.answers, self.questions, self.control, self.state
+        )
+        self.errors = ErrorListeners(router)
+        router.listen(
+            run_started=self._run_started,
+            run_ended=self.answers.run_ended,
+            run_cut=self._run_cut,
+            background_requested=self.control.move_run,
+            describe_interruption=self._describe_interruption,
+        )
+        self._chain_check = ChainCheck(router, context.floor)
+        self.early_words = EarlyWords(context)
+        HistoryListener(context, self.answers)
+        Handoff(context, self.questions, self.answers.answer_of, self.answers.floor_moved)
+        Goodbye(context, self.answers, end)
+        UnansweredCallers(context, self.answers)
+
+    def _run_started(self, run: Run, route: Route) -> None:
+        self.answers.run_started(run)
+        self._chain_check.run_started(route)
+
+    async def _describe_interruption(self, run: Run, interruption: Interruption) -> Interruption:
+        await self.control.cut_tools_end(run)
+        return self.answers.completed_for_handler(interruption)
+
+    def _run_cut(self, run: Run) -> None:
+        self.answers.run_cut(run)
+        self.control.run_cut(run)
