@@ -32,36 +32,26 @@ MOST_METHODS = 35
 """Of a class, with those of its bases of ours."""
 
 MORE_METHODS = {
-    "bridge.call._call.Call": 40,
     "bridge.client._caller.Caller": 42,
-    "bridge.playout._playout.Playout": 42,
     "nodes.tools._tool_call.RunningTool": 37,
-    "routes._chain_runtime.RouteRuntime": 46,
-    "routes._router.Router": 46,
-    "routes._run.Run": 49,
+    "routes._chain_runtime.RouteRuntime": 38,
 }
 """Classes that have more, and how many today: they may only lose some."""
 
 MOST_IMPORTS = 20
 """Of our own modules in one file."""
 
-MORE_IMPORTS = {
-    "bridge._app": 21,
-    "bridge.call._call": 39,
-    "bridge.server._server": 22,
-    "nodes.speech._local_speech": 23,
-    "routes._router": 22,
-}
+MORE_IMPORTS = {"nodes.speech._local_speech": 23}
 """Files that have more, and how many today: they may only lose some."""
 
-ONE_IMPORTER = 151
+ONE_IMPORTER = 148
 """How many files exactly one other imports; the goal is 110."""
 
-FLOORS = {"bridge": 13, "nodes": 9, "routes": 19}
-"""Of rooms, one above the other; the goals are 12 and, in routes, 10."""
+FLOORS = {"bridge": 12, "nodes": 9, "routes": 16}
+"""Of rooms, one above the other; the goal in routes is 10."""
 
 BACK_UP = {"bridge": 1, "nodes": 10, "routes": 4}
-"""Arrows between rooms that lead back up; the goal in bridge is 7."""
+"""Arrows between rooms that lead back up; in bridge 7 were the goal."""
 
 CIRCLES = [3, 3, 3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""

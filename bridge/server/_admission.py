@@ -26,7 +26,7 @@ from ._proxies import CallerAddress, TrustedProxies
 from ._wire_paths import WirePaths
 
 if TYPE_CHECKING:
-    from .. import App
+    from .._app import App
 
 ADMIT_S = 5.0
 """How many seconds an app may take to decide about a call: half the time for a handshake."""

@@ -23,9 +23,10 @@ from ..wires._metrics import KNOWN_REASONS, Metrics
 from ..wires._wire import CallEnd, RefusalCode
 
 if TYPE_CHECKING:
-    from .. import App, Call
+    from .._app import App
     from .._call_request import CallRequest
     from .._transport_protocol import Transport
+    from ..call._call import Call
 
 log = get_logger()
 

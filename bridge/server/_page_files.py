@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic_core import to_json
 
 if TYPE_CHECKING:
-    from .. import App
+    from .._app import App
 
 ABOUT_PATH = "/page/agent.json"
 """The path of what the page shows about the agent before a call."""

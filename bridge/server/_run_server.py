@@ -19,7 +19,7 @@ from ._server import Server
 from ._server_options import ServerOptions
 
 if TYPE_CHECKING:
-    from .. import App
+    from .._app import App
 
 FORCE_S = 2.0
 """How long closing by force may take before the process is ended, in seconds."""

@@ -26,7 +26,7 @@ from ._server import Server
 from ._server_options import ServerOptions
 
 if TYPE_CHECKING:
-    from .. import App
+    from .._app import App
 
 log = get_logger()
 

@@ -32,7 +32,7 @@ from ._listening_sockets import PatientListener, address_of, peer_of
 from ._proxies import TrustedProxies
 
 if TYPE_CHECKING:
-    from .. import App
+    from .._app import App
     from .._call_request import CallRequest
 
 PING_S = 10.0

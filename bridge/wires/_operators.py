@@ -39,7 +39,7 @@ from ..websocket import Data
 from ..websocket._connection import POLICY_VIOLATION, TRY_AGAIN_LATER
 
 if TYPE_CHECKING:
-    from .. import Call
+    from ..call._call import Call
     from ._wire import WireConnection
 
 log = get_logger()

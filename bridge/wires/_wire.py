@@ -26,9 +26,10 @@ from ._metrics import Metrics
 from ._signals import Signals
 
 if TYPE_CHECKING:
-    from .. import App, Call
+    from .._app import App
     from .._call_request import CallRequest
     from .._transport_protocol import Transport
+    from ..call._call import Call
 
 RefusalCode = Literal[
     "bad_message",

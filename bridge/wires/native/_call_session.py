@@ -30,7 +30,7 @@ from ._remote_handle import verbs_of
 from ._resume_tokens import ResumeTokens
 
 if TYPE_CHECKING:
-    from ... import Call
+    from ...call._call import Call
 
 UNWIND_S = 1.0
 """How many seconds the tasks of an ended call may take before the client is told of the end."""

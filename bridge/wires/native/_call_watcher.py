@@ -32,7 +32,7 @@ from .._operators import is_operators
 if TYPE_CHECKING:
     from bargein.routes import Route, RouteVerdict
 
-    from ... import Call
+    from ...call._call import Call
 
 QUEUE_LIMIT = 1024
 """How many events may wait for a client: some seconds of an agent that writes at full speed."""

@@ -28,8 +28,8 @@ from ._native_transport import NativeTransport
 from ._sound_format import SoundFormat
 
 if TYPE_CHECKING:
-    from ... import Call
     from ..._verbs import Verb
+    from ...call._call import Call
 
 log = get_logger()
 

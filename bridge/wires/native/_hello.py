@@ -11,7 +11,8 @@ from ...protocol import EarlierWords, Hello, Resumed
 from ._remote_handle import snapshot_of
 
 if TYPE_CHECKING:
-    from ... import App, Call
+    from ..._app import App
+    from ...call._call import Call
     from .._limits import Limits
 
 MAX_SAID_CHARS = 50_000

@@ -85,7 +85,7 @@ from ._call_watcher import Watcher
 from ._remote_handle import RemoteHandle
 
 if TYPE_CHECKING:
-    from ... import Call
+    from ...call._call import Call
 
 FRAME_BYTES = 640
 """20 ms of PCM16 mono at 16 kHz: the length of every UserAudio of a call."""

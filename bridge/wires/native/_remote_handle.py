@@ -41,7 +41,7 @@ from ...protocol._event_json import brief
 from ...protocol._message_base import Request
 
 if TYPE_CHECKING:
-    from ... import Call
+    from ...call._call import Call
 
 _T = TypeVar("_T", StoppedWork, StillRunning, StepView, ToolView)
 
