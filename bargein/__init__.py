@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from .bridge import Refusal as Refusal
     from .bridge import RouteDefinitionError as RouteDefinitionError
     from .bridge import Snapshot as Snapshot
-    from .bridge import Speech as Speech
+    from .bridge import SpeechStack as SpeechStack
     from .bridge import ToolEntry as ToolEntry
     from .bridge import ToolRecord as ToolRecord
     from .bridge import Transport as Transport
@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from .nodes import ReasoningNode as ReasoningNode
     from .nodes.llm import LocalChat as LocalChat
     from .nodes.speech import LocalSpeech as LocalSpeech
+    from .nodes.speech import Speech as Speech
     from .nodes.tools import tool as tool
     from .nodes.vendors.openai.chat import OpenAIChat as OpenAIChat
     from .routes import BargeinError as BargeinError
@@ -142,6 +143,7 @@ __all__ = [
     "Run",
     "Snapshot",
     "Speech",
+    "SpeechStack",
     "ToolEntry",
     "ToolRecord",
     "Transport",

@@ -1,6 +1,6 @@
 """Ears of vendors, and the base class for an ear of your own.
 
-Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorEar``.
+Pass one to ``Speech(ear, voice)``.  To add a vendor, write a codec for ``VendorEar``.
 """
 
 import bargein.nodes.vendors.vendor_ear as _shared

@@ -1,6 +1,6 @@
 """Voices of vendors, and the base classes for a voice of your own.
 
-Pass one to ``StreamingSpeech(ear, voice)``.  To add a vendor, write a codec for ``VendorVoice``.
+Pass one to ``Speech(ear, voice)``.  To add a vendor, write a codec for ``VendorVoice``.
 """
 
 import bargein.nodes.vendors.vendor_voice as _shared

@@ -12,7 +12,7 @@ from bargein.routes import RouteDefinitionError as RouteDefinitionError
 from bargein.routes import current_run as current_run
 
 from ._app import App as App
-from ._app import Speech as Speech
+from ._app import SpeechStack as SpeechStack
 from ._call_request import CallRequest as CallRequest
 from ._call_request import Identity as Identity
 from ._call_request import Refusal as Refusal
@@ -79,7 +79,7 @@ __all__ = [
     "Refusal",
     "RouteDefinitionError",
     "Snapshot",
-    "Speech",
+    "SpeechStack",
     "ToolEntry",
     "ToolRecord",
     "Transport",

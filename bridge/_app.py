@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = get_logger()
 
 
-class Speech(Protocol):
+class SpeechStack(Protocol):
     """Ears and a voice for calls with audio.
 
     Speech without ears sets ``hears = False``; the page then says so, and asks for no microphone.
@@ -112,7 +112,7 @@ class App(SuggestsNames):
         self,
         answer: AnswerFunction,
         *,
-        speech: Speech | None = None,
+        speech: SpeechStack | None = None,
         conversations: Conversations | None = None,
         callers_name_conversations: bool | MayName = False,
         name: str | None = None,

@@ -29,7 +29,7 @@ import trio
 from bargein import App, Call, ChatNode, ConversationContext, Message, ReasoningNode, UserEntry
 from bargein.events import AgentResponse, EndCall, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.llm import ChatModel, LocalChat, OpenAIChat
-from bargein.speech import EspeakVoice, LocalSpeech
+from bargein.speech import EspeakVoice, LocalSpeech, WhisperTiny
 from bargein.weights import ProgressPrinter, fetch_models
 from cafe_grammar import OrderTaker
 
@@ -159,7 +159,8 @@ async def rehearse_cafe(model: LocalChat | OpenAIChat | None, out: Path, name: s
         return joined(parts, pause_s=0.4)
 
     async def transcribe(pcm: bytes) -> str:
-        return (await speech.stt.transcribe(pcm)).text
+        assert isinstance(speech.ear, WhisperTiny)  # as it was not given another
+        return (await speech.ear.transcribe(pcm)).text
 
     change, acknowledgement = CALLERS[name]
     soon = agent_has_spoken(1.5 if model else 2.0)

@@ -124,7 +124,7 @@ def app_failing(part: str, after_s: float, *, alone: bool) -> App:
         call.say("Hi! Ask me for a story.")
 
     voice = first_voice if alone else Fallback(first_voice, second_voice)
-    return App(answer, speech=LocalSpeech(voice=voice, stt=ear), name="the story")
+    return App(answer, speech=LocalSpeech(voice=voice, ear=ear), name="the story")
 
 
 async def rehearse_failure(part: str, after_s: float, out: Path, *, alone: bool) -> bool:

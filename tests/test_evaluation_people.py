@@ -302,7 +302,7 @@ class Engines:
     def speech(self, _turns: object = None, *, voice: int = 0) -> LocalSpeech:
         quick = Quick(5 * FRAME_S)
         return LocalSpeech(
-            voice=quick, stt=quick, end_of_turn=Sure(), vad=self.vad, sounds=(), fillers=None
+            voice=quick, ear=quick, end_of_turn=Sure(), vad=self.vad, sounds=(), fillers=None
         )
 
 

@@ -251,7 +251,7 @@ class Engines:
         """
         return LocalSpeech(
             voice=_ReplayVoice(self._loop, voice, self._cache),
-            stt=self._hears,
+            ear=self._hears,
             end_of_turn=self._ends,
             vad=self._silero.new_call,
             turns=turns,

@@ -50,7 +50,7 @@ class RealtimeNode(ChatNode):
     own conversation, which the node keeps in step with ours: an interrupted answer is truncated at
     the millisecond that was played, and the vendor gets what it cannot know before each response.
 
-    Use it with ``App(answer, speech=StreamingSpeech())``, where the model's own turn detection is
+    Use it with ``App(answer, speech=Speech())``, where the model's own turn detection is
     the ear, or with your own ears and ``hears=False``.
 
     With ``Fallback(OpenAIRealtime(...), OpenAIChat(...))`` as the model, a language model answers

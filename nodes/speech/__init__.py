@@ -32,6 +32,7 @@ from ._protocols import SpeechToText as SpeechToText
 from ._protocols import TextToSpeech as TextToSpeech
 from ._protocols import Transcript as Transcript
 from ._protocols import VoiceActivity as VoiceActivity
+from ._speech import Speech as Speech
 from ._spoken_form import AsWritten as AsWritten
 from ._spoken_form import PlainWords as PlainWords
 from ._spoken_form import SpokenForm as SpokenForm
@@ -52,7 +53,6 @@ from ._streaming_protocols import VoiceContext as VoiceContext
 from ._streaming_protocols import VoiceStyle as VoiceStyle
 from ._streaming_protocols import WentOn as WentOn
 from ._streaming_protocols import WordsHeard as WordsHeard
-from ._streaming_speech import StreamingSpeech as StreamingSpeech
 from ._stt_whisper import WhisperTiny as WhisperTiny
 from ._throat_sounds import ThroatSoundDetector as ThroatSoundDetector
 from ._tts_espeak import EspeakVoice as EspeakVoice
@@ -94,7 +94,7 @@ __all__ = [
     "SileroVAD",
     "SmartTurn",
     "SoundOfVoice",
-    "StreamingSpeech",
+    "Speech",
     "SpeechEngineError",
     "SpeechError",
     "SpeechExtraError",

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from bargein.bridge.audio.pcm import WholeSamples
 from bargein.bridge.events import (
     ListeningFailed,
     ListeningResumed,
@@ -55,7 +54,7 @@ from ._engine_results import transcript_by
 from ._errors import are_probabilities, no_probability
 from ._line_silence import LEFT_OUT_S, LineSilence
 from ._listening_settings import ListeningSettings
-from ._noise_filter import FilteredMicrophone
+from ._noise_filter import CallerMicrophone, microphone_of
 from ._protocols import (
     EchoProbability,
     EndOfTurn,
@@ -129,7 +128,7 @@ class Ear:
         *,
         sounds: Sequence[SoundOfVoice] = (),
         echo: EchoProbability | None = None,
-        noise_filter: NoiseFilter | None = None,
+        noise_filter: NoiseFilter | CallerMicrophone | None = None,
     ) -> None:
         """Declare the ear's routes.
 
@@ -141,7 +140,8 @@ class Ear:
             settings: When a voice counts as begun or stopped.
             sounds: Classifiers of a voice by its sound, shared by all calls.
             echo: The detector of the agent's echo in this call; ``None`` for none.
-            noise_filter: Cleans the audio of this call first; ``None`` leaves it as it is.
+            noise_filter: Cleans the audio of this call first, or the microphone that others hear,
+                too; ``None`` leaves it as it is.
 
         Raises:
             TypeError: The detector's ``frame_samples`` is not a whole number.
@@ -154,13 +154,10 @@ class Ear:
         self._end_of_turn = end_of_turn
         self._settings = settings
         self._echo = echo
-        self._filter = None
-        if noise_filter is not None:
-            self._filter = FilteredMicrophone(noise_filter, bridge.call_id, bridge.report_error)
+        self._microphone = microphone_of(noise_filter)
         self._window_bytes = 2 * vad.frame_samples
         self._window_s = vad.frame_samples / SAMPLE_RATE_HZ
         self._voice = CallerVoice(settings, self._window_s)
-        self._samples = WholeSamples()
         self._waiting = bytearray()
         self._recent: deque[bytes] = deque(maxlen=self._windows(settings.pre_roll_s))
         self._shown: deque[bytes] = deque(maxlen=self._windows(SHOWN_S))
@@ -197,9 +194,7 @@ class Ear:
                 sample at its end belongs to the next one.
         """
         try:
-            pcm = message.event.pcm
-            if self._filter is not None:  # windows are cut between samples anyway
-                pcm = self._filter.clean(self._samples.push(pcm))
+            pcm = self._microphone.hear(message, self._bridge)
             self._waiting += pcm
             is_late = message.at_s >= self._last_frame_s + LEFT_OUT_S
             if is_late and self._failed_since_s is None:  # if the detectors failed, it was sent

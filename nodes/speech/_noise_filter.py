@@ -2,52 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from bargein.bridge.audio.pcm import WholeSamples
 from bargein.routes.error_containment import CONTAINED, Failures
 from bargein.routes.logs import get_logger
 
 from ._protocols import NoiseFilter
 
+if TYPE_CHECKING:
+    from bargein.bridge import Bridge, Message
+
 log = get_logger()
 
 
-class FilteredMicrophone:
-    """The microphone of one call behind its filter; what the filter fails on passes unfiltered."""
+class CallerMicrophone:
+    """The microphone of one call in whole samples, filtered once for all that hear it.
 
-    def __init__(
-        self, noise_filter: NoiseFilter, call_id: str, report: Callable[[Exception], None]
-    ) -> None:
+    What the filter fails on passes unfiltered.
+    """
+
+    def __init__(self, noise_filter: NoiseFilter | None = None) -> None:
         """Keep the filter.
 
         Args:
-            noise_filter: The filter of this call.
-            call_id: Names the call in log lines.
-            report: Is called with every failure that is new.
+            noise_filter: The filter of this call; ``None`` for none.
         """
         self._filter = noise_filter
         self._name = type(noise_filter).__name__
-        self._call_id = call_id
-        self._report = report
-        self._failures = Failures(call_id=call_id)
+        self._failures: Failures | None = None
+        self._samples = WholeSamples()
+        self._event: object = None  # the newest one
+        self._heard = b""  # of it
 
-    def clean(self, pcm: bytes) -> bytes:
-        """Return what the filter leaves of a sound, or the sound itself if the filter fails.
+    def hear(self, message: Message, bridge: Bridge) -> bytes:
+        """Return the sound of a message, the same for all that ask for it.
 
         Args:
-            pcm: PCM16 little-endian mono, whole samples.
+            message: A ``UserAudio``, the newest or the one before asked for.
+            bridge: Whoever hears it; the filter's new failures are reported there.
         """
+        if message.event is not self._event:
+            self._event = message.event
+            self._heard = self._samples.push(message.event.pcm)
+            if self._filter is not None:
+                self._heard = self._clean(self._filter, self._heard, bridge)
+        return self._heard
+
+    def _clean(self, noise_filter: NoiseFilter, pcm: bytes, bridge: Bridge) -> bytes:
+        failures = self._failures = self._failures or Failures(call_id=bridge.call_id)
         try:
             with CONTAINED:
-                cleaned = _checked(self._filter.clean(pcm), self._name)
+                cleaned = _checked(noise_filter.clean(pcm), self._name)
         except Exception as error:  # a noisy caller is better than none
-            if self._failures.is_new(self._name, error):
-                log.exception("noise_filter_failed", call_id=self._call_id, filter=self._name)
-                self._report(error)
+            if failures.is_new(self._name, error):
+                log.exception("noise_filter_failed", call_id=bridge.call_id, filter=self._name)
+                bridge.report_error(error)
             return pcm
-        if self._failures.stages:
-            self._failures.works(self._name)
+        if failures.stages:
+            failures.works(self._name)
         return cleaned
+
+
+def microphone_of(noise_filter: NoiseFilter | CallerMicrophone | None) -> CallerMicrophone:
+    """Return the microphone behind a filter, or the one that others hear, too."""
+    if isinstance(noise_filter, CallerMicrophone):
+        return noise_filter
+    return CallerMicrophone(noise_filter)
 
 
 def _checked(cleaned: object, name: str) -> bytes:

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING
 import trio
 
 from bargein.bridge import record_fault
-from bargein.bridge.audio.pcm import WholeSamples
 from bargein.bridge.events import (
     EarFellSilent,
     ListeningFailed,
@@ -50,6 +49,8 @@ from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger
 
 from ._line_silence import LineSilence
+from ._noise_filter import CallerMicrophone, microphone_of
+from ._protocols import NoiseFilter
 from ._silent_ear import QUIET_S, Loudness, RecentSound
 from ._streaming_protocols import (
     EarFact,
@@ -119,7 +120,13 @@ class StreamingEar:
     """Feeds the microphone of one call to a streaming ear, and publishes its facts."""
 
     def __init__(
-        self, bridge: Bridge, ear: StreamingSTT, *, hears_voice: bool, is_needed: bool = True
+        self,
+        bridge: Bridge,
+        ear: StreamingSTT,
+        *,
+        hears_voice: bool,
+        is_needed: bool = True,
+        noise_filter: NoiseFilter | CallerMicrophone | None = None,
     ) -> None:
         """Declare the ear's routes; the ear opens at once.
 
@@ -130,6 +137,7 @@ class StreamingEar:
                 detector does.
             is_needed: Whether the call is deaf without it; False if others hear, so that its loss
                 is an error, and no ``ListeningFailed``.
+            noise_filter: As for ``Ear``.
 
         Raises:
             ValueError: The ear has another sample rate, or needs our detector.
@@ -137,9 +145,7 @@ class StreamingEar:
         if ear.sample_rate_hz != 16_000:
             raise ValueError(f"{ear!r} takes audio of {ear.sample_rate_hz!r} Hz; it must be 16000")
         if hears_voice and not getattr(ear, "ends_turns", True):
-            raise ValueError(
-                f"{ear!r} detects no voice and ends no turn: give StreamingSpeech() a vad="
-            )
+            raise ValueError(f"{ear!r} detects no voice and ends no turn: give Speech() a vad=")
         self._bridge = bridge
         self._ear = ear
         self._hears_voice = hears_voice
@@ -148,7 +154,7 @@ class StreamingEar:
         self._new_channel = partial(trio.open_memory_channel[tuple[float, bytes | None]], frames)
         self._send, self._frames = self._new_channel()
         self._lost_frames = 0
-        self._samples = WholeSamples()
+        self._microphone = microphone_of(noise_filter)
         self._line, self._has_frames = LineSilence(), trio.Event()
         self._is_voiced = False
         self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
@@ -181,7 +187,7 @@ class StreamingEar:
         bridge.publish_detached(StreamOpened())
 
     def _enqueue_frame(self, message: Message) -> None:
-        pcm = self._samples.push(message.event.pcm)
+        pcm = self._microphone.hear(message, self._bridge)
         self._line.add_frame(len(pcm) / 2 / self._ear.sample_rate_hz, message.at_s)
         self._has_frames.set()
         self._judge_silence(pcm)

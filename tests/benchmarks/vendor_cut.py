@@ -16,7 +16,7 @@ from bargein import App, Call
 from bargein.ears import DeepgramFlux
 from bargein.events import AgentResponse, UserAudio, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.fakes import FakeCartesiaVoice, FakeDeepgramFlux
-from bargein.speech import StreamingSpeech
+from bargein.speech import Speech
 from bargein.voices import CartesiaVoice
 
 from ._bare_provider import open_bare
@@ -97,7 +97,7 @@ async def _answer(call: Call) -> None:
 
 
 async def _ours(flux: _Flux, ear: str, voice: str, line: _Line) -> None:
-    speech = StreamingSpeech(
+    speech = Speech(
         DeepgramFlux(api_key="k", url=ear),
         CartesiaVoice("joe", api_key="k", url=voice),
         fillers=None,

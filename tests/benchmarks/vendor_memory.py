@@ -20,7 +20,7 @@ import trio
 from bargein import App, Call
 from bargein.ears import DeepgramFlux
 from bargein.events import AgentResponse, UserAudio, UserStartedSpeaking, UserStoppedSpeaking
-from bargein.speech import StreamingSpeech
+from bargein.speech import Speech
 from bargein.voices import CartesiaVoice
 
 from ._measure import Row, Size
@@ -82,7 +82,7 @@ async def _hold(app: App, opens_s: float, line: Line, talks_at: float) -> None:
 async def _bytes_per_call(
     state: str, calls: int, meter: str, scale: float, ear: str, voice: str
 ) -> float:
-    speech = StreamingSpeech(
+    speech = Speech(
         DeepgramFlux(api_key="k", url=ear),
         CartesiaVoice("joe", api_key="k", url=voice),
         fillers=None,

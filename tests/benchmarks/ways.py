@@ -281,7 +281,7 @@ def _traced(
 
         ears = _Ears(words_s)
         speech = LocalSpeech(
-            voice=_Voice(), stt=ears, end_of_turn=ears, vad=_VoiceActivity, sounds=(), fetch=False
+            voice=_Voice(), ear=ears, end_of_turn=ears, vad=_VoiceActivity, sounds=(), fetch=False
         )
         thread = threading.Thread(target=ring)
         thread.start()

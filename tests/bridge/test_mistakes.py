@@ -26,7 +26,7 @@ from bargein.llm import ToolCallRequest
 from bargein.realtime import RealtimeNode
 from bargein.routes import RouteDefinitionError
 from bargein.server import open_server, sign_token
-from bargein.speech import EspeakVoice, LocalSpeech, SileroModel, StreamingSpeech
+from bargein.speech import EspeakVoice, LocalSpeech, SileroModel, Speech
 from bargein.testing import ScriptedModel, open_call
 from bargein.tools import ToolDefinitionError, command_tool
 from bargein.user_turns import TurnSettings
@@ -111,11 +111,11 @@ def test_a_function_that_yields_answers_no_calls() -> None:
         ("vad", lambda model: model, r"vad=\): <function .* is called without arguments: missing"),
     ],
 )
-@pytest.mark.parametrize("stack", [LocalSpeech, StreamingSpeech])
+@pytest.mark.parametrize("stack", [LocalSpeech, Speech])
 def test_an_argument_of_a_speech_stack_is_checked_when_it_is_made(
     stack: Any, argument: str, value: Any, told: str
 ) -> None:
-    """Both stacks say which argument it is, and what belongs there."""
+    """A stack and its preset say which argument it is, and what belongs there."""
     parts = {"voice": EspeakVoice(), argument: value}
     with pytest.raises(TypeError, match=stack.__name__ + r"\(" + told):
         stack(**parts)
@@ -125,9 +125,9 @@ def test_an_argument_of_a_speech_stack_is_checked_when_it_is_made(
     ("argument", "value", "told"),
     [
         (
-            "stt",
+            "ear",
             "whisper",
-            r"LocalSpeech\(stt=\) is an object with transcribe\(\), such as Whisper",
+            r"LocalSpeech\(ear=\) is an object with open_stream\(\) or transcribe\(\), such as",
         ),
         (
             "sounds",

@@ -148,7 +148,7 @@ async def open_stage(tell: Callable[[str], None] = print) -> AsyncIterator[Stage
     ears = Timed(WhisperTiny(hint=HINT))
     async with open_voices() as (voices, voice):
         await voice.learn(STORY)
-        app = App(answer, speech=LocalSpeech(voice=voice, stt=ears), name="the evaluation")
+        app = App(answer, speech=LocalSpeech(voice=voice, ear=ears), name="the evaluation")
         async with open_server(app, port=0) as server:
             yield Stage(voices, server.url, ears, plays, tell)
             await trio.lowlevel.checkpoint()

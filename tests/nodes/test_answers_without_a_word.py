@@ -22,7 +22,7 @@ from bargein.events import (
 )
 from bargein.fallback import Fallback
 from bargein.llm import EmptyAnswerError, TextDelta, ToolCallRequest, Usage
-from bargein.speech import SpeechPiece, StreamingSpeech
+from bargein.speech import Speech, SpeechPiece
 from bargein.testing import ScriptedModel, calls, open_call
 from bargein.tools import current_tool, tool
 
@@ -51,7 +51,7 @@ async def asked(model, *, audio=True, caps=None, tools=(), turns=("hello",), **o
         options.setdefault("caps", caps or Caps(steps=100))
         call.converse(ChatNode(model, "p", tools=list(tools), **options))
 
-    speech = StreamingSpeech(None, Voice()) if audio else None
+    speech = Speech(None, Voice()) if audio else None
     app = App(answer, speech=speech)
     expected = {"audio": audio, "expect_errors": True} | ({"own_speech": True} if audio else {})
     async with open_call(app, **expected) as caller:
@@ -401,7 +401,7 @@ async def test_a_slow_node_that_stays_silent_is_apologised_for(autojump_clock):
     async def answer(call) -> None:
         call.converse(Late())
 
-    app = App(answer, speech=StreamingSpeech(None, Voice()))
+    app = App(answer, speech=Speech(None, Voice()))
     async with open_call(app, own_speech=True) as caller:
         await caller.says("hello", takes_s=0.5)
         await trio.sleep(30)
@@ -415,7 +415,7 @@ async def test_a_slow_ear_that_finds_no_words_is_apologised_for(autojump_clock, 
     async def answer(call) -> None:
         call.converse(ChatNode(ScriptedModel("Hello.")))
 
-    app = App(answer, speech=StreamingSpeech(None, Voice()))
+    app = App(answer, speech=Speech(None, Voice()))
     async with open_call(app, own_speech=True) as caller:
         caller.publish(VoiceStarted())
         await trio.sleep(0.8)
@@ -435,7 +435,7 @@ async def test_who_was_asked_to_wait_and_cancels_hears_no_apology(autojump_clock
     async def answer(call) -> None:
         call.converse(ChatNode(ScriptedModel([20.0, "Late."])))
 
-    app = App(answer, speech=StreamingSpeech(None, Voice()))
+    app = App(answer, speech=Speech(None, Voice()))
     async with open_call(app, own_speech=True) as caller:
         await caller.says("hello", takes_s=0.5)
         await trio.sleep(4)

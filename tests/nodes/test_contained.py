@@ -130,7 +130,7 @@ def speech_of(engines: Engines) -> LocalSpeech:
     """Return a whole stack of these engines, with turn taking."""
     return LocalSpeech(
         voice=As(engines, synthesize=engines.synthesize),
-        stt=As(engines, transcribe=engines.transcribe),
+        ear=As(engines, transcribe=engines.transcribe),
         end_of_turn=As(engines, probability=engines.complete),
         vad=lambda: As(engines, probability=engines.detect),
         sounds=[As(engines, probability=engines.sound)],

@@ -47,7 +47,7 @@ class OpenAIEar(VendorEar):
 
     It reports the words of a stretch of speech, and their language, once the stretch is over.
     Models that stream words during speech detect no turns: pass ``turns="none"``, and give
-    `StreamingSpeech` a ``vad=`` and endpointing of ours.
+    `Speech` a ``vad=`` and endpointing of ours.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ CANNOT = {400, 422}
 class TranscriptionService:
     """A ``SpeechToText`` that sends each utterance to an endpoint; shared by all calls.
 
-    Pass it as ``stt=`` to ``LocalSpeech``.  The pool of connections opens at the first request and
+    Pass it as ``ear=`` to ``LocalSpeech``.  The pool of connections opens at the first request and
     closes when trio's run ends; with ``async with service.open()`` it closes with the block.
     """
 

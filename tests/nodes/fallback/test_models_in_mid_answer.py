@@ -14,7 +14,7 @@ from bargein import App, ChatNode, tool
 from bargein.events import AgentError, AnswerEnded, UserStartedSpeaking
 from bargein.fallback import Fallback
 from bargein.llm import ChatModelError, TextDelta, ToolCallRequest
-from bargein.speech import Fillers, StreamingSpeech
+from bargein.speech import Fillers, Speech
 from bargein.testing import ScriptedModel, calls, open_call
 from tests.nodes.speech.failing import Fault, WordEar, WordModel, WordVoice
 
@@ -28,7 +28,7 @@ def app_with(*models: Any, tools: Any = (), voice: Any = None, **options: Any) -
 
     if voice is None:
         return App(answer)
-    return App(answer, speech=StreamingSpeech(WordEar(), voice, **options))
+    return App(answer, speech=Speech(WordEar(), voice, **options))
 
 
 async def ask(caller: Any) -> None:
@@ -224,7 +224,7 @@ async def test_one_model_alone_apologises(autojump_clock):
     async def answer(call: Any) -> None:
         call.converse(ChatNode(first))
 
-    app = App(answer, speech=StreamingSpeech(WordEar(), WordVoice()))
+    app = App(answer, speech=Speech(WordEar(), WordVoice()))
     async with app.open(), open_call(app, own_speech=True, expect_errors=True) as caller:
         await ask(caller)
         assert caller.heard.endswith(Fillers().apology)

@@ -8,7 +8,7 @@ from bargein import App, Call, OpenAIChat
 from bargein.ears import OpenAIEar
 from bargein.events import UserAudio, UserTranscriptionReceived
 from bargein.realtime import OpenAIRealtime, RealtimeNode
-from bargein.speech import StreamingSpeech
+from bargein.speech import Speech
 from bargein.testing import open_call
 from bargein.voices import OpenAIVoice
 
@@ -34,7 +34,7 @@ async def test_a_call_with_a_model_that_speaks():
         call.converse(RealtimeNode(model, "You sell coffee. Answer in five words."))
 
     pcm = await said_by_espeak()
-    app = App(answer, speech=StreamingSpeech())
+    app = App(answer, speech=Speech())
     with trio.fail_after(60):
         async with open_call(app, own_speech=True) as caller:
             await trio.sleep(2)

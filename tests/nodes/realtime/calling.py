@@ -11,7 +11,7 @@ import trio
 from bargein import App, Call
 from bargein.fakes import FakeOpenAIRealtime
 from bargein.realtime import OpenAIRealtime, RealtimeNode
-from bargein.speech import StreamingSpeech
+from bargein.speech import Speech
 from bargein.testing import Caller, open_call
 from bargein.vendors import SessionLimits
 
@@ -41,7 +41,7 @@ async def calling(
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(made, PROMPT, **options), name="agent")
 
-    app = App(answer, speech=speech or StreamingSpeech(fillers=None))
+    app = App(answer, speech=speech or Speech(fillers=None))
     async with open_call(app, own_speech=True, expect_errors=errors, audio=audio) as caller:
         await trio.sleep(0.1)
         yield caller

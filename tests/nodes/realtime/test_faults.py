@@ -9,7 +9,7 @@ from bargein import App, Call
 from bargein.events import AnswerEnded, ListeningFailed
 from bargein.fakes import FakeOpenAIRealtime, Fault
 from bargein.realtime import OpenAIRealtime, RealtimeNode
-from bargein.speech import StreamingSpeech
+from bargein.speech import Speech
 from bargein.testing import open_call
 
 REPLY = "One two three four."
@@ -40,7 +40,7 @@ async def test_whatever_goes_wrong_with_an_answer_the_next_one_is_heard(autojump
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(model, "You sell coffee."))
 
-    app = App(answer, speech=StreamingSpeech(fillers=None))
+    app = App(answer, speech=Speech(fillers=None))
     async with vendor.open(), open_call(app, own_speech=True, expect_errors=True) as caller:
         await trio.sleep(12)  # connecting may fail
         await vendor.hear("Hello?", written_s=0.0)  # ahead of the answer
@@ -83,7 +83,7 @@ async def test_a_line_that_was_given_up_opens_again_in_the_call(autojump_clock, 
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(model, "You sell coffee."))
 
-    app = App(answer, speech=StreamingSpeech(fillers=None))
+    app = App(answer, speech=Speech(fillers=None))
     own_speech = {"own_speech": True} if audio else {}
     async with (
         vendor.open(),

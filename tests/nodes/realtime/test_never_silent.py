@@ -13,7 +13,7 @@ from bargein import Call, tool
 from bargein.events import AgentAudio, AnswerEnded
 from bargein.fakes import FakeOpenAIRealtime, Fault, RealtimeCall
 from bargein.routes import Message
-from bargein.speech import Fillers, StreamingSpeech
+from bargein.speech import Fillers, Speech
 
 from .calling import LONG, calling
 
@@ -48,7 +48,7 @@ async def test_a_model_that_hangs_is_waited_for_aloud_and_apologised_for(
 ) -> None:
     """Without any voice the caller hears the fillers, and then the apology."""
     vendor = FakeOpenAIRealtime(f"{LONG}.", "Here.", fault=Fault("stall", at))
-    async with vendor.open(), calling(vendor, errors=True, speech=StreamingSpeech()) as caller:
+    async with vendor.open(), calling(vendor, errors=True, speech=Speech()) as caller:
         await vendor.hear("Hello?", written_s=0.0)
         over_s, sounds = trio.current_time(), sounds_of(caller)
         await caller.quiet(within_s=30)
@@ -67,7 +67,7 @@ async def test_a_model_that_breaks_off_is_apologised_for_at_once(
 ) -> None:
     """A line that breaks in mid-answer ends in an apology, without a filler before it."""
     vendor = FakeOpenAIRealtime(f"{LONG} {LONG}.", "Here.", fault=Fault(kind, "middle"))
-    async with vendor.open(), calling(vendor, errors=True, speech=StreamingSpeech()) as caller:
+    async with vendor.open(), calling(vendor, errors=True, speech=Speech()) as caller:
         await vendor.hear("Hello?", written_s=0.0)
         await caller.quiet(within_s=30)
         assert notices(caller) == [FILLERS.apology]
@@ -76,7 +76,7 @@ async def test_a_model_that_breaks_off_is_apologised_for_at_once(
 async def test_a_model_that_is_gone_is_apologised_for(autojump_clock: Any) -> None:
     """A session that is never opened is no silence: the caller hears that nothing works."""
     vendor = FakeOpenAIRealtime("Here.", fault=Fault("refuse", "connect", None, 401))
-    async with vendor.open(), calling(vendor, errors=True, speech=StreamingSpeech()) as caller:
+    async with vendor.open(), calling(vendor, errors=True, speech=Speech()) as caller:
         await trio.sleep(3)
         await caller.says("Hello?")
         await caller.quiet(within_s=30)
@@ -93,7 +93,7 @@ async def test_a_tool_that_hangs_is_waited_for_aloud(autojump_clock: Any, vendor
         return "found"
 
     vendor.replies += [[RealtimeCall("search", {"words": "x"})], "I have found it."]
-    async with calling(vendor, tools=[search], speech=StreamingSpeech()) as caller:
+    async with calling(vendor, tools=[search], speech=Speech()) as caller:
         await vendor.hear("Search it.", written_s=0.0)
         await trio.sleep(50)
         assert notices(caller) == [*FILLERS.fillers, FILLERS.in_background]
@@ -105,7 +105,7 @@ async def test_a_tool_that_hangs_is_waited_for_aloud(autojump_clock: Any, vendor
 async def test_a_barge_in_cuts_a_prepared_filler(autojump_clock: Any) -> None:
     """Sounds prepared in advance are cut like anything the agent says, at the heard word."""
     vendor = FakeOpenAIRealtime("Never.", "Yes?", fault=Fault("stall", "first"))
-    async with vendor.open(), calling(vendor, errors=True, speech=StreamingSpeech()) as caller:
+    async with vendor.open(), calling(vendor, errors=True, speech=Speech()) as caller:
         await vendor.hear("Hello?", written_s=0.0)
         await trio.sleep(5.2)
         await caller.until(lambda caller: "patience" in caller.heard or "working" in caller.heard)
@@ -136,7 +136,7 @@ async def test_the_apps_own_sounds_are_played(autojump_clock: Any, tmp_path: Any
         sounds={"Moment.": file, "Tut mir leid.": wav(0.7, 8000)},
     )
     vendor = FakeOpenAIRealtime("Never.", fault=Fault("stall", "first"))
-    speech = StreamingSpeech(fillers=fillers)
+    speech = Speech(fillers=fillers)
     async with vendor.open(), calling(vendor, errors=True, speech=speech) as caller:
         sounds = sounds_of(caller)
         await vendor.hear("Hello?", written_s=0.0)
@@ -150,7 +150,7 @@ async def test_other_texts_without_a_sound_are_tones(autojump_clock: Any) -> Non
     """A text that nobody can say becomes a tone, and the history claims no words for it."""
     fillers = Fillers(fillers=("Moment.",), apology="Tut mir leid.")
     vendor = FakeOpenAIRealtime("Never.", fault=Fault("stall", "first"))
-    speech = StreamingSpeech(fillers=fillers)
+    speech = Speech(fillers=fillers)
     async with vendor.open(), calling(vendor, errors=True, speech=speech) as caller:
         sounds = sounds_of(caller)
         await vendor.hear("Hello?", written_s=0.0)
@@ -162,7 +162,7 @@ async def test_other_texts_without_a_sound_are_tones(autojump_clock: Any) -> Non
 async def test_without_fillers_nothing_is_played(autojump_clock: Any) -> None:
     """An app that wants silence gets it."""
     vendor = FakeOpenAIRealtime("Never.", fault=Fault("stall", "first"))
-    speech = StreamingSpeech(fillers=None)
+    speech = Speech(fillers=None)
     async with vendor.open(), calling(vendor, errors=True, speech=speech) as caller:
         sounds = sounds_of(caller)
         await vendor.hear("Hello?", written_s=0.0)
@@ -178,7 +178,7 @@ async def test_a_call_in_which_nothing_speaks_stays_silent(autojump_clock: Any) 
     async def answer(call: Call) -> None:
         call.converse(ChatNode(ScriptedModel([9.0, "Late."])))
 
-    app = App(answer, speech=StreamingSpeech())
+    app = App(answer, speech=Speech())
     async with open_call(app, own_speech=True) as caller:
         sounds = sounds_of(caller)
         await caller.says("hello", takes_s=1.0)

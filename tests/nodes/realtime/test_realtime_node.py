@@ -27,7 +27,7 @@ from bargein.events import (
 )
 from bargein.fakes import FakeOpenAIRealtime, RealtimeCall
 from bargein.realtime import OpenAIRealtime, RealtimeNode
-from bargein.speech import SpeechPiece, StreamingSpeech
+from bargein.speech import Speech, SpeechPiece
 from bargein.testing import open_call
 
 from .calling import LONG, PROMPT, calling
@@ -186,7 +186,7 @@ async def test_the_speech_of_an_utterance_is_one_stream(autojump_clock):
         call.router.observe(AgentAudio, lambda message: sounds.append(message.event))
         call.converse(RealtimeNode(model, PROMPT))
 
-    app = App(answer, speech=StreamingSpeech())
+    app = App(answer, speech=Speech())
     async with vendor.open(), open_call(app, own_speech=True) as caller:
         await trio.sleep(0.1)
         await vendor.hear("Beep?")
@@ -404,7 +404,7 @@ async def test_a_voice_says_what_the_model_does_not(autojump_clock, vendor):
     """Fixed texts have a voice of ours; what the model says is said by the model alone."""
     vendor.replies += ["Sure thing."]
     voice = Voice()
-    async with calling(vendor, speech=StreamingSpeech(voice=voice, fillers=None)) as caller:
+    async with calling(vendor, speech=Speech(voice=voice, fillers=None)) as caller:
         caller.call.say("Welcome!")
         await caller.quiet()
         await vendor.hear("A latte.")

@@ -14,7 +14,7 @@ from bargein.events import AgentSpeechCut, AnswerEnded
 from bargein.fakes import FakeOpenAIRealtime, Fault, RealtimeCall
 from bargein.fallback import Fallback
 from bargein.realtime import OpenAIRealtime, RealtimeNode
-from bargein.speech import Fillers, SpeechPiece, StreamingSpeech
+from bargein.speech import Fillers, Speech, SpeechPiece
 from bargein.testing import Caller, ScriptedModel, calls, open_call
 from bargein.vendors import SessionLimits
 
@@ -46,7 +46,7 @@ async def calling(
         api_key="k", url="ws://fake/v1", dial=vendor.dial, limits=SessionLimits(attempts=attempts)
     )
     model = Fallback(made, spare)
-    speech = StreamingSpeech(voice=WordVoice())
+    speech = Speech(voice=WordVoice())
 
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(model, PROMPT, hears=False, **options), name="agent")

@@ -9,7 +9,7 @@ import trio
 
 from bargein import App, ReasoningNode
 from bargein.events import AgentHandoff, AgentResponse
-from bargein.speech import ChangeVoice, StreamingSpeech, VoiceStyle
+from bargein.speech import ChangeVoice, Speech, VoiceStyle
 from bargein.testing import open_call
 
 from .failing import WordEar, WordVoice
@@ -49,7 +49,7 @@ async def test_the_context_of_an_answer_in_the_background_is_closed(autojump_clo
         call.converse(Talks())
 
     voice = CountingVoice()
-    app = App(answer, speech=StreamingSpeech(WordEar(), voice, fillers=None))
+    app = App(answer, speech=Speech(WordEar(), voice, fillers=None))
     async with open_call(app, own_speech=True) as caller:
         await caller.says("hello", takes_s=1.0)
         await caller.at(2.0)
@@ -76,7 +76,7 @@ async def test_text_keeps_the_style_of_the_moment_it_was_said(autojump_clock):
         call.say("The shop. ")
 
     voice = CountingVoice()
-    app = App(answer, speech=StreamingSpeech(WordEar(), voice, fillers=None))
+    app = App(answer, speech=Speech(WordEar(), voice, fillers=None))
     async with open_call(app, own_speech=True) as caller:
         await caller.quiet()
     assert sorted(style.voice or "" for style in voice.styles) == ["desk", "shop"]

@@ -20,7 +20,7 @@ from bargein.events import (
 from bargein.speech import (
     Fillers,
     PerhapsOver,
-    StreamingSpeech,
+    Speech,
     TurnOver,
     VoiceBegan,
     WordsHeard,
@@ -39,7 +39,7 @@ def app_with(ear: ScriptedEar) -> App:
     async def answer(call) -> None:
         call.converse(ChatNode(ScriptedModel("Sure.")))
 
-    return App(answer, speech=StreamingSpeech(ear, WordVoice()))
+    return App(answer, speech=Speech(ear, WordVoice()))
 
 
 async def be_silent(caller, seconds: float) -> None:

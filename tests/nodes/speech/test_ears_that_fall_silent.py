@@ -14,7 +14,7 @@ from bargein.server import Metrics
 from bargein.speech import (
     Fillers,
     PerhapsOver,
-    StreamingSpeech,
+    Speech,
     TurnOver,
     VoiceBegan,
     WordsHeard,
@@ -29,7 +29,7 @@ def app_with(ear: Any, **options: Any) -> App:
     async def answer(call: Any) -> None:
         call.converse(ChatNode(ScriptedModel(*["Sure."] * 3)))
 
-    return App(answer, speech=StreamingSpeech(ear, WordVoice()), **options)
+    return App(answer, speech=Speech(ear, WordVoice()), **options)
 
 
 def turns_of(caller: Any) -> list[str]:

@@ -16,7 +16,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.speech import Fillers, SpeechPiece, SpokenFillers, StreamingSpeech, TTSNode
+from bargein.speech import Fillers, Speech, SpeechPiece, SpokenFillers, TTSNode
 from bargein.testing import ScriptedModel, open_call
 from bargein.user_turns import TurnTaking
 
@@ -35,7 +35,7 @@ def app_with(model, voice, **options):
     async def answer(call):
         call.converse(ChatNode(model))
 
-    return App(answer, speech=StreamingSpeech(WordEar(), voice, **options))
+    return App(answer, speech=Speech(WordEar(), voice, **options))
 
 
 async def ask(caller):
@@ -221,7 +221,7 @@ async def test_a_filler_is_heard_though_its_answer_is_cut(autojump_clock, voice)
         call.converse(ChatNode(ScriptedModel(["Let me think. ", 30.0, "Here I am."])), name="first")
         call.bridge(ChatNode(ScriptedModel("Hello.")), name="second")
 
-    app = App(answer, speech=StreamingSpeech(WordEar(), voice))
+    app = App(answer, speech=Speech(WordEar(), voice))
     async with open_call(app, own_speech=True) as caller:
         await ask(caller)
         await caller.receives(StageStalled)

@@ -14,7 +14,7 @@ import trio
 
 from bargein import App, Call, ChatNode
 from bargein.events import AnswerEnded, DTMFInput, StageStalled, UserStartedSpeaking
-from bargein.speech import StreamingSpeech
+from bargein.speech import Speech
 from bargein.testing import Caller, ScriptedModel, calls, open_call
 from bargein.tools import tool
 
@@ -73,7 +73,7 @@ async def check(stage: str, stall: int, deeds: tuple[str, ...], *, before: bool)
             for deed in deeds:
                 act(caller, deed)
 
-    app = App(answer, speech=StreamingSpeech(WordEar(), WordVoice()))
+    app = App(answer, speech=Speech(WordEar(), WordVoice()))
     async with open_call(app, own_speech=True) as caller:
         router = caller.call.router
         if before:  # observers come before the chain that says fillers, and sinks behind it

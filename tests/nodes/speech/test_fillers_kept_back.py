@@ -16,7 +16,7 @@ from bargein.events import (
     VoiceStarted,
     VoiceStopped,
 )
-from bargein.speech import StreamingSpeech
+from bargein.speech import Speech
 from bargein.testing import ScriptedModel, open_call
 
 from .failing import WordEar, WordVoice
@@ -29,7 +29,7 @@ def app_with(*replies: Any, ear: Any = None) -> App:
     async def answer(call: Any) -> None:
         call.converse(ChatNode(ScriptedModel(*replies)))
 
-    return App(answer, speech=StreamingSpeech(ear or WordEar(), WordVoice()))
+    return App(answer, speech=Speech(ear or WordEar(), WordVoice()))
 
 
 def said(caller: Any) -> list[float]:

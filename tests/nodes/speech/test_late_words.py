@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from bargein import App, ChatNode
-from bargein.speech import StreamingSpeech, TurnOver, VoiceBegan, WordsHeard
+from bargein.speech import Speech, TurnOver, VoiceBegan, WordsHeard
 from bargein.testing import ScriptedModel, open_call
 
 from .failing import WordVoice
@@ -31,7 +31,7 @@ async def test_late_words_are_answered_and_nothing_is_heard_twice(
     async def answer(call: Any) -> None:
         call.converse(ChatNode(model))
 
-    app = App(answer, speech=StreamingSpeech(ear, WordVoice()))
+    app = App(answer, speech=Speech(ear, WordVoice()))
     async with open_call(app, own_speech=True) as caller:
         ear.tell(VoiceBegan())
         await trio.sleep(0.5)

@@ -105,7 +105,7 @@ async def test_parts_of_your_own_need_no_weights(monkeypatch, tmp_path):
         def probability(self, pcm):
             return 0.0
 
-    own = {"voice": EspeakVoice(), "stt": Engine(), "vad": Detector}
+    own = {"voice": EspeakVoice(), "ear": Engine(), "vad": Detector}
     async with LocalSpeech(**own, end_of_turn=Engine()).open():
         assert not any(tmp_path.iterdir())
     with pytest.raises(WeightsError, match="smart-turn"):

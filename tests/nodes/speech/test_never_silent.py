@@ -16,7 +16,7 @@ from bargein import App, ChatNode, NoteEntry, ToolEntry, tool
 from bargein.events import AnswerEnded, ListeningFailed, StageStalled, UserStoppedSpeaking
 from bargein.fallback import Fallback
 from bargein.llm import ToolCallRequest
-from bargein.speech import Fillers, StreamingSpeech
+from bargein.speech import Fillers, Speech
 
 from .failing import RATE_HZ, Fault, WordEar, WordLine, WordModel, WordVoice, speak, stream
 
@@ -110,7 +110,7 @@ async def talk(stage: str, kind: str, providers: int, *, times: str = "words") -
         else:
             call.converse(ChatNode(model))
 
-    app = App(answer, speech=StreamingSpeech(one(ears), one(voices)))
+    app = App(answer, speech=Speech(one(ears), one(voices)))
     Slow.fault = Fault()
     async with talking(app) as (line, call, nursery):
         match stage:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bargein import App
-from bargein.speech import SileroModel, StreamingSpeech
+from bargein.speech import SileroModel, Speech
 from bargein.testing import open_call
 
 
@@ -69,7 +69,7 @@ async def test_a_loaded_model_detects_the_voices_of_each_call(autojump_clock):
         def probability(self, frame: bytes) -> float:
             return 0.0
 
-    app = App(answer, speech=StreamingSpeech(vad=Model()))
+    app = App(answer, speech=Speech(vad=Model()))
     for _ in range(2):
         async with open_call(app, own_speech=True):
             pass

@@ -16,8 +16,8 @@ from bargein.events import AgentSpeechSent, UserAudio, VoiceStarted, WordTiming
 from bargein.fallback import Fallback
 from bargein.speech import (
     Resampler,
+    Speech,
     SpeechPiece,
-    StreamingSpeech,
     TextSaid,
     VoiceStyle,
 )
@@ -112,7 +112,7 @@ async def line_of(voice: Any, rate_hz: int) -> bytes:
     async def answer(call: Call) -> None:
         call.say("hello there friend")
 
-    app = App(answer, speech=StreamingSpeech(None, voice, fillers=None))
+    app = App(answer, speech=Speech(None, voice, fillers=None))
     async with app.open(), app.open_call(line):  # type: ignore[arg-type]
         await trio.sleep(6)
     return line.pcm
@@ -194,7 +194,7 @@ async def test_the_times_of_words_stay_those_of_the_sound(autojump_clock, rate_h
     async def answer(call: Call) -> None:
         call.say("one two three four five six seven eight nine ten")
 
-    app = App(answer, speech=StreamingSpeech(None, Counting(rate_hz, 882), fillers=None))
+    app = App(answer, speech=Speech(None, Counting(rate_hz, 882), fillers=None))
     async with open_call(app, own_speech=True) as caller:
         await caller.receives(AgentSpeechSent)
         await trio.sleep(0.85)  # the first word was heard 0.2 s behind the first sound

@@ -14,10 +14,10 @@ from bargein.speech import (
     AsWritten,
     Fillers,
     PlainWords,
+    Speech,
     SpeechPiece,
     SpokenForm,
     SpokenPart,
-    StreamingSpeech,
     TextSaid,
 )
 from bargein.testing import ScriptedModel, calls, open_call
@@ -185,7 +185,7 @@ async def speaking(voice, *answers, tools=(), **settings):
         call.converse(ChatNode(model, "p", tools=list(tools)))
 
     settings.setdefault("fillers", None)
-    app = App(answer, speech=StreamingSpeech(None, voice, **settings))
+    app = App(answer, speech=Speech(None, voice, **settings))
     async with open_call(app, own_speech=True) as caller:
         yield caller
 
@@ -261,7 +261,7 @@ async def test_an_app_replaces_the_spoken_form(autojump_clock) -> None:
 def test_a_spoken_form_is_made_for_each_text() -> None:
     """An instance in place of its class is refused, with what to write."""
     with pytest.raises(TypeError, match="spoken_form"):
-        StreamingSpeech(None, Voice(), spoken_form=PlainWords())
+        Speech(None, Voice(), spoken_form=PlainWords())
 
 
 @tool(read_only=True)

@@ -27,7 +27,7 @@ from bargein.speech import (
     EarFact,
     EarRestarted,
     PerhapsOver,
-    StreamingSpeech,
+    Speech,
     TurnOver,
     VoiceBegan,
     WentOn,
@@ -94,7 +94,7 @@ def agent_with(ear: ScriptedEar, *answers: str, **options: Any) -> Callable[[Cal
     """Return an agent that hears with an ear."""
 
     async def answer(call: Call) -> None:
-        StreamingSpeech(ear, **options).attach(call)
+        Speech(ear, **options).attach(call)
         call.converse(ChatNode(ScriptedModel(*(answers or ["Sure."] * 3)), "Be brief."))
 
     return answer
@@ -292,7 +292,7 @@ async def test_words_behind_our_own_end_are_the_next_turn(autojump_clock, ear):
 def test_no_ear_is_an_error(wrong):
     """The constructor of the stack raises for something that is not an ear."""
     with pytest.raises(TypeError, match=r"ear=\) (is an object with open_stream|needs an inst)"):
-        StreamingSpeech(wrong)
+        Speech(wrong)
 
 
 @pytest.mark.parametrize("endpointing", [EarliestEndpointing, SurestEndpointing])

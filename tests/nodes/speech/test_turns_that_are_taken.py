@@ -34,7 +34,7 @@ from bargein.fallback import Fallback
 from bargein.speech import (
     EarRestarted,
     PerhapsOver,
-    StreamingSpeech,
+    Speech,
     TurnOver,
     VoiceBegan,
     WordsHeard,
@@ -86,7 +86,7 @@ def app_with(ear: Any, model: Any = None, **options: Any) -> App:
     async def answer(call: Any) -> None:
         call.converse(ChatNode(model or ScriptedModel(then="Hi.")))
 
-    return App(answer, speech=StreamingSpeech(ear, fillers=None, **options))
+    return App(answer, speech=Speech(ear, fillers=None, **options))
 
 
 def ended_after(silence_s: float) -> TurnTaking:

@@ -19,7 +19,7 @@ from bargein.speech import (
     EarFact,
     EarRestarted,
     PerhapsOver,
-    StreamingSpeech,
+    Speech,
     TurnOver,
     VoiceBegan,
     WentOn,
@@ -367,7 +367,7 @@ async def test_without_its_detection_ours_ends_the_stretch(autojump_clock):
     turns = TurnTaking(TurnSettings(endpointing=ModelEndpointing()))
 
     async def answer(call: Call) -> None:
-        StreamingSpeech(ear, vad=Detector, turns=turns).attach(call)
+        Speech(ear, vad=Detector, turns=turns).attach(call)
         call.converse(ChatNode(ScriptedModel("Sure.")))
 
     async with vendor.open(), open_call(answer) as caller:
@@ -389,4 +389,4 @@ async def test_an_ear_that_detects_nothing_wants_a_detector(autojump_clock):
     ear = ear_of(ScriptedVendor(), turns="none")
     with pytest.raises(ValueError, match="vad="):
         async with open_call(lambda call: None) as caller:
-            StreamingSpeech(ear).attach(caller.call)
+            Speech(ear).attach(caller.call)

@@ -12,7 +12,7 @@ import trio
 from bargein import App, Call
 from bargein.events import AgentResponse, AgentSpeechCut, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.fakes import FakeOpenAIVoice, Fault
-from bargein.speech import SpeechNotOpenError, SpeechPiece, StreamingSpeech, TextSaid, VoiceStyle
+from bargein.speech import Speech, SpeechNotOpenError, SpeechPiece, TextSaid, VoiceStyle
 from bargein.testing import open_call
 from bargein.vendors import VendorError
 from bargein.voices import OpenAIVoice
@@ -211,7 +211,7 @@ async def speaking() -> AsyncIterator[tuple[Any, Vendor]]:
         on_stop.interrupt_on(UserStartedSpeaking).stream(generate).broadcast()
 
     async with open_voice() as (voice, vendor):
-        app = App(answer, speech=StreamingSpeech(voice=voice, fillers=None))
+        app = App(answer, speech=Speech(voice=voice, fillers=None))
         async with open_call(app, own_speech=True) as caller:
             yield caller, vendor
 

@@ -25,9 +25,9 @@ from bargein.events import (
 )
 from bargein.speech import (
     ChangeVoice,
+    Speech,
     SpeechNotOpenError,
     SpeechPiece,
-    StreamingSpeech,
     TextSaid,
     VoiceStyle,
 )
@@ -377,7 +377,7 @@ async def speaking(
         on_stop = bridge.on(UserStoppedSpeaking).interrupt_on(UserStartedSpeaking)
         on_stop.stream(generate).broadcast()
 
-    app = App(answer, speech=StreamingSpeech(NoEar(), voice, fillers=None))
+    app = App(answer, speech=Speech(NoEar(), voice, fillers=None))
     async with voice.open(), open_call(app, own_speech=True, expect_errors=errors) as caller:
         yield caller
 

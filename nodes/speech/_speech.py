@@ -1,0 +1,172 @@
+"""The speech stack of an app, an ear and a voice: ``App(answer, speech=Speech(ear, voice))``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, cast
+
+from bargein.bridge.validation.arguments import check_factory, check_has, check_instance
+from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
+from bargein.routes.error_hints import SuggestsNames
+
+from ._ear import Ear
+from ._echo_detector import EchoDetector
+from ._filler_playback import NoticesOfSelfSpeakers
+from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
+from ._listening_settings import ListeningSettings
+from ._noise_filter import CallerMicrophone
+from ._open_engines import open_engines
+from ._playback_reference import HeardAgent
+from ._protocols import (
+    EndOfTurn,
+    NoiseFilter,
+    SoundOfVoice,
+    SpeechToText,
+    TextToSpeech,
+    VoiceActivity,
+)
+from ._spoken_form import NewSpokenForm, spoken_form_for
+from ._streaming_ear import StreamingEar
+from ._streaming_protocols import StreamingSTT, StreamingTTS
+from ._tts_node import TTSNode
+from ._vad import SileroModel, detector_factory
+
+if TYPE_CHECKING:
+    from bargein.bridge import Call
+
+
+class Speech(SuggestsNames):
+    """Hears with an ear and speaks with a voice; each may be on this machine or a vendor's.
+
+    An ear hears audio as it arrives (``StreamingSTT``), and tells voices and turns itself; or it is
+    a recogniser of whole utterances (``SpeechToText``), for which a `vad` finds them.  With a
+    `vad`, the agent's speech is held 64 ms after the caller begins; without one it waits for the
+    ear, which takes several tenths of a second.
+
+    Its ``TurnTaking`` sets who ends a turn: the ear (``EarEndpointing``), bargein's own rules
+    (``ModelEndpointing``), or both (``EarliestEndpointing``, ``SurestEndpointing``).
+    """
+
+    def __init__(
+        self,
+        ear: StreamingSTT | SpeechToText | None = None,
+        voice: TextToSpeech | StreamingTTS | None = None,
+        *,
+        vad: SileroModel | Callable[[], VoiceActivity] | None = None,
+        end_of_turn: EndOfTurn | None = None,
+        sounds: Sequence[SoundOfVoice] = (),
+        echo: bool = False,
+        noise_filter: Callable[[], NoiseFilter] | None = None,
+        turns: TurnTaking | None = None,
+        settings: ListeningSettings | None = None,
+        fillers: Fillers | None = DEFAULT_FILLERS,
+        spoken_form: NewSpokenForm | None = None,
+    ) -> None:
+        """Choose the engines; nothing is opened before ``open()``.
+
+        Args:
+            ear: Recognises words, and detects turns if it hears audio as it arrives; ``None`` if a
+                ``RealtimeNode`` of the call does.
+            voice: Speaks; ``None`` if something else does, or nothing.
+            vad: The voice detector: a loaded ``SileroModel()``, or a class or function that makes
+                one for each call; ``None`` relies on the ear.
+            end_of_turn: An end-of-turn model to ask at each pause; it requires a `vad`.
+            sounds: Classifiers for the sound of a voice that has just begun, which require a `vad`.
+            echo: Whether the agent's own voice in the microphone is told from the caller's by its
+                sound; it requires a `vad`, and numpy.
+            noise_filter: Makes the filter that cleans each call's microphone; ``None`` for none.
+            turns: Decides what interrupts and when a turn ends; ``None`` means ``TurnTaking()``
+                for a recogniser, and
+                ``TurnTaking(TurnSettings(endpointing=EarEndpointing()))`` otherwise.
+            settings: When a voice counts as begun or stopped, for the `vad`.
+            fillers: What the caller hears while an answer is late; ``None`` for silence. Without a
+                `voice`, only an agent that speaks itself has them, in prepared sounds.
+            spoken_form: Makes what the voice says of each text; ``None`` means the voice's own, or
+                ``PlainWords``.
+
+        Raises:
+            TypeError: `vad`, `noise_filter` or `spoken_form` is the detector, filter or form of one
+                call, not what makes it; or another argument cannot do its work.
+            ValueError: Something that requires a `vad` has none.
+        """
+        me = type(self).__name__
+        ears = "open_stream", "transcribe"
+        check_has(f"{me}(ear=)", ear, *ears, example="DeepgramFlux() or WhisperTiny()")
+        check_has(f"{me}(voice=)", voice, "synthesize", "open_context", example="EspeakVoice()")
+        check_has(f"{me}(end_of_turn=)", end_of_turn, "probability", example="SmartTurn()")
+        for sound in sounds:
+            example = "BackchannelDetector('early')"
+            check_has(f"{me}(sounds=)", sound, "probability", example=example)
+        check_factory(f"{me}(noise_filter=)", noise_filter)
+        check_factory(f"{me}(spoken_form=)", spoken_form)
+        check_instance(f"{me}(turns=)", turns, TurnTaking)
+        check_instance(f"{me}(settings=)", settings, ListeningSettings)
+        check_instance(f"{me}(fillers=)", fillers, Fillers)
+        self._new_vad = detector_factory(f"{me}(vad=)", vad)
+        self._ear = ear
+        is_recogniser = ear is not None and not hasattr(ear, "open_stream")
+        self._recogniser = cast(SpeechToText, ear) if is_recogniser else None
+        self._stream = None if is_recogniser else cast(StreamingSTT | None, ear)
+        if vad is None:
+            for name, given, why in (
+                ("ear", is_recogniser, "recognises what a detector finds"),
+                ("end_of_turn", end_of_turn, "is asked at pauses"),
+                ("sounds", sounds, "are asked when a voice begins"),
+                ("echo", echo, "is looked for in each voice"),
+            ):
+                if given:
+                    raise ValueError(f"{me}({name}=) {why}: it wants a vad=")
+        self._voice = voice
+        self._end_of_turn = end_of_turn
+        self._sounds, self._echo, self._new_filter = tuple(sounds), echo, noise_filter
+        by_ear = TurnSettings() if is_recogniser else TurnSettings(endpointing=EarEndpointing())
+        self._turns = turns or TurnTaking(by_ear)
+        self._settings = settings or ListeningSettings()
+        self._spoken_form = spoken_form_for(voice, spoken_form)
+        says = voice, self._spoken_form
+        self._fillers = None if fillers is None else SpokenFillers(fillers, *says)
+
+    @property
+    def ear(self) -> StreamingSTT | SpeechToText | None:
+        """The ear; usable elsewhere while the stack is open."""
+        return self._ear
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Open the engines that can be opened before a call."""
+        engines = self._ear, self._end_of_turn, self._voice
+        async with open_engines(*engines, fillers=self._fillers):
+            yield
+
+    def attach(self, call: Call) -> None:
+        """Hear and speak in a call.
+
+        Args:
+            call: A call with audio.
+        """
+        vad = self._new_vad() if self._new_vad is not None else None
+        new_filter = self._new_filter
+        microphone = CallerMicrophone(new_filter() if new_filter is not None else None)
+        if vad is not None:
+            ears = call.bridge(name="ears", is_agent=False)
+            Ear(
+                ears,
+                vad,
+                self._recogniser,
+                self._end_of_turn,
+                self._settings,
+                sounds=self._sounds,
+                echo=EchoDetector(HeardAgent(ears)) if self._echo else None,
+                noise_filter=microphone,
+            )
+        if self._stream is not None:
+            words = call.bridge(name="words", is_agent=False)
+            StreamingEar(words, self._stream, hears_voice=vad is None, noise_filter=microphone)
+        self._turns.attach(call)
+        if self._voice is not None:
+            bridge = call.bridge(name="voice", is_agent=False)
+            TTSNode(bridge, self._voice, self._fillers, self._spoken_form)
+        elif self._fillers is not None:
+            bridge = call.bridge(name="notices", is_agent=False)
+            NoticesOfSelfSpeakers(bridge, self._fillers)
