@@ -3,8 +3,9 @@
 Pass one to ``Speech(ear, voice)``.  To add a vendor, write a codec for ``VendorEar``.
 """
 
-import bargein.nodes.vendors.vendor_ear as _shared
+import bargein.nodes.services.vendor_ear as _shared
 
+from .nodes.services.vendor_ear import *
 from .nodes.vendors.assemblyai.ear import AssemblyAIEar as AssemblyAIEar
 from .nodes.vendors.azure.transcription import AzureTranscription as AzureTranscription
 from .nodes.vendors.cartesia.ear import CartesiaEar as CartesiaEar
@@ -14,7 +15,6 @@ from .nodes.vendors.elevenlabs.ear import ElevenLabsEar as ElevenLabsEar
 from .nodes.vendors.openai.ear import OpenAIEar as OpenAIEar
 from .nodes.vendors.openai.transcription import TranscriptionService as TranscriptionService
 from .nodes.vendors.soniox.ear import SonioxEar as SonioxEar
-from .nodes.vendors.vendor_ear import *
 
 __all__ = [
     "AssemblyAIEar",

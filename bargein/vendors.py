@@ -3,9 +3,9 @@
 Use it to write a provider of your own; ``open_session()`` keeps a WebSocket to a vendor open.
 """
 
-import bargein.nodes.vendors as _shared
+import bargein.nodes.services as _shared
 
-from .nodes.vendors import *
+from .nodes.services import *
 from .nodes.vendors.anthropic.errors import ANTHROPIC_ERRORS as ANTHROPIC_ERRORS
 from .nodes.vendors.assemblyai.errors import ASSEMBLYAI_ERRORS as ASSEMBLYAI_ERRORS
 from .nodes.vendors.cartesia.errors import CARTESIA_ERRORS as CARTESIA_ERRORS

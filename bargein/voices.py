@@ -3,15 +3,15 @@
 Pass one to ``Speech(ear, voice)``.  To add a vendor, write a codec for ``VendorVoice``.
 """
 
-import bargein.nodes.vendors.vendor_voice as _shared
+import bargein.nodes.services.vendor_voice as _shared
 
+from .nodes.services.vendor_voice import *
 from .nodes.vendors.azure.voice import AzureVoice as AzureVoice
 from .nodes.vendors.cartesia.voice import CartesiaVoice as CartesiaVoice
 from .nodes.vendors.deepgram.voice import DeepgramVoice as DeepgramVoice
 from .nodes.vendors.elevenlabs.voice import ElevenLabsVoice as ElevenLabsVoice
 from .nodes.vendors.openai.voice import OpenAIVoice as OpenAIVoice
 from .nodes.vendors.rime.voice import RimeVoice as RimeVoice
-from .nodes.vendors.vendor_voice import *
 
 __all__ = [
     "AzureVoice",

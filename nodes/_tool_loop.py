@@ -43,6 +43,7 @@ from ._answer_fallback import Continuation
 from ._answer_steps import AnswerSteps, ChatMessage, Messages
 from ._long_chat import shortened
 from ._user_words_last import LastAsked, last_asked_of
+from .hidden_text import HiddenKind, HiddenText
 from .llm import (
     AnswerBrokenOffError,
     AnswerProgress,
@@ -55,7 +56,6 @@ from .llm import (
     Usage,
 )
 from .llm._protocol import no_piece
-from .llm.hidden_text import HiddenKind, HiddenText
 from .tools import RunningTool, ToolRunner, current_tool
 
 if TYPE_CHECKING:

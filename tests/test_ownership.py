@@ -97,7 +97,7 @@ HAND_ON_THE_CALL = {
 BEHIND_THE_BRIDGE = {"control", "delivery", "permissions", "questions", "router", "speaking"}
 """Parts of a call that no ear, no voice and no turn taker asks: its bridge has what it needs."""
 
-ENGINES = ("speech", "user_turns", "vendors")
+ENGINES = ("services", "speech", "user_turns", "vendors")
 
 
 def _nodes() -> Iterator[tuple[str, ast.Module]]:

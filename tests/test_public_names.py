@@ -98,6 +98,7 @@ def test_an_agent_without_a_store_and_a_vendor_loads_neither():
         "bridge.languages.de",
         "bridge.languages._language_pack",
         "nodes.processes",
+        "nodes.services",
         "nodes.vendors",
         "nodes.llm.http_chat",
     )

@@ -13,12 +13,12 @@ ROOT = Path(__file__).parents[2]
 FACADES = ROOT / "bargein"
 
 DOORS = {
-    "ears": ("vendors.vendor_ear", ("ear", "transcription")),
+    "ears": ("services.vendor_ear", ("ear", "transcription")),
     "fakes": ("testing.fakes", ("fake", "fake_*")),
     "llm": ("llm", ("chat",)),
     "realtime": ("realtime", ("realtime",)),
-    "vendors": ("vendors", ("errors",)),
-    "voices": ("vendors.vendor_voice", ("voice",)),
+    "vendors": ("services", ("errors",)),
+    "voices": ("services.vendor_voice", ("voice",)),
 }
 """Each module: what all vendors share there, and which files of a vendor's folder it has."""
 

@@ -51,6 +51,7 @@ ROOMS = {
     "nodes/testing": "the test kit",
     "nodes/tools": "tools",
     "nodes/user_turns": "turn taking",
+    "nodes/services": "what vendors share",
     "nodes/vendors": "vendors",
     "nodes/weights": "weights",
     "routes": "routes",

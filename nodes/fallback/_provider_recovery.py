@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import trio
 
 from bargein.bridge import Circuit, ProviderKind, record_fault
-from bargein.nodes.vendors import Backoff
+from bargein.nodes.services import Backoff
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 

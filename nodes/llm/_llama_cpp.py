@@ -24,7 +24,7 @@ from bargein.nodes.processes import (
     PoolSettings,
     ProcessLostError,
 )
-from bargein.nodes.vendors import SharedResource
+from bargein.nodes.services import SharedResource
 
 from ._answer_stream import AnswerStream
 from ._errors import ChatModelError, ChatModelExtraError

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     ErrorTable,
     WholeCharacters,
     count_of,

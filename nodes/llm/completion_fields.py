@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bargein.bridge.history import extra_of
-from bargein.nodes.vendors import object_of
+from bargein.nodes.services import object_of
 
 Fields = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import trio
 
 from bargein.bridge.validation.numbers import check_numbers
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Backoff,
     HttpService,
     Query,

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from pydantic_core import from_json
 
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     ConnectTimeoutError,
     HttpResponse,
     HttpService,

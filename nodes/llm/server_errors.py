@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bargein.nodes.vendors import ErrorTable, count_of, object_of, text_of
+from bargein.nodes.services import ErrorTable, count_of, object_of, text_of
 
 from ._errors import ChatModelError, safe_word
 

@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from bargein.nodes.services.vendor_ear import VendorEarStream
 from bargein.nodes.speech import EarFact
-from bargein.nodes.vendors.vendor_ear import VendorEarStream
 
 BYTES_PER_S = 2 * 16_000
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bargein.bridge import Message, current_run
 from bargein.nodes.llm import AnswerPiece
-from bargein.nodes.vendors import VendorError
+from bargein.nodes.services import VendorError
 
 from ._realtime_connection import RealtimeLine
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import trio
 
 from bargein.nodes.llm import AnswerPiece, ChatModel, ToolCallRequest, Usage
+from bargein.nodes.services import SessionLimits, VendorAddress, VendorError
 from bargein.nodes.speech import EarFact
-from bargein.nodes.vendors import SessionLimits, VendorAddress, VendorError
 
 
 @dataclass(frozen=True, slots=True)

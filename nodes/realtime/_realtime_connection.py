@@ -20,9 +20,9 @@ import trio
 
 from bargein.bridge.history import Entry
 from bargein.nodes.llm import AnswerPiece, ToolCallRequest
+from bargein.nodes.services import VendorError, VendorSession, open_session
+from bargein.nodes.services.vendor_ear import VendorEarStream
 from bargein.nodes.speech import EarFact, EvenResampler, VoiceBegan, WentOn
-from bargein.nodes.vendors import VendorError, VendorSession, open_session
-from bargein.nodes.vendors.vendor_ear import VendorEarStream
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 

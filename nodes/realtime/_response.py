@@ -13,7 +13,7 @@ from collections import deque
 import trio
 
 from bargein.nodes.llm import AnswerPiece, AnswerProgress, SpeechDelta, TextDelta
-from bargein.nodes.vendors import VendorError
+from bargein.nodes.services import VendorError
 
 from ._protocol import (
     AskRefused,

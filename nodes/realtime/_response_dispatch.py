@@ -12,7 +12,7 @@ from typing import Protocol
 
 import trio
 
-from bargein.nodes.vendors import VendorError
+from bargein.nodes.services import VendorError
 from bargein.routes.logs import get_logger
 
 from ._protocol import (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast, runtime_checkable
 
-from bargein.nodes.llm.hidden_text import HiddenText
+from bargein.nodes.hidden_text import HiddenText
 
 from ._markup import MarkupRemover, SpokenPart
 

@@ -13,7 +13,7 @@ from typing import Any
 from bargein.bridge.history import extra_of
 from bargein.nodes.llm.provider_fields import OwnFields
 from bargein.nodes.llm.tool_call_pieces import arguments_of
-from bargein.nodes.vendors import object_of, objects_of, text_of
+from bargein.nodes.services import object_of, objects_of, text_of
 
 Block = Mapping[str, Any]
 

@@ -22,7 +22,7 @@ from bargein.nodes.llm import (
 from bargein.nodes.llm.completion_chunks import check_calls
 from bargein.nodes.llm.server_errors import error_in, reported_error
 from bargein.nodes.llm.tool_call_pieces import arguments_of
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     WholeCharacters,
     count_of,
     object_of,

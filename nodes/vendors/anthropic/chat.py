@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bargein.bridge.validation.numbers import check_count
 from bargein.nodes.llm.http_chat import HttpChat, HttpLimits
 from bargein.nodes.llm.http_reply import Reading
-from bargein.nodes.vendors import Query, Vendor
+from bargein.nodes.services import Query, Vendor
 
 from ._fields import may_think
 from ._wire import MessageReading, request_of

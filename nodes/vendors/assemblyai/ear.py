@@ -11,8 +11,7 @@ import trio
 
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
-from bargein.nodes.speech import EarFact, TurnOver, VoiceBegan, WordsHeard
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
     Vendor,
@@ -22,7 +21,8 @@ from bargein.nodes.vendors import (
     text_of,
     timed_words,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.speech import EarFact, TurnOver, VoiceBegan, WordsHeard
 from bargein.routes.logs import get_logger
 
 from .errors import ASSEMBLYAI_ERRORS

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from bargein.bridge.validation.arguments import check_instance
-from bargein.nodes.vendors import Query, checked_base_url, checked_query, with_key
+from bargein.nodes.services import Query, checked_base_url, checked_query, with_key
 
 VENDOR = "Azure OpenAI"
 VARIABLE = "AZURE_OPENAI_API_KEY"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bargein.nodes.llm.http_chat import HttpLimits
-from bargein.nodes.vendors import Query
+from bargein.nodes.services import Query
 from bargein.nodes.vendors.openai.chat import OpenAIChat
 
 from ._address import azure_deployment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bargein.nodes.vendors import Query
+from bargein.nodes.services import Query
 from bargein.nodes.vendors.openai.transcription import TranscriptionService
 
 from ._address import azure_deployment

@@ -8,13 +8,13 @@ from typing import Any
 import trio
 
 from bargein.bridge.validation.arguments import check_strings
-from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
     text_of,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 
 from ._address import CARTESIA
 from .errors import CARTESIA_ERRORS

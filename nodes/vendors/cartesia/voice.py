@@ -8,12 +8,12 @@ from typing import Any
 
 import trio
 
-from bargein.nodes.speech import TextSaid, VoiceStyle
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
 )
-from bargein.nodes.vendors.vendor_voice import Piece, TimedChunks, VendorVoice
+from bargein.nodes.services.vendor_voice import Piece, TimedChunks, VendorVoice
+from bargein.nodes.speech import TextSaid, VoiceStyle
 
 from ._address import CARTESIA
 from .errors import CARTESIA_ERRORS

@@ -16,8 +16,7 @@ import trio
 
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
-from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
     count_of,
@@ -29,7 +28,8 @@ from bargein.nodes.vendors import (
     text_of,
     timed_words,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 from bargein.routes.logs import get_logger
 
 from ._address import DEEPGRAM

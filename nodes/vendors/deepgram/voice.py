@@ -13,13 +13,13 @@ from typing import Any
 
 import trio
 
-from bargein.nodes.speech import TextSaid, VoiceStyle
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
     VendorAddress,
 )
-from bargein.nodes.vendors.vendor_voice import Piece, VendorVoice, VoiceCodec
+from bargein.nodes.services.vendor_voice import Piece, VendorVoice, VoiceCodec
+from bargein.nodes.speech import TextSaid, VoiceStyle
 from bargein.routes.logs import get_logger
 
 from ._address import DEEPGRAM

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bargein.nodes.vendors import Vendor
+from bargein.nodes.services import Vendor
 
 from .errors import ELEVENLABS_ERRORS
 

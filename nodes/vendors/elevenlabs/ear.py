@@ -11,13 +11,13 @@ import trio
 
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
-from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
     text_of,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 
 from ._address import ELEVENLABS
 from .errors import ELEVENLABS_ERRORS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bargein.nodes.vendors import ErrorTable
+from bargein.nodes.services import ErrorTable
 
 __all__ = ["ELEVENLABS_ERRORS"]
 

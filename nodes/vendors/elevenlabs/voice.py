@@ -13,13 +13,13 @@ import trio
 from bargein.bridge.events import WordTiming
 from bargein.bridge.playout.word_alignment import SaidWords
 from bargein.bridge.validation.texts import has_words
-from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
     VendorAddress,
 )
-from bargein.nodes.vendors.vendor_voice import ContextLimit, Piece, VendorVoice
+from bargein.nodes.services.vendor_voice import ContextLimit, Piece, VendorVoice
+from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.routes.logs import get_logger
 
 from ._address import ELEVENLABS

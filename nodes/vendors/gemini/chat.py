@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bargein.nodes.llm.http_chat import HttpLimits
-from bargein.nodes.vendors import Query, Vendor
+from bargein.nodes.services import Query, Vendor
 from bargein.nodes.vendors.openai.chat import OpenAIChat
 
 from .errors import GEMINI_ERRORS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bargein.nodes.vendors import Vendor
+from bargein.nodes.services import Vendor
 
 from .errors import OPENAI_ERRORS
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bargein.nodes.services import object_of, objects_of, text_of
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
-from bargein.nodes.vendors import object_of, objects_of, text_of
 from bargein.routes.logs import get_logger
 
 log = get_logger()

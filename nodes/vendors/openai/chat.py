@@ -9,7 +9,7 @@ from bargein.nodes.llm.completion_chunks import Assembler
 from bargein.nodes.llm.completion_fields import with_own_fields
 from bargein.nodes.llm.http_chat import HttpChat, HttpLimits
 from bargein.nodes.llm.http_reply import Reading
-from bargein.nodes.vendors import Query
+from bargein.nodes.services import Query
 
 from ._address import OPENAI_HTTP
 

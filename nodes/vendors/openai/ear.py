@@ -14,12 +14,12 @@ import trio
 
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
-from bargein.nodes.speech import EarFact, EvenResampler
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
 )
-from bargein.nodes.vendors.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.speech import EarFact, EvenResampler
 from bargein.routes.logs import get_logger
 
 from ._address import OPENAI

@@ -27,8 +27,7 @@ from bargein.nodes.realtime import (
     SpeechGiven,
     TextGiven,
 )
-from bargein.nodes.speech import EarFact, EvenResampler
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
     VendorError,
@@ -38,6 +37,7 @@ from bargein.nodes.vendors import (
     text_of,
     without_secrets,
 )
+from bargein.nodes.speech import EarFact, EvenResampler
 
 from ._address import OPENAI
 from ._turns import OpenAITurns, turn_detection

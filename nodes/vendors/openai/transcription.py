@@ -18,8 +18,7 @@ from pydantic_core import from_json
 
 from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_range
-from bargein.nodes.speech import SpeechExtraError, Transcript
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Backoff,
     HttpService,
     Query,
@@ -27,6 +26,7 @@ from bargein.nodes.vendors import (
     checked_options,
     without_secrets,
 )
+from bargein.nodes.speech import SpeechExtraError, Transcript
 
 from ._address import OPENAI_HTTP
 from ._whisper_languages import language_code

@@ -18,20 +18,20 @@ import trio
 
 from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_range
-from bargein.nodes.speech import (
-    SpeechExtraError,
-    SpeechNotOpenError,
-    SpeechPiece,
-    TextSaid,
-    VoiceStyle,
-)
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Backoff,
     HttpResponse,
     HttpService,
     Query,
     VendorError,
     without_secrets,
+)
+from bargein.nodes.speech import (
+    SpeechExtraError,
+    SpeechNotOpenError,
+    SpeechPiece,
+    TextSaid,
+    VoiceStyle,
 )
 from bargein.routes.service_nursery import open_service_nursery
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bargein.nodes.vendors import ErrorTable
+from bargein.nodes.services import ErrorTable
 
 RIME_ERRORS = ErrorTable("Rime")

@@ -13,14 +13,14 @@ from typing import Any
 import trio
 
 from bargein.bridge.validation.arguments import check_instance
-from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
     Vendor,
     VendorAddress,
 )
-from bargein.nodes.vendors.vendor_voice import TimedChunks, VendorVoice, VoiceCodec
+from bargein.nodes.services.vendor_voice import TimedChunks, VendorVoice, VoiceCodec
+from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 
 from .errors import RIME_ERRORS
 

@@ -19,8 +19,7 @@ from bargein.bridge.events import WordTiming
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.validation.numbers import check_range
 from bargein.bridge.websocket import Data
-from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     Query,
     SessionLimits,
     Vendor,
@@ -28,7 +27,8 @@ from bargein.nodes.vendors import (
     objects_of,
     text_of,
 )
-from bargein.nodes.vendors.vendor_ear import EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import EarCodec, VendorEar
+from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 
 from .errors import SONIOX_ERRORS
 

@@ -25,16 +25,7 @@ from typing import Any, Protocol, final
 import trio
 
 from bargein.bridge.websocket import Data
-from bargein.nodes.speech import (
-    EarFact,
-    EarRestarted,
-    PerhapsOver,
-    TurnOver,
-    VoiceBegan,
-    WentOn,
-    WordsHeard,
-)
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     UNREADABLE,
     SessionLimits,
     SessionReopened,
@@ -44,6 +35,15 @@ from bargein.nodes.vendors import (
     in_time_order,
     open_session,
     without_secrets,
+)
+from bargein.nodes.speech import (
+    EarFact,
+    EarRestarted,
+    PerhapsOver,
+    TurnOver,
+    VoiceBegan,
+    WentOn,
+    WordsHeard,
 )
 from bargein.routes.logs import get_logger
 

@@ -17,13 +17,13 @@ from typing import Any, Literal
 
 import trio
 
-from bargein.nodes.speech import SpeechNotOpenError, VoiceStyle
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     SessionLimits,
     VendorAddress,
     open_session,
     without_secrets,
 )
+from bargein.nodes.speech import SpeechNotOpenError, VoiceStyle
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._flush_limit import FlushLimit

@@ -20,7 +20,7 @@ from typing import Any
 import trio
 
 from bargein.bridge.websocket import Data
-from bargein.nodes.vendors import (
+from bargein.nodes.services import (
     UNREADABLE,
     SessionReopened,
     VendorAddress,

@@ -22,8 +22,8 @@ from typing import Any, Literal, Protocol, final
 
 import trio
 
+from bargein.nodes.services import VendorError, VendorSession, in_time_order
 from bargein.nodes.speech import SpeechPiece, TextSaid
-from bargein.nodes.vendors import VendorError, VendorSession, in_time_order
 
 from ._flush_limit import FlushLimit
 
