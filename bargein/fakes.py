@@ -3,9 +3,9 @@
 Open one, and pass its ``dial`` to an ear or a voice, or its ``transport()`` to a model.
 """
 
-import bargein.nodes.testing.fakes as _shared
+import bargein.nodes.fakes as _shared
 
-from .nodes.testing.fakes import *
+from .nodes.fakes import *
 from .nodes.vendors.anthropic.fake import FakeAnthropic as FakeAnthropic
 from .nodes.vendors.assemblyai.fake import FakeAssemblyAIEar as FakeAssemblyAIEar
 from .nodes.vendors.azure.fake import FakeAzureChat as FakeAzureChat

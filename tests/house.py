@@ -48,6 +48,9 @@ class House:
         parts = path.relative_to(self.root).with_suffix("").parts
         return ".".join(part for part in parts if part != "__init__")
 
+    def _folders(self, path: Path) -> tuple[str, ...]:
+        return path.relative_to(self.root).parts[:-1]
+
     # --- imports --------------------------------------------------------------------------------
 
     @cached_property
@@ -90,7 +93,9 @@ class House:
             for name, path in self.paths.items()
             if importers[name] == 1
             and not self._is_door(name)
-            and not {part.lstrip("_") for part in path.parent.parts}.intersection(GROWING)
+            and not {
+                part.lstrip("_") for part in path.relative_to(self.root).parts[:-1]
+            }.intersection(GROWING)
         ]
 
     def circles(self) -> list[set[str]]:

@@ -7,6 +7,7 @@ figure and may only fall, so whoever lowers it writes the new figure here.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -44,19 +45,19 @@ MOST_IMPORTS = 20
 MORE_IMPORTS: dict[str, int] = {}
 """Files that have more, and how many today: they may only lose some."""
 
-ONE_IMPORTER = 148
+ONE_IMPORTER = 147
 """How many files exactly one other imports; the goal is 110."""
 
 FLOORS = {"bridge": 12, "nodes": 9, "routes": 16}
 """Of rooms, one above the other; the goal in routes is 10."""
 
-BACK_UP = {"bridge": 1, "nodes": 10, "routes": 4}
+BACK_UP = {"bridge": 1, "nodes": 0, "routes": 4}
 """Arrows between rooms that lead back up; in bridge 7 were the goal."""
 
 CIRCLES = [3, 3, 3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 92_640
+LINES = 90_114
 """Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
 this bound was set, beside what is added since."""
 
@@ -135,12 +136,12 @@ def test_circles_are_few_and_small():
 
 def test_the_source_does_not_grow():
     """Whoever adds a feature raises this bound; whoever says a thing in fewer lines lowers it."""
-    lines = {n: c for n, c in house().lines().items() if not n.startswith(("bargein", *WORKSHOP))}
+    lines = {name: count for name, count in house().lines().items() if not WORKSHOP.match(name)}
     assert sum(lines.values()) <= LINES
 
 
-WORKSHOP = ("nodes.testing.fakes", "nodes.testing.checks")
-"""What only tests use, and who develops with us."""
+WORKSHOP = re.compile(r"bargein|nodes\.fakes|nodes\.vendors\.\w+\.fake|nodes\.testing\.checks")
+"""Doors, and what only tests use, and who develops with us."""
 
 
 # --- the counts themselves ----------------------------------------------------------------------

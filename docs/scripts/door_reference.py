@@ -14,7 +14,7 @@ FACADES = ROOT / "bargein"
 
 DOORS = {
     "ears": ("services.vendor_ear", ("ear", "transcription")),
-    "fakes": ("testing.fakes", ("fake", "fake_*")),
+    "fakes": ("fakes", ("fake", "fake_*")),
     "llm": ("llm", ("chat",)),
     "realtime": ("realtime", ("realtime",)),
     "vendors": ("services", ("errors",)),

@@ -44,6 +44,7 @@ ROOMS = {
     "bridge/wires": "wires",
     "nodes": "nodes",
     "nodes/evaluation": "the evaluation",
+    "nodes/fakes": "the test kit",
     "nodes/fallback": "providers that stand in for one another",
     "nodes/llm": "language models",
     "nodes/processes": "processes",

@@ -36,7 +36,13 @@ RECORDS = re.compile(
 )
 """Classes that hold what happened."""
 
-NOT_TURNED = ("nodes/testing", "bridge/testing", "nodes/evaluation", "bridge/rehearsal")
+NOT_TURNED = (
+    "nodes/fakes",
+    "nodes/testing",
+    "bridge/testing",
+    "nodes/evaluation",
+    "bridge/rehearsal",
+)
 """Folders of tests and of measurements."""
 
 UNITS = {

@@ -18,7 +18,7 @@ from typing import Any
 
 from bargein.nodes.llm import AnswerPiece, ChatModel
 from bargein.nodes.realtime import CallLine, RealtimeModel
-from bargein.nodes.realtime._model_probe import probe_realtime
+from bargein.nodes.realtime._realtime_connection import probe_realtime
 
 from ._models import PROBE, STALLS_AFTER_S, Chat, ModelChain
 from ._provider_recovery import Provider, ProviderGroup, in_order, providers_of

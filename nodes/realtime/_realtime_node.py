@@ -29,13 +29,17 @@ from bargein.nodes.speech._clause_audio import ClauseAudio
 from bargein.nodes.tools import Tool
 from bargein.routes.error_containment import closing
 
-from ._line_in_call import LineInCall
 from ._protocol import RealtimeModel, RealtimeWithSpares
 from ._realtime_connection import RealtimeLine, SessionSettings
-from ._speech_position import SpokenUtterances
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass
+
+from bargein.nodes.llm import AnswerPiece
+from bargein.nodes.services import VendorError
 
 CUT_KNOWN_S = 0.3
 """How long a response waits to learn how much of the last one was heard, in seconds: twice as long
@@ -320,3 +324,108 @@ class RealtimeNode(ChatNode):
         for item, heard_ms in self._spoken.cut(cut.utterance, cut.at_ms):
             self._line.truncate(item, heard_ms)
         self._settled.set()
+
+
+@dataclass(slots=True)
+class _ItemAudio:
+    """The audio of one item in an utterance."""
+
+    item: str
+    lasts_ms: float
+
+
+class SpokenUtterances:
+    """The utterances of a call that may still be interrupted, and the vendor's items in them."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, list[_ItemAudio]] = {}
+
+    @property
+    def utterances(self) -> tuple[int, ...]:
+        """The numbers of the utterances for which it is not known how much was heard."""
+        return tuple(self._parts)
+
+    def add(self, utterance: int, item: str, lasts_ms: float) -> None:
+        """Add some audio of an item to an utterance."""
+        parts = self._parts.setdefault(utterance, [])
+        if parts and parts[-1].item == item:
+            parts[-1].lasts_ms += lasts_ms
+        else:
+            parts.append(_ItemAudio(item, lasts_ms))
+
+    def forget(self, utterance: int) -> None:
+        """Forget an utterance: it was heard to its end, or the vendor knows nothing of it."""
+        self._parts.pop(utterance, None)
+
+    def clear(self) -> None:
+        """Forget all utterances."""
+        self._parts.clear()
+
+    def cut(self, utterance: int, heard_ms: float) -> Iterator[tuple[str, int]]:
+        """Yield the items that were not heard whole, each with how many milliseconds were heard.
+
+        Args:
+            utterance: The number of the utterance.
+            heard_ms: How much of its audio was played.
+        """
+        left_ms = heard_ms
+        parts = self._parts.pop(utterance, [])
+        for part in parts:
+            if left_ms < part.lasts_ms or part is parts[-1]:  # the last item may have more audio
+                yield part.item, int(min(max(left_ms, 0.0), part.lasts_ms))
+            left_ms -= part.lasts_ms
+
+
+Chat = Sequence[Mapping[str, Any]]
+
+MOST_RUNS = 64
+"""Of how many runs it is known who speaks for them; hardly ever more than two go on at a time."""
+
+
+class LineInCall:
+    """A line, and for which runs another model speaks; a `CallLine`."""
+
+    def __init__(
+        self,
+        line: RealtimeLine,
+        whole_chat: Callable[[Chat], Chat],
+        answer_number: Callable[[], int | None],
+    ) -> None:
+        """Start with a line that speaks for all runs.
+
+        Args:
+            line: The line.
+            whole_chat: Returns the messages for a model that knows nothing.
+            answer_number: Returns the number of the answer of the current run.
+        """
+        self._line = line
+        self.whole_chat = whole_chat
+        self._answer_number = answer_number
+        self._voiced: deque[int] = deque(maxlen=MOST_RUNS)  # ids of runs
+
+    @property
+    def lost(self) -> VendorError | None:
+        """Why the line is lost; ``None`` while it is open or opens."""
+        return self._line.lost
+
+    def stream(self, messages: Chat, *, tools: Chat = ()) -> AsyncGenerator[AnswerPiece, None]:
+        """Yield a response; see `ChatModel.stream`."""
+        return self._line.stream(messages, tools=tools)
+
+    def speak(self) -> None:
+        """Record that the model speaks for the current run itself."""
+        run = current_run()
+        if run is not None and run.id in self._voiced:
+            self._voiced.remove(run.id)
+
+    def leave_to_voice(self) -> None:
+        """Record that another model answers in the current run, and a voice says its text."""
+        run, number = current_run(), self._answer_number()
+        if run is not None and run.id not in self._voiced:
+            self._voiced.append(run.id)
+        if number is not None:
+            self._line.memory.unmark_answer(number)
+
+    def is_left(self, message: Message) -> bool:
+        """Whether a voice says the text of a message."""
+        return message.run is not None and message.run.id in self._voiced

@@ -12,6 +12,7 @@ from typing import ClassVar, Unpack
 import trio
 
 from bargein.bridge.events import WordTiming
+from bargein.nodes.fakes import FaultStage
 from bargein.nodes.speech import (
     EarFact,
     EarRestarted,
@@ -25,7 +26,6 @@ from bargein.nodes.speech import (
     WordsHeard,
 )
 
-from ..fakes import FaultStage
 from ._check_options import CheckOptions, CompleteCheckOptions
 from ._check_report import BreachError, CheckReport
 from ._provider_checks import ProviderChecks

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypedDict
 
-from ..fakes import FaultKind
+from bargein.nodes.fakes import FaultKind
 
 
 class CheckOptions(TypedDict, total=False):

@@ -10,10 +10,10 @@ from typing import ClassVar, Unpack
 
 import trio
 
+from bargein.nodes.fakes import Fault, FaultStage
 from bargein.nodes.llm import AnswerPiece, SpeechDelta, TextDelta, ToolCallRequest, Usage
 from bargein.nodes.realtime import RealtimeModel
 
-from ..fakes import Fault, FaultStage
 from ._check_ear import BYTES_PER_S, FEED_BYTES, SOUND
 from ._check_options import CheckOptions, CompleteCheckOptions
 from ._check_report import BreachError, CheckReport

@@ -9,10 +9,10 @@ from typing import Generic
 
 import trio
 
+from bargein.nodes.fakes import Fault, FaultKind
 from bargein.routes import BargeinError
 from bargein.routes.error_containment import first_error
 
-from ..fakes import Fault, FaultKind
 from ._check_options import CompleteCheckOptions
 from ._check_report import BreachError, CheckReport, CheckResult, ProviderCheckError
 from ._provider_trials import ProviderTrials

@@ -11,10 +11,10 @@ from typing import Generic, Literal, TypeVar
 
 import trio
 
+from bargein.nodes.fakes import Fault
 from bargein.routes import BargeinError
 from bargein.routes.error_containment import first_error
 
-from ..fakes import Fault
 from ._check_options import CompleteCheckOptions
 from ._check_report import BreachError
 from ._provider_use import Make, P, ProviderUse, R

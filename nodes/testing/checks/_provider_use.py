@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar, Generic, TypeVar
 
-from ..fakes import Fault, FaultStage
+from bargein.nodes.fakes import Fault, FaultStage
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from bargein.nodes.testing.fakes import THOUGHTS, FakeChat, FaultStage, StreamedEvent, signature
+from bargein.nodes.fakes import THOUGHTS, FakeChat, FaultStage, StreamedEvent, signature
 
 __all__ = ["FakeAnthropic"]
 

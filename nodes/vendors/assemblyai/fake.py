@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from bargein.bridge.websocket import Data, HttpRequest
-from bargein.nodes.testing.fakes import (
+from bargein.nodes.fakes import (
     BYTES_PER_S,
     LATE,
     FakeEar,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bargein.nodes.testing.fakes import FaultStage, StreamedEvent
+from bargein.nodes.fakes import FaultStage, StreamedEvent
 from bargein.nodes.vendors.openai.fake_chat import FakeOpenAIChat
 
 __all__ = ["FakeAzureChat"]

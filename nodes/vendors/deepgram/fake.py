@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import trio
 
 from bargein.bridge.websocket import Data, HttpRequest
-from bargein.nodes.testing.fakes import (
+from bargein.nodes.fakes import (
     CHAR_S,
     LATE,
     FakeEar,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from bargein.bridge.websocket import Data, HttpRequest
-from bargein.nodes.testing.fakes import (
+from bargein.nodes.fakes import (
     CHAR_S,
     FakeEar,
     FakeTurn,

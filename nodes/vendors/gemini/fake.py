@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bargein.nodes.testing.fakes import signature, with_calls
+from bargein.nodes.fakes import signature, with_calls
 from bargein.nodes.vendors.openai.fake_chat import FakeOpenAIChat
 
 __all__ = ["FakeGeminiChat"]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from bargein.nodes.testing.fakes import FakeChat, FaultStage, StreamedEvent
+from bargein.nodes.fakes import FakeChat, FaultStage, StreamedEvent
 
 __all__ = ["FakeOpenAIChat"]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from bargein.bridge.websocket import Data, HttpRequest
-from bargein.nodes.testing.fakes import LATE, FakeEar, FakeTurn, Fault, FaultKind, VendorMessage
+from bargein.nodes.fakes import LATE, FakeEar, FakeTurn, Fault, FaultKind, VendorMessage
 
 __all__ = ["FakeOpenAIEar"]
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import trio
 
 from bargein.bridge.websocket import ConnectionClosedError, HttpRequest
-from bargein.nodes.testing.fakes import (
+from bargein.nodes.fakes import (
     CHAR_S,
     FLOOD_BYTES,
     SAMPLE_RATE_HZ,

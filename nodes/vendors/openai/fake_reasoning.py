@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bargein.nodes.testing.fakes import THOUGHTS, Fault, signature, with_calls
+from bargein.nodes.fakes import THOUGHTS, Fault, signature, with_calls
 
 from .fake_chat import FakeOpenAIChat
 

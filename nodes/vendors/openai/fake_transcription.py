@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from bargein.nodes.fakes import FakeChat, Fault, FaultKind, FaultStage, StreamedEvent
 from bargein.nodes.speech import SpeechExtraError
-from bargein.nodes.testing.fakes import FakeChat, Fault, FaultKind, FaultStage, StreamedEvent
 
 __all__ = ["FakeTranscription"]
 

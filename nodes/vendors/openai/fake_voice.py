@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from bargein.nodes.speech import SpeechExtraError
-from bargein.nodes.testing.fakes import (
+from bargein.nodes.fakes import (
     CHAR_S,
     SPEED,
     FakeChat,
@@ -18,6 +17,7 @@ from bargein.nodes.testing.fakes import (
     StreamedEvent,
     pcm_of,
 )
+from bargein.nodes.speech import SpeechExtraError
 
 __all__ = ["FakeOpenAIVoice"]
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 from bargein.bridge.websocket import Data, HttpRequest
-from bargein.nodes.testing.fakes import CHAR_S, FakeVoice, VendorMessage, VoiceRequest, base64_of
+from bargein.nodes.fakes import CHAR_S, FakeVoice, VendorMessage, VoiceRequest, base64_of
 
 __all__ = ["FakeRimeVoice"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from bargein.bridge.websocket import Data, HttpRequest
-from bargein.nodes.testing.fakes import LATE, FakeEar, FakeTurn, FaultKind, VendorMessage
+from bargein.nodes.fakes import LATE, FakeEar, FakeTurn, FaultKind, VendorMessage
 
 __all__ = ["FakeSonioxEar"]
 
