@@ -42,7 +42,7 @@ class AgentStatus:
     @property
     def is_audible(self) -> bool:
         """Whether the caller hears it, or would hear it without a hold."""
-        return self._answers.audio.is_audible
+        return self._answers.playout.is_audible
 
     @property
     def is_at_work(self) -> bool:

@@ -71,19 +71,9 @@ class AnswerAudio:
         self.release_empty = self._holding.release_empty
 
     @property
-    def is_audible(self) -> bool:
-        """Whether the caller hears an agent now."""
-        return self.playout.is_audible
-
-    @property
     def is_pending(self) -> bool:
         """Whether generated text waits to be heard."""
         return self.playout.front is not None
-
-    @property
-    def front(self) -> Utterance | None:
-        """The utterance that is heard now or next; ``None`` for none."""
-        return self.playout.front
 
     @property
     def saying(self) -> str:

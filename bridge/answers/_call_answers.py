@@ -55,6 +55,7 @@ class CallAnswers:
         answer_cut_by_itself: Returns the answer whose chain published a message that cut it.
         memory: Writes them to the history.
         audio: What of them is being played.
+        playout: Plays it.
         text: Takes their text.
         cuts: Records their cuts.
         complete_text: Speaks the text of an answer so far; see ``AnswerText``.
@@ -90,7 +91,7 @@ class CallAnswers:
         audio = self.audio = AnswerAudio(
             context, transport, self.memory, self._utterance_settled, lambda: self.is_generating
         )
-        playout = self._playout = audio.playout
+        playout = self.playout = audio.playout
         self.resend = audio.resend
         self.player_number = audio.player_number
         self._answers = OpenAnswers(router, after=context.history.last_answer)
@@ -130,7 +131,7 @@ class CallAnswers:
             False if no rule matches it, for protected speech, while the call is paused, and when
             nothing is being said or generated.
         """
-        utterances = self._playout.utterances
+        utterances = self.playout.utterances
         if utterances:
             runs = utterances[0].unsettled_runs
         else:
@@ -201,7 +202,7 @@ class CallAnswers:
     def advance(self) -> None:
         """Update what the caller has heard, and write it to the history."""
         self._router.report_cuts()
-        self._playout.advance(trio.current_time())
+        self.playout.advance(trio.current_time())
         self.memory.write()
 
     @property
@@ -219,7 +220,7 @@ class CallAnswers:
 
         It does not wait for agents without the floor.
         """
-        while self.is_generating or not self._playout.is_idle:
+        while self.is_generating or not self.playout.is_idle:
             if self._silent is None:
                 self._silent = trio.Event()
             await self._silent.wait()
@@ -256,7 +257,7 @@ class CallAnswers:
 
     def stop_all(self, message: Message) -> None:
         """Silence utterances without a run to cut, regardless of any condition."""
-        for utterance in self._playout.utterances:
+        for utterance in self.playout.utterances:
             self._silence([utterance], "emergency stop")
             by = interruption_of(utterance.answer, message, "emergency stop", "delivered")
             self._cut_answer(utterance.answer, by)
@@ -311,8 +312,8 @@ class CallAnswers:
         """Silence what a cut run said, in the step in which it is cut."""
         if not self._context.audio:
             self.text.publish_heard()
-        self._playout.advance(trio.current_time())
-        self._silence([one for one in self._playout.utterances if one.is_stale], "barge-in")
+        self.playout.advance(trio.current_time())
+        self._silence([one for one in self.playout.utterances if one.is_stale], "barge-in")
         self._background.run_cut(run)
         for answer in self._answers:
             if answer.interruption is None and answer.descends_from(run):
@@ -325,7 +326,7 @@ class CallAnswers:
         outer, self._cutting = self._cutting, True
         try:
             for utterance in utterances:
-                self._playout.cut(utterance, reason)
+                self.playout.cut(utterance, reason)
         finally:
             self._cutting = outer
 
@@ -404,7 +405,7 @@ class CallAnswers:
                 self._answers.close(answer)
             if all(utterance.settled for utterance in answer.utterances):
                 self._publish_ended(answer)
-        if self._silent is not None and not self.is_generating and self._playout.is_idle:
+        if self._silent is not None and not self.is_generating and self.playout.is_idle:
             silent, self._silent = self._silent, None
             if silent is not None:  # another answer may have woken the waiters already
                 silent.set()

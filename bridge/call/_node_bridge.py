@@ -199,7 +199,7 @@ class Bridge(PlaceInCall):
             reason: Why, for its record.
         """
         answers = self.call.answers
-        front = answers.audio.front
+        front = answers.playout.front
         answer = self.call.control.target() if front is None else front.answer
         if answer is not None:
             answer.give_up()

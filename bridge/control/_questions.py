@@ -464,7 +464,7 @@ class Questions:
 
     def _is_silent(self, question: _Question) -> bool:
         said = question.utterance
-        speaks = self._user_speaks or self._answers.audio.is_audible or bool(question.keys)
+        speaks = self._user_speaks or self._answers.playout.is_audible or bool(question.keys)
         return not speaks and not self._context.is_paused and bool(said and said.finished)
 
     def _time_out(self) -> None:

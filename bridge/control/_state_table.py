@@ -116,7 +116,7 @@ TABLE: dict[CallState, StateRow] = {
     "paused": StateRow(_PAUSED, {**_AT_PAUSE, "pause": Cell("paused")}, _ANY),
     "speaking": StateRow(
         lambda now: (
-            now.answers.audio.is_audible
+            now.answers.playout.is_audible
             or (now.context.router.async_sinks.waiting and now.control.targets.is_delivering)
         ),
         _AT_WORK,

@@ -154,7 +154,7 @@ class StageWatchdog:
             return None
         if self._answers.audio.is_held_until_released or self._is_half_dead(now_s):
             return "line"  # a call that is paused has another state
-        front = self._answers.audio.front
+        front = self._answers.playout.front
         if front is not None:
             return self._stage_of(front, now_s)
         if state == "tool":
@@ -165,7 +165,7 @@ class StageWatchdog:
     def _awaits_agent(self, state: CallState) -> bool:
         """Whether the caller waits for the agent, and not only for what a sink has yet to take."""
         if state == "speaking":
-            return self._answers.audio.front is not None or self._target() is not None
+            return self._answers.playout.front is not None or self._target() is not None
         return state in WAITED_FOR
 
     def _is_half_dead(self, now_s: float) -> bool:
@@ -220,7 +220,7 @@ class StageWatchdog:
 
     def _publish(self, stage: AnswerStage, silent_s: float) -> None:
         self._count += 1
-        front = self._answers.audio.front
+        front = self._answers.playout.front
         answer = self._target() if front is None else front.answer
         number = 0 if answer is None else answer.number
         silent_s = round(silent_s, 3)

@@ -170,13 +170,13 @@ class Playout:
             for each in self._utterances
         ):
             self._resend.recall(self._utterances, "another goes first", now_s)
-        if self._resend.is_recalled and not self._held:
+        if self._resend.recalled_at_s < math.inf and not self._held:
             self._resend.queue_again(self._utterances, now_s)
             self._line_up(now_s)
             self.wake()
             return
         for behind in self._utterances:
-            if not (self._resend.is_recalled and behind.played.sent_ms):
+            if not (self._resend.recalled_at_s < math.inf and behind.played.sent_ms):
                 behind.mark_resent(
                     self.new_number(), behind.played.sent_ms, behind.played.sent_ms, now_s
                 )
@@ -310,7 +310,7 @@ class Playout:
 
     def _reported(self, index: int, kind: str, place_ms: float, now_s: float) -> None:
         self._player_reports = True
-        if self._resend.is_recalled and kind != "flushed":
+        if self._resend.recalled_at_s < math.inf and kind != "flushed":
             return  # sent before the player was cleared; it will still report where that stopped it
         utterance = self._utterances[index]
         goes_on = kind == "position" and utterance.played.started and not (index or self._held)
@@ -349,7 +349,7 @@ class Playout:
         utterance.cut(position_ms)
         self._utterances.remove(utterance)
         self._continues = False
-        if utterance.went_by(utterance.play_number) and not self._resend.is_recalled:
+        if utterance.went_by(utterance.play_number) and self._resend.recalled_at_s == math.inf:
             self._transport.clear(utterance.play_number, reason)
         utterance.drop_unsent()
         self._line_up(now_s)

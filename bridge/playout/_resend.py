@@ -45,11 +45,6 @@ class Resend:
         self._bytes_per_ms = 2 * transport.sample_rate_hz / 1000
         self._is_lost = False
 
-    @property
-    def is_recalled(self) -> bool:
-        """Whether the player was cleared, and its audio was not sent again yet."""
-        return self.recalled_at_s < math.inf
-
     def recall(self, utterances: Sequence[Utterance], reason: str, now_s: float) -> None:
         """Clear the player; it will still report where that stopped it."""
         given = [utterance.play_number for utterance in utterances if utterance.played.sent_ms]
@@ -60,7 +55,7 @@ class Resend:
     def lose(self, utterances: Sequence[Utterance], now_s: float) -> None:
         """Record that the player lost its audio; it has played as much as it last reported."""
         self.recall(utterances, "sent again", now_s)
-        self._is_lost = self.is_recalled
+        self._is_lost = self.recalled_at_s < math.inf
 
     def queue_again(self, utterances: Sequence[Utterance], now_s: float) -> bool:
         """Queue the recalled audio again, from the start of the last heard word.
@@ -68,7 +63,7 @@ class Resend:
         Returns:
             Whether there was any.
         """
-        if not self.is_recalled:
+        if self.recalled_at_s == math.inf:
             return False
         lost, self._is_lost = self._is_lost, False
         self.recalled_at_s = math.inf

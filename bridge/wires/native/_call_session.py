@@ -293,7 +293,9 @@ class CallSession:
     def _would_report(self, call: Call) -> bool:
         answers = call.answers
         return (
-            self._transport.has_reported and answers.audio.is_audible and not answers.audio.is_held
+            self._transport.has_reported
+            and answers.playout.is_audible
+            and not answers.audio.is_held
         )
 
     # --- what the client sends ------------------------------------------------------------------
