@@ -20,7 +20,7 @@ from bargein.routes.type_annotations import signature_of
 from ._call_request import CallRequest, Identity, Refusal
 from ._transport_protocol import Transport
 from ._verbs import HandleOffer
-from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood
+from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood, usual_texts
 from .call._call import Call
 from .call._open_call import open_bare_call
 from .control._tool_permissions import PermissionQuestion
@@ -98,6 +98,7 @@ class App(SuggestsNames):
         callers_name_conversations: Whether callers may name the conversation they continue, or the
             function that decides.
         name: Shown to callers.
+        language: The tag of the language of bargein's own texts, and of answers to questions.
         not_understood: What the agent says, each time in a row, when speech was heard and no words
             could be recognised; empty for nothing.
         handle: Which verbs the page offers while the agent only thinks or speaks.
@@ -116,6 +117,7 @@ class App(SuggestsNames):
         conversations: Conversations | None = None,
         callers_name_conversations: bool | MayName = False,
         name: str | None = None,
+        language: str = "en",
         not_understood: str | tuple[str, ...] | None = NOT_UNDERSTOOD,
         handle: HandleOffer = "auto",
         admit: Admit | None = None,
@@ -136,6 +138,9 @@ class App(SuggestsNames):
                 every conversation.  A function, sync or async, takes the ``CallRequest`` and
                 returns whether this caller may open this conversation.
             name: Shown to callers; derived from the module of `answer` by default.
+            language: The tag of the language that callers answer tools' questions in, and in which
+                bargein says what is not your agent's: that it did not understand, and the apology
+                of a call without audio.
             not_understood: What the agent says when the recogniser fails or returns no words in
                 time, so that there is no turn to answer: one text for each time in a row, and then
                 nothing until it understands a word, since it may be talking to a radio.  A string
@@ -160,8 +165,8 @@ class App(SuggestsNames):
         Raises:
             TypeError: `answer` is not a function of a call, or another argument is of the wrong
                 type.
-            ValueError: Callers may name conversations but `conversations` is missing; or `handle`
-                is another word.
+            ValueError: Callers may name conversations but `conversations` is missing; `handle` is
+                another word; or there are no texts in `language`.
         """
         if handle not in get_args(HandleOffer):
             offers = " or ".join(map(repr, get_args(HandleOffer)))
@@ -175,6 +180,9 @@ class App(SuggestsNames):
         store = "SqliteConversations('calls.db')"
         check_has("App(conversations=)", conversations, "open_conversation", example=store)
         check_instance("App(name=)", name, str)
+        usual = usual_texts(language)
+        if not_understood is NOT_UNDERSTOOD:  # nobody chose others
+            not_understood = usual
         texts = not_understood if isinstance(not_understood, tuple) else (not_understood,) * 2
         for text in texts:
             check_instance("App(not_understood=)", text, str)
@@ -189,6 +197,7 @@ class App(SuggestsNames):
         self.conversations = conversations
         self.callers_name_conversations = callers_name_conversations
         self.name = name or _name_of(answer)
+        self.language = language
         self.not_understood = tuple(text for text in texts if text)
         self.handle = handle
         self.admit = admit
@@ -266,6 +275,7 @@ class App(SuggestsNames):
                 conversation=memory.conversation,
                 request=request,
                 budgets=self.budgets,
+                language=self.language,
             ) as call,
         ):
             await self._start_call(call, transport)

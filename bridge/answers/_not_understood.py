@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bargein.routes import Message
 
 from ..events import CallState, TranscriptionFailed, UserTranscriptionReceived
-from ..languages import language
+from ..languages import language, tags
 
 if TYPE_CHECKING:
     from bargein.routes import Router
@@ -18,6 +18,18 @@ NOT_UNDERSTOOD = language("en").not_understood
 _WAITING: tuple[CallState, ...] = ("idle", "waiting_permission", "waiting_input")
 """The states in which it is the caller's turn, and the caller believes to have said something.  In
 the others the agent says or does something, or the caller speaks again."""
+
+
+def usual_texts(tag: str) -> tuple[str, ...]:
+    """Return the texts of the language of an app.
+
+    Raises:
+        ValueError: There are none.
+    """
+    if tag in tags() and (texts := language(tag).not_understood):
+        return texts
+    known = ", ".join(each for each in tags() if language(each).not_understood)
+    raise ValueError(f"App(language=) knows {known}, not {tag!r}")
 
 
 def say_not_understood(

@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-APOLOGY = language("en").apology
-
 
 class UnansweredCallers:
     """Watches the answers of one call for those that leave the caller without a word."""
 
-    __slots__ = ("_answers",)
+    __slots__ = ("_answers", "_apology")
 
     def __init__(self, context: CallContext, answers: CallAnswers) -> None:
         """Watch the answers of a call.
@@ -43,6 +41,7 @@ class UnansweredCallers:
             answers: Its answers.
         """
         self._answers = answers
+        self._apology = language(context.language).apology
         silent = [AgentStaysSilent, EndCall, TransferCall, AgentHandoff]
         context.router.observe(silent, self._allow_silence)
         context.router.observe(AnswerEnded, self._note_end)
@@ -68,4 +67,4 @@ class UnansweredCallers:
 
     def _apologise(self, message: Message) -> None:
         if message.event.unanswered:
-            self._answers.say(AgentResponse(content=APOLOGY), is_notice=True)
+            self._answers.say(AgentResponse(content=self._apology), is_notice=True)

@@ -84,6 +84,7 @@ class Call(SuggestsNames):
         history: History | None = None,
         conversation: str = "",
         request: CallRequest | None = None,
+        language: str = "en",
     ) -> None:
         self.call_id = call_id
         self.request = request
@@ -97,7 +98,7 @@ class Call(SuggestsNames):
         self._token = trio.lowlevel.current_trio_token()
         self._transport = TransportGuard(transport)
         history = History() if history is None else history
-        context = CallContext(router, history, audio=self._transport.audio)
+        context = CallContext(router, history, audio=self._transport.audio, language=language)
         self._bridges: Bridges[Bridge] = Bridges(partial(new_bridge, self), context.floor)
         self.ended = context.ended
         self.running_tools = context.running_tools

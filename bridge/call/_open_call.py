@@ -34,6 +34,7 @@ async def open_bare_call(
     conversation: str = "",
     request: CallRequest | None = None,
     budgets: Budgets | None = None,
+    language: str = "en",
 ) -> AsyncIterator[Call]:
     """Open a call over a transport; leaving the block ends it and all its tasks.
 
@@ -46,9 +47,10 @@ async def open_bare_call(
         conversation: Names the conversation in the conversation store.
         request: How a client of the server requested it.
         budgets: How long each stage of an answer may be silent; ``None`` watches none.
+        language: The tag of the language of bargein's own texts and phrases.
     """
     async with open_router() as router:
-        call = Call(router, transport, call_id, caller, history, conversation, request)
+        call = Call(router, transport, call_id, caller, history, conversation, request, language)
         if call.audio and budgets is not None:
             StageWatchdog(call.parts.context, call.answers, call.control.target, budgets)
         attached = getattr(transport, "attached", None)

@@ -26,6 +26,7 @@ class CallContext:
         router: Carries the messages of the call; its nursery owns the call's tasks.
         history: What was said until it was last written; ``CallAnswers.history`` is up to date.
         audio: Whether the caller hears audio; otherwise only text travels.
+        language: The tag of the language that bargein's own texts and phrases are in.
         floor: The agents of the call, and which of them is heard.
         work: The running tools.
         ended: Set once the call is over.
@@ -37,14 +38,15 @@ class CallContext:
 
     __slots__ = (
         "_observers", "_polled", "_update", "audio", "ended", "floor", "history", "is_closing",
-        "is_paused", "router", "running_tools", "state", "touch_state",
+        "is_paused", "language", "router", "running_tools", "state", "touch_state",
     )  # fmt: skip
 
-    def __init__(self, router: Router, history: History, *, audio: bool) -> None:
+    def __init__(self, router: Router, history: History, *, audio: bool, language: str) -> None:
         self.router = router
         self.touch_state: Callable[[], None] = partial(router.call_after, self._work_out)
         self.history = history
         self.audio = audio
+        self.language = language
         self.floor = Floor()
         self.running_tools = RunningTools(self.touch_state)
         self.ended = trio.Event()

@@ -162,7 +162,7 @@ class Questions:
 
     @property
     def phrases(self) -> AnswerPhrases:
-        """The phrases that answers are matched with from now on; English by default.
+        """The phrases that answers are matched with from now on; by default the app's language's.
 
         Set it to the tag of a language, such as ``"de"``, or to phrases of your own.  English
         phrases that withdraw a question always count, because the page's key sends one.
@@ -172,7 +172,7 @@ class Questions:
             ValueError: Nothing is known of how callers answer in the language.
         """
         if self._phrases is None:
-            self._phrases = _phrases_of("en")  # most programs ask nothing
+            self._phrases = _phrases_of(self._context.language)  # most programs ask nothing
         return self._phrases
 
     @phrases.setter
