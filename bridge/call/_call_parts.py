@@ -12,11 +12,10 @@ from ..agents._early_words import EarlyWords
 from ..agents._handoff import Handoff
 from ..answers._answer import FixedText
 from ..answers._call_answers import CallAnswers
-from ..answers._event_recorder import HistoryListener
+from ..answers._event_recorder import HistoryListener, StepKeeper
 from ..answers._goodbye import Goodbye
 from ..answers._result_delivery import Delivery
 from ..answers._silent_answers import UnansweredCallers
-from ..answers._step_recorder import StepKeeper
 from ..context._call_context import CallContext
 from ..control._call_state import StateKeeper
 from ..control._questions import Questions

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from bargein.routes.lazy_imports import lazy_imports
 
 from .._verbs import STRENGTH, VERBS, AnswerPhase, JobEnd, PolicyKind, ToolOutcome, Verb
-from ..answers._answer_as_job import BackgroundAnswer
+from ..answers._background_answers import BackgroundAnswer
 from ..answers._steps import Step, StepList, StepState, StepView
 from ..context._running_tools import RunningTools, StillRunning, Work
 from ._active_clock import ActiveClock

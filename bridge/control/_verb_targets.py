@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bargein.routes import Run
 
 from .._verbs import AnswerPhase, Verb
-from ..answers._answer_as_job import BackgroundAnswer
+from ..answers._background_answers import BackgroundAnswer
 from ..context._running_tools import Work
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from bargein.routes.logs import get_logger
 
 from .._transport_protocol import Transport
 from ..events import AgentAudio
-from ._position import UNREPORTED_MS
 from ._resend import Resend
-from ._utterance import Utterance
+from ._utterance import UNREPORTED_MS, Utterance
 from ._utterance_timing import (
     CLOSE_S,
     PLAYER_S,

@@ -5,7 +5,6 @@
 
 from bargein.bridge.languages import LanguagePack
 
-from ._agent_state_view import AgentView
 from ._barge_in import BargeIn, HoldThenDecide
 from ._endpointing import (
     DynamicEndpointing,
@@ -19,7 +18,7 @@ from ._endpointing import (
 )
 from ._settings import TurnSettings
 from ._settings_overlays import ChangeTurns, Overlay, when
-from ._sound_verdict import Hint, Sound, Verdict
+from ._sound_verdict import AgentView, Hint, Sound, Verdict
 from ._turn_start import StartOnVoice, StartOnWords, TurnStart, WakePhrase
 from ._turn_taking import TurnTaking
 

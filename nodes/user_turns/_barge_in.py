@@ -58,7 +58,6 @@ from ._noises import (
     is_cut,
     is_heard_in_part,
     may_go_on,
-    no_words,
     rest_within_s,
     waits_for_rest,
     written_as_noise,
@@ -267,6 +266,13 @@ def _enough_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
     if words and sound.is_over:
         return Verdict("too_few_words", "min_words", values)
     return None
+
+
+def _no_words(sound: Sound, settings: TurnSettings) -> Verdict | None:
+    if sound.text or not sound.is_over:
+        return None
+    values = {"words": 0, "voiced_s": round(sound.voiced_s, 3)}
+    return Verdict("noise", "words", {**values, "waited_s": round(sound.waited_s, 3)})
 
 
 def _hinted(sound: Sound, settings: TurnSettings) -> Verdict | None:
@@ -542,7 +548,7 @@ _WORD_RULES: tuple[Rule, ...] = (
 """These rules need words."""
 
 _SOUND_RULES: tuple[Rule, ...] = (
-    no_words,
+    _no_words,
     _hinted,
     _duration,
     _longest_hold_reached,

@@ -176,11 +176,3 @@ def is_one_word(sound: Sound, settings: NoiseSettings) -> bool:
     """Whether a sound is a single word, but for numbers, "no" and others that are said alone."""
     one = len(words_of(sound.text)) == 1
     return one and not settings.phrases.is_short_answer(sound.text)
-
-
-def no_words(sound: Sound, settings: NoiseSettings) -> Verdict | None:
-    """``words``: a sound that is over and has no words was none."""
-    if sound.text or not sound.is_over:
-        return None
-    values = {"words": 0, "voiced_s": round(sound.voiced_s, 3)}
-    return Verdict("noise", "words", {**values, "waited_s": round(sound.waited_s, 3)})

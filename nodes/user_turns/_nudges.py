@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from bargein.bridge.events import AgentIdle, TurnDecided, UserAway
 from bargein.routes import Event
 
-from ._agent_state_view import AgentView
 from ._settings import TurnSettings
-from ._sound_verdict import CLOSE_S
+from ._sound_verdict import CLOSE_S, AgentView
 
 AT_WORK = ("thinking", "tool")
 """The states in which the caller waits for the agent; in the others the agent waits too."""

@@ -11,8 +11,8 @@ from typing import Any, get_args
 from bargein.bridge.events import CallState
 from bargein.routes import Route, register
 
-from ._agent_state_view import AgentView
 from ._settings import TurnSettings, check_changes
+from ._sound_verdict import AgentView
 
 STATES: tuple[str, ...] = get_args(CallState)
 

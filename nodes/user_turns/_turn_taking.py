@@ -27,10 +27,10 @@ from bargein.bridge.events import (
 from bargein.routes import Message
 from bargein.routes.logs import get_logger
 
-from ._agent_state_view import AgentView, LiveView
 from ._nudges import Nudges
 from ._settings import TurnSettings
 from ._settings_overlays import ChangeTurns, Overlay, SettingsInForce
+from ._sound_verdict import AgentView, LiveView
 from ._turn_taking_core import Input, MicrophoneLost, TalkKey, TimePassed, TurnCore
 from ._turn_taking_state import Act, HoldSpeech, PublishEvent, ReleaseSpeech, ReportFailure
 

@@ -36,10 +36,9 @@ from bargein.bridge.events import (
 )
 from bargein.bridge.validation.texts import has_words
 
-from ._agent_state_view import AgentView
 from ._barge_in import timeout
 from ._settings import TurnSettings
-from ._sound_verdict import CLOSE_S, Hint
+from ._sound_verdict import CLOSE_S, AgentView, Hint
 from ._transcript_merge import lowest_if_all_known, of_most
 from ._turn_decisions import blocking_rule, decide_on_sound, decide_on_turn
 from ._turn_taking_state import Act, TurnTakingState, UndecidedSound, UserTurn, VoiceTiming
