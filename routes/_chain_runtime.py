@@ -21,7 +21,7 @@ from ._run import Run, link_to_ancestors
 from ._run_context import CURRENT_RUN
 from ._run_outcome import Decision, RouteStatistics
 from ._run_stages import NOT_YET, carry_out, causes
-from ._stage_pipeline import Pending, Pipeline, StageError, StageResult
+from ._stage_pipeline import NOTHING, Pending, Pipeline, StageError
 from ._stage_results import ResultKind, kind_of
 from ._trigger_queue import TriggerQueue
 from ._user_errors import contain, is_stop
@@ -123,7 +123,7 @@ class RouteRuntime:
 
     def trigger(self, message: Message) -> None:
         """Start a run for a message, or follow ``overlap=`` if none may start now."""
-        if self.removed or self.is_withheld(message):
+        if self.removed or (self.cuts.withholds is not None and self.is_withheld(message)):
             return
         if self._makes_runs:
             self._trigger_run(message)
@@ -192,9 +192,9 @@ class RouteRuntime:
         except StageError as failure:
             self._failed_early(failure)
             return
-        if result is None:
+        if result is NOTHING:
             return
-        value, pending = (NOT_YET, result) if type(result) is Pending else (result.value, None)
+        value, pending = (NOT_YET, result) if type(result) is Pending else (result, None)
         if now:
             self._start(message, value, pending)
         else:
@@ -230,7 +230,7 @@ class RouteRuntime:
         run = self._new_run(message)
         token = CURRENT_RUN.set(run)
         error: Exception | None = None
-        pending: Pending | StageResult | None = None
+        pending: Any = None
         try:
             pending = self.pipeline.lead.push(message, run)
         except StageError as failure:

@@ -201,7 +201,8 @@ def _guarded(
         except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, reported
             chain.failed(None, what, as_error(error))
             return  # noqa: ASYNC104 - see as_error()
-        chain.works(what)
+        if chain.failures.known is not None:
+            chain.works(what)
         if meant:
             act(message)
 

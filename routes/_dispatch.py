@@ -64,6 +64,8 @@ class Dispatch:
         nursery: Owns the tasks of all runs.
         plans: What to do with a message, by the class of its event.
         listeners: The functions called when something happens.
+        unreported: The runs whose cut is not reported yet.
+        note_cut: Keeps a run that is cut now, until its cut is reported.
         failing: The observers and sinks that fail at present.
         async_sinks: The async sinks, and the runs whose messages wait for them.
         timers: What calls functions at set times.
@@ -77,10 +79,10 @@ class Dispatch:
     """
 
     __slots__ = (
-        "_calls", "_clock", "_cuts", "_depth", "_depth_limit", "_dropped", "_is_closed", "_is_due",
+        "_calls", "_clock", "_depth", "_depth_limit", "_dropped", "_is_closed", "_is_due",
         "_now_s", "_published", "_rest", "_runs", "_stale", "_unwinding", "_waits", "async_sinks",
-        "closed", "closing", "failing", "gate", "handler_s", "listeners", "nursery", "plans",
-        "timers", "unwind_s", "withholds",
+        "closed", "closing", "failing", "gate", "handler_s", "listeners", "note_cut", "nursery",
+        "plans", "timers", "unreported", "unwind_s", "withholds",
     )  # fmt: skip
 
     def __init__(
@@ -109,7 +111,8 @@ class Dispatch:
         self._depth = 0
         self._depth_limit = DEPTH_LIMIT
         self._is_due = self._waits = self._is_closed = False
-        self._cuts: list[Run] = []  # which are not reported yet
+        self.unreported: list[Run] = []
+        self.note_cut = self.unreported.append  # bound directly: a node that is cut waits for it
         self._unwinding: list[Run] = []  # whose cut is reported, but not limited in time
         self._rest: tuple[Message, Plan] | None = None
         self._calls: list[Callable[[], None]] = []
@@ -134,7 +137,7 @@ class Dispatch:
             self.catch_up()
         self._published += 1
         message = Message(event, source, self._published, self._now_s(), run)
-        if run is not None and run.is_stale:
+        if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
             self._dropped += 1
             return message
         plan = self.plans[type(event)]
@@ -144,13 +147,11 @@ class Dispatch:
         try:
             for act in plan.rules:
                 act(message)
-            if self._cuts and self._may_wait(message, plan):
-                self._rest = message, plan
-            else:
+            if not (self.unreported and self._put_off(message, plan)):
                 self._hand_out(message, plan)
         finally:
             self._depth -= 1
-            if self._is_due and not self._depth:
+            if self._is_due and not (self._depth or self._waits):
                 self._publication_over()
         return message
 
@@ -165,45 +166,43 @@ class Dispatch:
             raise NotAnEventError(event, hint_at_event(event))
         self.publish(event, source, run)
 
-    def _may_wait(self, message: Message, plan: Plan) -> bool:
-        """Whether what follows from cuts may come after the next step of the runs."""
+    def _put_off(self, message: Message, plan: Plan) -> bool:
+        """Put off what follows from cuts until the runs had their next step, if that may be."""
         if plan.triggers or message.run is not None or self._depth > 1 or self._is_closed:
             return False
-        for run in self._cuts:
+        for run in self.unreported:
             if run.outcome is not None:
                 return False  # it has ended, so nothing is gained by waiting
         may_wait = self.listeners.cut_may_wait
-        return may_wait is not None and may_wait(message)
+        if may_wait is None or not may_wait(message):
+            return False
+        self._rest = message, plan
+        self._waits = True
+        self._clock.call_in_next_step(self._catch_up_at_last)
+        return True
 
     def _hand_out(self, message: Message, plan: Plan) -> None:
         """Report cuts, and deliver a message to observers, chains and sinks."""
-        if self._cuts:
+        if self.unreported:
             self.report_cuts()
         if plan.rules and message.is_stale:
             message.leave_run()  # this very message cut its run; deliver it anyway
-        if plan.observers:
-            self._give(message, plan.observers, are_sinks=False)
+        for observer in plan.observers:
+            self.failing.observe(observer, message)
         for trigger in plan.triggers:
             trigger(message)
-        if message.run is not None and message.run.is_stale:
+        run = message.run
+        if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
             self._stale += bool(plan.sinks)
-        else:
-            self._give(message, plan.sinks, are_sinks=True)
-
-    def _give(self, message: Message, receivers: tuple[Receiver, ...], *, are_sinks: bool) -> None:
-        failing = self.failing
-        for receive in receivers:
+            return
+        for sink in plan.sinks:  # inline: it is the last stop of most messages
             try:
-                receive(message)
+                sink(message)
             except BaseException as error:  # noqa: ASYNC103, BLE001 - told, and the others get the message
-                told = as_error(error)
-                if are_sinks:
-                    failing.failed("sink_failed", receive, message, told)
-                else:
-                    failing.failed("observer_failed", receive, message, told)
+                self.failing.failed("sink_failed", sink, message, as_error(error))
             else:
-                if failing.known:
-                    failing.works(receive)
+                if self.failing.known:
+                    self.failing.works(sink)
 
     def _refuse_deeper(self, message: Message) -> NoReturn:
         # Refuse everything else that is published within this publication; otherwise two chains
@@ -213,7 +212,7 @@ class Dispatch:
         raise PublishLoopError(message.alias, DEPTH_LIMIT)
 
     def _publication_over(self) -> None:
-        if (self._cuts or self._unwinding) and not self._is_closed:
+        if (self.unreported or self._unwinding) and not self._is_closed:
             self._waits = True
             self._clock.call_in_next_step(self._catch_up_at_last)
         else:
@@ -221,15 +220,12 @@ class Dispatch:
 
     # --- cuts ---------------------------------------------------------------------------------
 
-    def note_cut(self, run: Run) -> None:
-        """Keep a run that is cut now, until its cut is reported."""
-        self._cuts.append(run)
-        self._is_due = True
-
     def report_cuts(self) -> None:
         """Report the cuts that are not reported yet, because somebody asks what they changed."""
-        while self._cuts:
-            runs, self._cuts = self._cuts, []  # a listener may call this: keep the order
+        while self.unreported:
+            self._is_due = True
+            runs = [*self.unreported]
+            self.unreported.clear()  # now, because a listener may call this: it keeps their order
             for run in runs:
                 if run.outcome is None:
                     self._unwinding.append(run)
@@ -264,7 +260,8 @@ class Dispatch:
             fn: The function; if it is scheduled already, it is still called only once.
         """
         if not self._depth:
-            self.catch_up()
+            if self._waits:
+                self.catch_up()
             fn()
         elif fn not in self._calls:
             self._calls.append(fn)
@@ -306,7 +303,8 @@ class Dispatch:
                 raise_later(self.nursery, error)
 
     def _call_timer(self, fn: Callable[[], None]) -> None:
-        self.catch_up()
+        if self._waits:
+            self.catch_up()
         self.listeners.notify(fn)
 
     def report_failure(self, run: Run | None, route: Any, stage: str, error: Exception) -> None:

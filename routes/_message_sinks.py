@@ -266,7 +266,8 @@ class FailingReceivers:
         except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; others get the message
             self.failed("observer_failed", observer, message, as_error(error))
         else:
-            self.works(observer)
+            if self.known:
+                self.works(observer)
 
     def works(self, receiver: Callable[[Message], Any]) -> None:
         """Record that one worked."""

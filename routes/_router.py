@@ -53,15 +53,15 @@ class Router:
             there is none.  A publication that cut running runs is over once these have had a
             scheduler step, or when something else is published or asked.
         catch_up: Does now what the last publication has left to do.
-        report_cuts: Reports the cuts that are not reported yet, because somebody asks what they
-            changed.
+        unreported: The runs whose cut is not reported yet; only read it.
+        report_cuts: Reports these cuts, because somebody asks what they changed.
         withhold: Withholds some messages from the chains of some sources, and from their rules;
             takes a function of both, which must always say the same of a message, or ``None``.
     """
 
     __slots__ = (
         "_chains", "_dispatch", "async_sinks", "call_after", "call_at", "catch_up", "forget",
-        "gate", "listeners", "nursery", "report_cuts", "withhold",
+        "gate", "listeners", "nursery", "report_cuts", "unreported", "withhold",
     )  # fmt: skip
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
@@ -77,6 +77,7 @@ class Router:
         self.forget = dispatch.timers.cancel
         self.call_after = dispatch.call_after
         self.catch_up = dispatch.catch_up
+        self.unreported = dispatch.unreported
         self.report_cuts = dispatch.report_cuts
         self.withhold = dispatch.withhold
 

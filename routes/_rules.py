@@ -29,6 +29,16 @@ Overlap = Literal["queue", "restart", "drop", "concurrent"]
 ALL_PAUSED = "everything is paused until resume_all()"
 
 
+class Withholding(Protocol):
+    """What rules need from the dispatch.
+
+    Attributes:
+        withholds: Whether a message is withheld from a source; ``None`` withholds nothing.
+    """
+
+    withholds: Callable[[str, Message], bool] | None
+
+
 class RuledChain(Protocol):
     """What rules need from their chain."""
 
@@ -40,6 +50,11 @@ class RuledChain(Protocol):
     @property
     def queue(self) -> TriggerQueue:
         """Its queued triggers."""
+        ...
+
+    @property
+    def cuts(self) -> Withholding:
+        """The dispatch of the router."""
         ...
 
     @property
@@ -112,7 +127,7 @@ class Interrupt(ChainRule):
 
     def apply(self, chain: RuledChain, message: Message) -> None:
         """Cut the runs that it may cut, for a matching message; the dispatch reports them."""
-        if chain.is_withheld(message):
+        if chain.cuts.withholds is not None and chain.is_withheld(message):
             return
         runs, why = chain.kept, self.written
         if self.condition is not None and not self._is_met(chain, message):

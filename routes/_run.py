@@ -169,7 +169,8 @@ class Run:
         self.chain.cuts.note_cut(self)
         if self.outcome is None:
             self.scope.cancel(reason=reason)
-            self.waits.end(reason)
+            if self.waits.shields:
+                self.waits.end(reason)
         if self._token is not None:
             self._token.request()
         if self._children is not None:

@@ -10,7 +10,7 @@ import trio
 
 from ._generator_cancel_scope import closing, explained
 from ._run import Run
-from ._stage_pipeline import Pending, Pipeline, StageError, StageResult
+from ._stage_pipeline import NOTHING, Pending, Pipeline, StageError, SyncStages
 from ._stage_results import spread
 from ._user_errors import as_error
 
@@ -85,7 +85,7 @@ def _opened(pipeline: Pipeline, run: Run, value: Any) -> closing:
         raise StageError(pipeline.head_name, error) from error  # noqa: ASYNC104 - see as_error()
 
 
-async def _finish_stage(pipeline: Pipeline, run: Run, steps: Any, pending: Pending) -> None:
+async def _finish_stage(pipeline: Pipeline, run: Run, steps: SyncStages, pending: Pending) -> None:
     """Await or iterate the result of a sync stage, and pass it to the stages that follow."""
     try:
         async with aclosing(spread(pending.value, lists=False)) as items:
@@ -93,8 +93,10 @@ async def _finish_stage(pipeline: Pipeline, run: Run, steps: Any, pending: Pendi
                 await run.waits.while_paused()
                 if run.is_cut or run.is_stopping:
                     return
-                result = steps.push(item, run, pending.next_step) if item is not None else None
-                await _after_lead(pipeline, run, steps, result)
+                if item is not None:
+                    item = steps.push(item, run, pending.next_step)
+                    await _after_lead(pipeline, run, steps, item)
+                await run.waits.for_others()
     except StageError:
         raise
     except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
@@ -102,14 +104,11 @@ async def _finish_stage(pipeline: Pipeline, run: Run, steps: Any, pending: Pendi
         raise StageError(pending.stage, error) from error  # noqa: ASYNC104 - see as_error()
 
 
-async def _after_lead(
-    pipeline: Pipeline, run: Run, steps: Any, result: Pending | StageResult | None
-) -> None:
+async def _after_lead(pipeline: Pipeline, run: Run, steps: SyncStages, result: Any) -> None:
     if type(result) is Pending:
         await _finish_stage(pipeline, run, steps, result)
-    elif result is not None and steps is pipeline.lead and pipeline.head:
-        await _flow(pipeline, run, result.value, None)
-    await run.waits.for_others()
+    elif result is not NOTHING and steps is pipeline.lead and pipeline.head:
+        await _flow(pipeline, run, result, None)
 
 
 def causes(error: Exception | None, stage: str) -> Iterator[tuple[str, Exception]]:

@@ -30,6 +30,10 @@ Publish = Callable[[Any, Run | None], None]
 Works = Callable[[str], bool]
 
 
+NOTHING = object()
+"""Stands for the result of stages that let a value go no further."""
+
+
 class StageError(BargeinError):
     """Carries the error of a stage to the edge of its run."""
 
@@ -74,7 +78,7 @@ class SyncStages:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def push(self, value: Any, run: Run | None, first: int = 0) -> Pending | StageResult | None:
+    def push(self, value: Any, run: Run | None, first: int = 0) -> Any:
         """Pass a value through the row.
 
         Args:
@@ -83,8 +87,8 @@ class SyncStages:
             first: The index of the stage to start with.
 
         Returns:
-            ``None`` if the value went no further, ``StageResult`` with the last stage's
-            result, or ``Pending`` with what must be awaited or iterated first.
+            ``NOTHING`` if the value went no further, ``Pending`` with what must be awaited or
+            iterated first, else the last stage's result.
 
         Raises:
             StageError: A stage raised.
@@ -96,7 +100,7 @@ class SyncStages:
                 if kind is Map:
                     value = fn(value)
                     if value is None:
-                        return None
+                        return NOTHING
                     if kind_of(value) not in _PLAIN:
                         return Pending(value, following, str(stage))
                 elif kind is Filter:
@@ -104,14 +108,14 @@ class SyncStages:
                     if kind_of(verdict) is ResultKind.AWAITABLE:
                         return Pending(_AwaitedFilter(verdict, value), following, str(stage))
                     if not verdict:
-                        return None
+                        return NOTHING
                 else:
                     self.publish(value, run)
         except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
             error = as_error(caught)
             self._watch(following - 1)
             raise StageError(str(stage), error) from error  # noqa: ASYNC104 - see as_error()
-        return StageResult(value)
+        return value
 
     def watches(self, stage: str) -> bool:
         """Whether a stage of this name raised in this row, and has not returned since."""
@@ -151,15 +155,6 @@ class SyncStages:
 
 
 _PLAIN = (ResultKind.PLAIN, ResultKind.LISTED, ResultKind.CHANNEL)
-
-
-class StageResult:
-    """The result of a row of stages."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 class _AwaitedFilter:

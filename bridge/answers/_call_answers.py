@@ -201,7 +201,8 @@ class CallAnswers:
 
     def advance(self) -> None:
         """Update what the caller has heard, and write it to the history."""
-        self._router.report_cuts()
+        if self._router.unreported:
+            self._router.report_cuts()
         self.playout.advance(trio.current_time())
         self.memory.write()
 

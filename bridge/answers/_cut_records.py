@@ -40,7 +40,8 @@ class CutRecords:
     @property
     def count(self) -> int:
         """How many answers were cut."""
-        self._router.report_cuts()
+        if self._router.unreported:
+            self._router.report_cuts()
         return self._count
 
     def end_as(self, outcome: Outcome) -> None:

@@ -32,7 +32,7 @@ def rows(size: Size) -> list[Row]:
     meters = ("tracemalloc", "rss") if size.resident else ("tracemalloc",)
     return [
         _row(state, meter, bound, size)
-        for state, bound in (("idle", 40.0), ("talking", 90.0))
+        for state, bound in (("idle", 55.0), ("talking", 100.0))
         for meter in meters
     ]
 

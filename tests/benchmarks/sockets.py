@@ -28,7 +28,7 @@ SETTLE_S = 6.0
 
 OPENING_S = 0.01
 BOUND = 1.2
-MEMORY_BOUND_KB = 150.0
+MEMORY_BOUND_KB = 170.0
 POSITION_EVERY_S = 0.25
 """How often the page and ``bargein.client`` report their position, in seconds."""
 

@@ -349,13 +349,13 @@ def rows(size: Size) -> list[Row]:
     by_words = map(len, spoken.until(*CLEARED, since=TURN_TAKING))
     tokens = [statistics.fmean(map(len, text.marked[TOKEN][1:]))]  # tokens share messages
     return [
-        _row("an interrupt of a text call, to the clean-up", cuts, 11),
+        _row("an interrupt of a text call, to the clean-up", cuts, 12),
         _row("a text token, from the model to the wire", tokens, 50),
-        _row("a barge-in of a voice that lasts, to the cut", barge_ins, 119),
-        _row("the same, decided by its words", by_words, 278),
+        _row("a barge-in of a voice that lasts, to the cut", barge_ins, 130),
+        _row("the same, decided by its words", by_words, 305),
         _row("a tool call, from what is asked to its result", tools, 326),
-        _row("a frame of the caller", [min(frames)], 18),
-        _row("one that completes a window", frames, 37),
+        _row("a frame of the caller", [min(frames)], 19),
+        _row("one that completes a window", frames, 40),
         _files("a text token", text.marked[TOKEN][1:], 23),
         _files("a barge-in of a voice that lasts", cleared, 32),
         _files("a tool call, to the next request", text.marked[TOOL], 73),

@@ -123,10 +123,10 @@ def rows(size: Size) -> list[Row]:
             compare_in_turns(
                 "interrupt to finally, one whole call", "us",
                 partial(in_turns, bare_of(_Talker), _open_calls, 1, size.interrupts),
-                rounds=size.interrupt_rounds, bound=1.4,
+                rounds=size.interrupt_rounds, bound=1.6,
             ),
             compare_in_turns(
                 "a piece through a whole call, to the engine", "us", partial(_pieces, repeats),
-                rounds=size.stream_rounds, bound=1.2,
+                rounds=size.stream_rounds, bound=1.3,
             ),
         ]  # fmt: skip
