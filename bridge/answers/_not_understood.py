@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bargein.routes import Message
 
 from ..events import CallState, TranscriptionFailed, UserTranscriptionReceived
-from ..languages import language, tags
+from ..languages import language, with_some
 
 if TYPE_CHECKING:
     from bargein.routes import Router
@@ -26,10 +26,10 @@ def usual_texts(tag: str) -> tuple[str, ...]:
     Raises:
         ValueError: There are none.
     """
-    if tag in tags() and (texts := language(tag).not_understood):
-        return texts
-    known = ", ".join(each for each in tags() if language(each).not_understood)
-    raise ValueError(f"App(language=) knows {known}, not {tag!r}")
+    known = ("en",) if tag == "en" else with_some("not_understood")
+    if tag not in known:
+        raise ValueError(f"App(language=) knows {', '.join(known)}, not {tag!r}")
+    return language(tag).not_understood
 
 
 def say_not_understood(

@@ -34,7 +34,7 @@ from ..events import (
     UserStoppedSpeaking,
     UserTranscriptionReceived,
 )
-from ..languages import language, tags
+from ..languages import language, tags, with_some
 from ..validation._verb_arguments import check_string
 from ..validation.numbers import check_seconds
 from ..validation.texts import is_blank
@@ -505,6 +505,6 @@ def _phrases_of(given: AnswerPhrases | str) -> AnswerPhrases:
         raise TypeError(f"phrases is an AnswerPhrases, or the tag of a language, not {given!r}")
     found = language(given).choices if given in tags() else None
     if found is None:
-        known = ", ".join(tag for tag in tags() if language(tag).choices is not None)
+        known = ", ".join(with_some("choices"))
         raise ValueError(f"phrases knows {known}, not {given!r}; give AnswerPhrases of your own")
     return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from bargein.routes.lazy_imports import lazy_imports
@@ -40,6 +39,7 @@ __all__ = [
     "language",
     "normalized",
     "tags",
+    "with_some",
     "words_of",
 ]
 
@@ -47,6 +47,8 @@ __all__ = [
 @cache
 def tags() -> tuple[str, ...]:
     """Return the tags of all languages of which something is known: the files of this folder."""
+    from pkgutil import iter_modules  # most programs know the language that they want
+
     found = (module.name for module in iter_modules(__path__))
     return tuple(sorted(name for name in found if not name.startswith("_")))
 
@@ -61,7 +63,15 @@ def language(tag: str) -> Language:
     Raises:
         KeyError: Nothing is known of it.
     """
-    if tag not in tags():
+    if not tag.isalpha():
         raise KeyError(tag)
-    found: Language = import_module(f"{__name__}.{tag}").LANGUAGE
+    try:
+        found: Language = import_module(f"{__name__}.{tag}").LANGUAGE
+    except ModuleNotFoundError:
+        raise KeyError(tag) from None
     return found
+
+
+def with_some(field: str) -> tuple[str, ...]:
+    """Return the tags of the languages that have something in a field of `Language`."""
+    return tuple(tag for tag in tags() if getattr(language(tag), field))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ class Language:
         return None
 
 
-_UNSPACED = re.compile(
+_UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 """Thai, Lao, Burmese, Khmer, kana and Han (Unicode blocks): written without spaces."""
 
-_ASCII_WORD = re.compile("[a-z0-9]+")
+_ASCII_WORD = "[a-z0-9]+"
 
 _MARKS_KEPT = "\u3099\u309a"
 """The voicing marks of kana, which are not accents: without them these are other sounds."""
@@ -79,17 +79,22 @@ def normalized(text: str) -> str:
     # An apostrophe does not split a word: "that's" is one word.
     text = text.replace("'", "").replace("\N{RIGHT SINGLE QUOTATION MARK}", "")
     if text.isascii():  # the usual case, without accents and scripts without spaces
-        return " ".join(_ASCII_WORD.findall(text.lower()))
+        return " ".join(re.findall(_ASCII_WORD, text.lower()))
     parts = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(c for c in parts if c in _MARKS_KEPT or not unicodedata.combining(c))
     kept = unicodedata.normalize("NFC", kept)
-    spaced = _UNSPACED.sub(r" \g<0> ", kept)
+    spaced = _unspaced().sub(r" \g<0> ", kept)
     return " ".join("".join(c if _is_letter(c) else " " for c in spaced).split())
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(_UNSPACED)  # takes milliseconds
 
 
 def is_unspaced(word: str) -> bool:
     """Return whether a word is of a script without spaces, where each character counts as one."""
-    return _UNSPACED.match(word) is not None
+    return _unspaced().match(word) is not None
 
 
 def _is_letter(char: str) -> bool:

@@ -38,7 +38,7 @@ from bargein.bridge.events import (
     UserTranscriptionReceived,
     VoiceStarted,
 )
-from bargein.bridge.languages import language, tags
+from bargein.bridge.languages import language, with_some
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
@@ -129,7 +129,7 @@ class Fillers:
         Raises:
             ValueError: There are no texts in the language.
         """
-        known = [each for each in tags() if language(each).fillers]
+        known = with_some("fillers")
         if tag not in known:
             raise ValueError(f"Fillers.of() knows {', '.join(known)}, not {tag!r}")
         texts = language(tag)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from bargein.bridge.languages import language, tags
+from bargein.bridge.languages import language, tags, with_some
 
 from ._markup import SpokenPart
 from ._spoken_form import NewSpokenForm, PlainWords
@@ -148,7 +148,7 @@ def numbers_in_words(voice: str) -> NewSpokenForm:
 def _forms(tag: str) -> NumberForms:
     forms = language(tag).numbers if tag in tags() else None
     if forms is None:
-        known = [each for each in tags() if language(each).numbers is not None]
+        known = [*with_some("numbers")]
         raise ValueError(f"NumbersInWords(language=) is one of {known}: {tag!r}")
     return forms
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Literal, Protocol, get_args
 
-from bargein.bridge.languages import LanguagePack, check_phrases, language, tags
+from bargein.bridge.languages import LanguagePack, check_phrases, language, tags, with_some
 from bargein.bridge.validation.numbers import check_count, check_seconds, check_share
 
 from ._barge_in import BargeIn, HoldThenDecide
@@ -258,7 +258,7 @@ def _pack(given: object) -> LanguagePack:
     pack = language(given).turn_taking if isinstance(given, str) and given in tags() else None
     if pack is not None:
         return pack
-    known = ", ".join(tag for tag in tags() if language(tag).turn_taking is not None)
+    known = ", ".join(with_some("turn_taking"))
     raise ValueError(
         f"{_named('languages')} knows {known}, not {given!r}; give a LanguagePack of your own"
     )
