@@ -35,7 +35,7 @@ ASYNC_RULES := ASYNC101,ASYNC102,ASYNC103,ASYNC104,ASYNC105,ASYNC106,ASYNC110,AS
 # a browser or a deadline.
 WORKERS := 4
 
-.PHONY: demo test oldest pythons proofs processors nightly talk lint bench docs eval models wheel lock clean
+.PHONY: demo test oldest pythons asgi proofs processors nightly talk lint bench docs eval models wheel lock clean
 
 # CALLER=piper lets another voice ring, which pauses in mid-sentence.  FAIL=voice@4s plays a call in
 # which the voice stalls, and another one goes on; with ALONE=1 there is no other.
@@ -73,6 +73,16 @@ oldest: $(VENV)/dev-installed
 	    --require-hashes -r requirements/oldest-websockets.txt
 	PYTHONPATH=$(CURDIR)/build/oldest $(BIN)/python -m pytest tests/bridge/websocket \
 	    tests/bridge/server tests/bridge/test_client.py -m "not proof" -n $(WORKERS) --dist loadfile
+
+# An agent in FastAPI and Starlette, under uvicorn and hypercorn, in an environment of their own.
+asgi: $(VENV)/dev-installed build/asgi/installed
+	$(BIN)/python -m tests.asgi_hosts build/asgi/bin/python
+
+build/asgi/installed: requirements/core.txt requirements/asgi-hosts.txt
+	$(BIN)/python -m venv --clear build/asgi
+	build/asgi/bin/python -m pip install --quiet --require-hashes \
+	    -r requirements/core.txt -r requirements/asgi-hosts.txt
+	touch $@
 
 # The core on the oldest and the newest Python that this machine has.
 pythons: $(VENV)/dev-installed

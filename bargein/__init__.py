@@ -1,7 +1,7 @@
 """Voice agents you can interrupt.
 
 This module has what a first agent needs.  The rest lives in submodules: ``bargein.events``,
-``testing``, ``client``, ``protocol``, ``server``, ``cli``, ``rehearsal``, ``evaluation``,
+``testing``, ``client``, ``protocol``, ``server``, ``asgi``, ``cli``, ``rehearsal``, ``evaluation``,
 ``conversations``, ``websocket``, ``control``, ``llm``, ``realtime``, ``tools``, ``speech``,
 ``processes``, ``ears``, ``voices``, ``vendors``, ``fallback``, ``fakes``, ``user_turns``,
 ``weights``, ``wires`` and ``routes``.  Names and submodules load on first use, so importing
@@ -19,6 +19,7 @@ TYPE_CHECKING = False  # typing takes a while, in which Ctrl+C would be a traceb
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from . import asgi as asgi
     from . import cli as cli
     from . import client as client
     from . import control as control
@@ -161,6 +162,7 @@ _HOMES = (".bridge", ".nodes", ".nodes.tools", ".nodes.llm", ".nodes.speech", ".
 _VENDORS = {"OpenAIChat": ".nodes.vendors.openai.chat"}
 
 _SUBMODULES = {
+    "asgi",
     "cli",
     "client",
     "control",

@@ -22,8 +22,13 @@ FOLDER = ROOT / "build" / "lock"
 CORE, BUILD = "core", "build-system"
 """The locks of no extra: what bargein itself needs, and what builds it."""
 
-APART = {"oldest-websockets": "websockets==13.1", "foreign-routes": "Routes"}
-"""What tests install beside bargein: `make oldest`, and a stranger's package for `make wheel`."""
+APART = {
+    "oldest-websockets": ["websockets==13.1"],
+    "foreign-routes": ["Routes"],
+    "asgi-hosts": ["fastapi", "starlette", "uvicorn", "hypercorn"],
+}
+"""What tests install beside bargein: for `make oldest`, a stranger's package for `make wheel`, and
+the hosts of `make asgi`, whose versions fit what bargein itself needs."""
 
 
 def requirements() -> dict[str, list[str]]:
@@ -68,10 +73,12 @@ def main() -> None:
             project, "export", "--quiet", "--frozen", *shape, *which.get(name, ["--extra", name])
         )
         write(name, about(name), pins)
-    for name, requirement in APART.items():
-        (FOLDER / "apart.in").write_text(requirement, "utf-8")
+    (FOLDER / "core.in").write_text("\n".join(requirements()[CORE]), "utf-8")
+    for name, lines in APART.items():
+        (FOLDER / "apart.in").write_text("\n".join(lines), "utf-8")
         shape = ["--quiet", "--universal", "--generate-hashes", "--no-header", "--no-annotate"]
-        write(name, requirement, uv(FOLDER, "pip", "compile", *shape, "apart.in"))
+        shape += ["--constraint", "core.in"] if name == "asgi-hosts" else []
+        write(name, ", ".join(lines), uv(FOLDER, "pip", "compile", *shape, "apart.in"))
 
 
 def write(name: str, holds: str, pins: str) -> None:

@@ -45,8 +45,8 @@ async def open_listeners(host: str, port: int) -> Sequence[trio.SocketListener]:
 
 
 def address_of(listeners: Sequence[trio.SocketListener]) -> tuple[str, int]:
-    """Return the host and the port for a URL; ``("localhost", 0)`` for sockets without a port."""
-    name = listeners[0].socket.getsockname()
+    """Return the host and the port for a URL; ``("localhost", 0)`` without a socket or a port."""
+    name = listeners[0].socket.getsockname() if listeners else None
     if not isinstance(name, tuple):
         return "localhost", 0
     host, port = name[:2]

@@ -84,7 +84,8 @@ async def open_server(
         insecure: Whether a public server lets everybody call.
         limits: Its limits; ``None`` for the defaults.
         ssl: Context for TLS; None serves plain HTTP.
-        listeners: Sockets to serve instead of `host` and `port`; closed at the end.
+        listeners: Sockets to serve instead of `host` and `port`; closed at the end.  None at all if
+            another server listens, as in ``bargein.asgi``.
 
     Raises:
         OSError: The address cannot be listened on; ``errno`` says why.
@@ -104,7 +105,8 @@ async def open_server(
         listeners = await open_listeners(host, port)
     try:
         proxies = TrustedProxies(trusted_proxies)
-        listens_publicly = not all_loopback(listeners)
+        # Without sockets another server listens for this one, perhaps to everybody.
+        listens_publicly = not all_loopback(listeners) if listeners else bool(host_names)
         access = Access(
             public=listens_publicly or bool(host_names) or bool(proxies),
             listens_publicly=listens_publicly,

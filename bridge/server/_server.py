@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import trio
 from structlog.contextvars import bind_contextvars
+from websockets.http11 import Response
 
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
 from ..events import EventLoopBlocked
-from ..websocket import accept, check_all
+from ..websocket import HttpRequest, accept, check_all
 from ..wires._limits import HARD_LIMIT_FACTOR, Limits
 from ..wires._metrics import Metrics
 from ..wires._operators import Operators
@@ -105,7 +106,7 @@ class Server(SuggestsNames):
     Attributes:
         metrics: Its counts.
         port: The TCP port it listens on; 0 for listeners without one.
-        url: The address of its page.
+        url: The address of its page; empty if another server listens for it.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class Server(SuggestsNames):
         """Keep what calls need; use ``open_server``."""
         self.metrics = Metrics()
         host, self.port = address_of(listeners)
-        self.url = f"http{'s' * (ssl is not None)}://{host}:{self.port}/"
+        self.url = f"http{'s' * (ssl is not None)}://{host}:{self.port}/" if listeners else ""
         self._app = app
         self._limits = limits
         self._hosted: dict[str, _Hosted] = {}
@@ -258,6 +259,10 @@ class Server(SuggestsNames):
         """
         return self._admission.pending(peer, secure=secure)
 
+    def secure(self, request: HttpRequest, response: Response) -> None:
+        """Add the security headers to a response, including that of a handshake."""
+        self._admission.gate.secure(request, response)
+
     def carry(self, pending: PendingConnection) -> Carry:
         """Return the function that carries a connection whose request was admitted."""
         if pending.wire is None:
@@ -362,7 +367,8 @@ class Server(SuggestsNames):
         with self._service:
             async with self._app.open(), trio.open_nursery() as nursery:
                 nursery.start_soon(check_all, lambda: self._checked)
-                await nursery.start(self._listen, nursery)
+                if self._listeners:
+                    await nursery.start(self._listen, nursery)
                 # Calls outlive the owner's cancellation, so that their clients learn why they end.
                 self._service.shield = True
                 log.info("server_started", url=self.url)

@@ -13,12 +13,10 @@ from ..wires._wire import Wire
 from ._access import Origins
 
 
-class ServerOptions(TypedDict, total=False):
-    """The keyword options of ``open_server``, which documents each of them."""
+class SharedOptions(TypedDict, total=False):
+    """The options of a server that does not listen by itself; ``open_server`` documents each."""
 
     wires: Sequence[Wire] | None
-    host: str
-    port: int
     token: str | None
     token_secret: str | None
     second_token_secret: str | None
@@ -31,5 +29,12 @@ class ServerOptions(TypedDict, total=False):
     trusted_proxies: Sequence[str]
     insecure: bool
     limits: Limits | None
+
+
+class ServerOptions(SharedOptions, total=False):
+    """The keyword options of ``open_server``, which documents each of them."""
+
+    host: str
+    port: int
     ssl: ssl_module.SSLContext | None
     listeners: Sequence[trio.SocketListener] | None

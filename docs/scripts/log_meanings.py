@@ -9,6 +9,12 @@ MEANINGS = {
     "admit_failed": "`App(admit=...)` raised, and the caller was refused: mend it",
     "admit_took_too_long": "`App(admit=...)` had no verdict in time, and the caller was refused: "
     "look at what it asks",
+    "agent_not_started": "an agent that is mounted in another web server could not be started, and "
+    "its requests get 503: read its `exception`",
+    "agent_server_failed": "the server of a mounted agent failed, and the host was told: read its "
+    "`exception`",
+    "agent_starts_late": "a mounted agent starts with its first request: do what `advice` says",
+    "agent_thread_hangs": "a mounted agent did not end in time, and was left alone",
     "agents_not_heard": "these agents answer, but no chain broadcasts for them: see `hint`",
     "answer_came_back": "an answer that went on in the background is over",
     "answer_failed": "`answer(call)` raised, and the call ended: mend it",
@@ -48,6 +54,8 @@ MEANINGS = {
     "command_ended": "a command of a tool ended",
     "command_survives": "processes of a command ignored all signals: look at `left`",
     "commit_overrun": "a commit section took longer than its deadline, and was cut",
+    "host_socket_failed": "the host of a mounted agent could not send or receive; most often the "
+    "client is gone",
     "connection_failed": "a fault of the server in one connection: report it to us",
     "conversation_addition_unreadable": "the last addition to a stored answer is damaged; the "
     "answer is read without it",

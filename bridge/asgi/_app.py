@@ -1,0 +1,275 @@
+"""An agent as an ASGI application, for FastAPI, Starlette, and whatever else hosts those.
+
+Rule 1. Each event loop of the host has its own server of the agent, in a thread beside it, so that
+blocking code of the host does not stop speech.
+Rule 2. The server starts with the host's lifespan or, as ``mount()`` of FastAPI and Starlette does
+not pass that on, with the first request; it drains and ends with the lifespan or with the loop.
+Rule 3. A server that failed stays so: requests get 503, and its log says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import FIRST_COMPLETED
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Unpack, final
+
+from websockets.http11 import Response
+
+from bargein.routes.logs import get_logger
+
+from ..server import Limits, Server, open_server
+from ..server._server_options import SharedOptions
+from ..validation.arguments import check_has
+from ..websocket._accept import MAX_BODY_BYTES, plain_response
+from ._agent_socket import AgentSocket
+from ._agent_thread import AgentThread, resolve
+from ._host_request import HostRequest, Scope, headers_of, request_of
+from ._host_socket import AsgiMessage, HostSocket, Receive, Send
+
+if TYPE_CHECKING:
+    from .. import App
+
+NO_AGENT = "the agent does not run; its log says why"
+"""What strangers read of a server that failed or has ended."""
+
+PASS_THE_LIFESPAN = (
+    "FastAPI and Starlette pass no lifespan on to what is mounted: make them with "
+    "lifespan=voice.lifespan, so that the agent starts and drains with them"
+)
+
+Answered = tuple[Response, AgentSocket | None]
+"""The answer to a request, and the agent's end of a WebSocket that was accepted."""
+
+log = get_logger()
+
+
+def app(app: App, **options: Unpack[SharedOptions]) -> AsgiApp:
+    """Return an agent as an ASGI application: ``api.mount("/voice", bargein.asgi.app(app))``.
+
+    It serves what ``bargein serve`` does: the page, its calls, health and metrics, with the same
+    limits.  Without `host_names` or `trusted_proxies` it answers only its own machine.
+
+    Args:
+        app: Answers the calls.
+        options: Those of ``open_server`` that do not concern its own port.
+
+    Raises:
+        TypeError: `app` is not an App, or there is no such option.
+    """
+    check_has("bargein.asgi.app(app=)", app, "open_call", example="App(answer)", required=True)
+    return AsgiApp(app, options)
+
+
+@final
+class AsgiApp:
+    """An agent that an ASGI host serves, made by ``app()``."""
+
+    def __init__(self, app: App, options: SharedOptions) -> None:
+        """Keep what servers are opened with; nothing runs before the host calls this."""
+        self._app = app
+        self._options = options
+        self._limits = options.get("limits") or Limits()
+        self._only_local = not (options.get("host_names") or options.get("trusted_proxies"))
+        self._agents: dict[asyncio.AbstractEventLoop, AgentThread] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve what the host has received, as the ASGI specification 3.0 says.
+
+        Raises:
+            RuntimeError: The host does not run on asyncio.
+            ValueError: The scope is of a kind that this does not know.
+        """
+        match scope["type"]:
+            case "lifespan":
+                await self._live(receive, send)
+            case "http":
+                await self._answer(scope, receive, send)
+            case "websocket":
+                await self._talk(scope, receive, send)
+            case kind:
+                raise ValueError(f"bargein.asgi serves http, websocket and lifespan, not {kind!r}")
+
+    @asynccontextmanager
+    async def lifespan(self, host: object = None) -> AsyncIterator[None]:
+        """Serve while the block runs: ``FastAPI(lifespan=voice.lifespan)``.
+
+        It opens the app before the first request, and shows the host what it fails with.
+
+        Args:
+            host: The host's app, which is not used.
+
+        Raises:
+            Exception: The app could not be opened, or the server failed.
+        """
+        agent = self._agent()
+        await agent.start()
+        try:
+            yield
+        finally:
+            await agent.stop()
+
+    def _agent(self) -> AgentThread:
+        """Return the server of the running loop; a new one if it has none.
+
+        Raises:
+            RuntimeError: No loop of asyncio runs.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise RuntimeError(
+                "bargein.asgi needs a host that runs on asyncio; on trio, use bargein.server.serve"
+            ) from None
+        if loop not in self._agents:
+            self._agents = {one: of for one, of in self._agents.items() if not one.is_closed()}
+            self._agents[loop] = AgentThread(self._open_server, self._limits.drain_s)
+        return self._agents[loop]
+
+    def _open_server(self) -> AbstractAsyncContextManager[Server]:
+        return open_server(self._app, **self._options, listeners=())
+
+    async def _started(self) -> AgentThread | None:
+        """Return the server of the running loop once it runs; ``None`` if it does not."""
+        agent = self._agent()
+        if not agent.has_started:
+            log.warning("agent_starts_late", advice=PASS_THE_LIFESPAN)
+        try:
+            await agent.start()
+        except Exception:
+            log.exception("agent_not_started")
+        return None if agent.has_ended else agent
+
+    # --- the three kinds of scopes --------------------------------------------------------------
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()  # lifespan.startup
+        step = "startup"
+        try:
+            async with self.lifespan():
+                await send({"type": "lifespan.startup.complete"})
+                step = "shutdown"
+                await receive()  # lifespan.shutdown
+        except Exception as error:  # noqa: BLE001  # the host shows it
+            text = f"{type(error).__name__}: {error}"
+            await send({"type": f"lifespan.{step}.failed", "message": text})
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        agent = await self._started()
+        body = await self._body(receive)
+        if body is None:
+            text = f"a body has {MAX_BODY_BYTES} bytes at most, and comes at once"
+            response = plain_response(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+        elif agent is None:
+            response = plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT)
+        else:
+            answered: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
+            handling = agent.start_handling(self._serving(agent, scope, body, answered))
+            try:
+                await asyncio.wait(
+                    (answered, handling.is_done), return_when=asyncio.FIRST_COMPLETED
+                )
+            finally:
+                agent.cancel(handling)
+            response = _response_of(answered)
+        await _respond(send, "http.response", response, empty=scope["method"] == "HEAD")
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """Return the body of a request; ``None`` if it is too large or takes too long."""
+        body = b""
+        try:
+            async with asyncio.timeout(self._limits.handshake_s):
+                while len(body) <= MAX_BODY_BYTES:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    if not message.get("more_body", False):
+                        return body if len(body) <= MAX_BODY_BYTES else None
+        except TimeoutError:
+            pass
+        return None
+
+    async def _talk(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()  # websocket.connect
+        agent = await self._started()
+        if agent is None:
+            response = plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT)
+            await _deny(scope, send, response)
+            return
+        host = HostSocket(receive, send, agent.to_host, agent.to_agent, self._limits)
+        answered: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
+        handling = agent.start_handling(self._serving(agent, scope, b"", answered, host))
+        is_accepted = False
+        try:
+            await asyncio.wait((answered, handling.is_done), return_when=FIRST_COMPLETED)
+            response = _response_of(answered)
+            socket = answered.result()[1] if answered.done() else None
+            if socket is None:
+                await _deny(scope, send, response)
+                return
+            await send({"type": "websocket.accept", "headers": headers_of(response)})
+            is_accepted = True
+        finally:
+            if not is_accepted:
+                agent.cancel(handling)
+        # The call may outlive its connection: its client may come back on another one.
+        await host.carry(socket, handling.is_done)
+
+    def _serving(
+        self,
+        agent: AgentThread,
+        scope: Scope,
+        body: bytes,
+        answered: asyncio.Future[Answered],
+        host: HostSocket | None = None,
+    ) -> Callable[[Server], Awaitable[None]]:
+        """Return what the agent's thread does for a request or, with its host's end, a WebSocket.
+
+        Args:
+            agent: The thread.
+            scope: What the host says of the request.
+            body: Its body.
+            answered: Gets the answer.
+            host: The host's end of a WebSocket.
+        """
+
+        def respond(response: Response, socket: AgentSocket | None) -> None:
+            agent.to_host.post(partial(resolve, answered, (response, socket)))
+
+        def socket_of(host: HostSocket) -> AgentSocket:
+            return AgentSocket(host, stall_s=self._limits.stall_s, close_s=self._limits.close_s)
+
+        socket = None if host is None else partial(socket_of, host)
+        asked = HostRequest(request_of(scope, body), scope, respond, socket)
+        return partial(
+            asked.serve, handshake_s=self._limits.handshake_s, only_local=self._only_local
+        )
+
+
+def _response_of(answered: asyncio.Future[Answered]) -> Response:
+    """Return the answer; one for a server that failed if there is none."""
+    if answered.done():
+        return answered.result()[0]
+    return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, NO_AGENT)
+
+
+async def _deny(scope: Scope, send: Send, response: Response) -> None:
+    """Refuse a WebSocket; without a body if the host cannot send one."""
+    if "websocket.http.response" in (scope.get("extensions") or {}):
+        await _respond(send, "websocket.http.response", response)
+    else:
+        await send({"type": "websocket.close"})  # the host answers with 403
+
+
+async def _respond(send: Send, kind: str, response: Response, *, empty: bool = False) -> None:
+    start: AsgiMessage = {
+        "type": f"{kind}.start",
+        "status": response.status_code,
+        "headers": headers_of(response),
+    }
+    await send(start)
+    await send({"type": f"{kind}.body", "body": b"" if empty else response.body or b""})
