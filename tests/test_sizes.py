@@ -60,7 +60,7 @@ BACK_UP = {"bridge": 1, "nodes": 0, "routes": 4}
 CIRCLES = [3, 3, 3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 90_114
+LINES = 88_768
 """Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
 this bound was set, beside what is added since."""
 
@@ -144,8 +144,10 @@ def test_the_source_does_not_grow():
     assert sum(lines.values()) <= LINES
 
 
-WORKSHOP = re.compile(r"bargein|nodes\.fakes|nodes\.vendors\.\w+\.fake|nodes\.testing\.checks")
-"""Doors, and what only tests use, and who develops with us."""
+WORKSHOP = re.compile(
+    r"bargein|bridge\.languages\.[a-z]|nodes\.fakes|nodes\.vendors\.\w+\.fake|nodes\.testing\.checks"
+)
+"""Doors, the words of languages, and what only tests use, and who develops with us."""
 
 
 # --- the counts themselves ----------------------------------------------------------------------

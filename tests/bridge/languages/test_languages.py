@@ -15,10 +15,18 @@ from bargein.speech import Fillers, NumbersInWords
 from bargein.user_turns import TurnSettings
 
 YES_AND_NO = {
-    "de": ("ja", "nein"), "en": ("yes", "no"), "es": ("sí", "no"), "fr": ("oui", "non"),
-    "it": ("sì", "no"), "ja": ("はい", "いいえ"), "nl": ("ja", "nee"), "pt": ("sim", "não"),
+    "de": ("ja", "nein"),
+    "en": ("yes", "no"),
+    "es": ("sí", "no"),
+    "fr": ("oui", "non"),
+    "it": ("sì", "no"),
+    "ja": ("はい", "いいえ"),
+    "nl": ("ja", "nee"),
+    "pl": ("tak", "nie"),
+    "pt": ("sim", "não"),
     "zh": ("是", "不是"),
-}  # fmt: skip
+}
+"""How each language that has `choices` says yes and no."""
 ANSWERING = tuple(YES_AND_NO)
 
 
@@ -42,7 +50,7 @@ def test_what_is_not_known_is_an_error() -> None:
         language("_language")
     with pytest.raises(ValueError, match=r"Fillers.of\(\) knows de, en, .* not 'ru'"):
         Fillers.of("ru")
-    with pytest.raises(ValueError, match=r"knows de, en, es, fr, ja, zh, not 'ru'"):
+    with pytest.raises(ValueError, match=r"knows de, en, .*, not 'ru'"):
         TurnSettings(languages=("ru",))
 
 
@@ -74,6 +82,7 @@ def test_all_words_for_yes_and_no_are_understood(tag: str) -> None:
         ("it", ["Corrente", "Risparmio"], "Il secondo, per favore.", "Risparmio"),
         ("pt", ["Corrente", "Poupança"], "A segunda, por favor.", "Poupança"),
         ("nl", ["Betaalrekening", "Spaarrekening"], "De tweede graag.", "Spaarrekening"),
+        ("pl", ["Bieżące", "Oszczędnościowe"], "To drugie, poproszę.", "Oszczędnościowe"),
         ("zh", ["活期账户", "储蓄账户"], "第二个。", "储蓄账户"),
         ("zh", ["活期账户", "储蓄账户"], "我要储蓄账户。", "储蓄账户"),
         ("ja", ["普通預金", "定期預金"], "二番目をお願いします。", "定期預金"),
