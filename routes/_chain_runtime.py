@@ -9,22 +9,20 @@ from typing import Any
 
 import trio
 
-from ._chain_failures import ChainFailures
-from ._chain_runs import ChainRuns
+from ._chain_runs import ChainRuns, TriggerQueue
 from ._dispatch import Dispatch
 from ._errors import PublishLoopError, ScopeLeakError
 from ._listeners import DecisionLog
 from ._message import Message
+from ._repeated_failures import ChainFailures
 from ._route import Route
 from ._rules import ChainRule
 from ._run import Run, link_to_ancestors
 from ._run_context import CURRENT_RUN
 from ._run_outcome import Decision, RouteStatistics
-from ._run_stages import NOT_YET, carry_out, causes
-from ._stage_pipeline import NOTHING, Pending, Pipeline, StageError
+from ._stage_pipeline import NOT_YET, NOTHING, Pending, Pipeline, StageError, carry_out, causes
 from ._stage_results import ResultKind, kind_of
-from ._trigger_queue import TriggerQueue
-from ._user_errors import contain, is_stop
+from .error_containment import contain, is_stop
 from .logs import get_logger
 
 log = get_logger()

@@ -14,7 +14,7 @@ from ._dispatch import Plan, Receiver
 from ._event_match import Matcher, Predicate, all_met
 from ._message import Message
 from ._route import Route
-from ._user_errors import as_error
+from .error_containment import as_error
 
 Meant = list[tuple[Matcher, Receiver]]
 """Which messages, and who gets them."""

@@ -35,7 +35,7 @@ from ._run_context import PauseGate
 from ._run_outcome import Outcome, RouterStatistics
 from ._stage_results import ResultKind, kind_of
 from ._timers import Timers, TimerTask, raise_later
-from ._user_errors import as_error
+from .error_containment import as_error
 
 DEPTH_LIMIT = 32
 """How deep sync routes may trigger one another within one publication."""
@@ -147,7 +147,7 @@ class Dispatch:
         try:
             for act in plan.rules:
                 act(message)
-            if not (self.unreported and self._put_off(message, plan)):
+            if not (self.unreported and self._defer(message, plan)):
                 self._hand_out(message, plan)
         finally:
             self._depth -= 1
@@ -166,8 +166,8 @@ class Dispatch:
             raise NotAnEventError(event, hint_at_event(event))
         self.publish(event, source, run)
 
-    def _put_off(self, message: Message, plan: Plan) -> bool:
-        """Put off what follows from cuts until the runs had their next step, if that may be."""
+    def _defer(self, message: Message, plan: Plan) -> bool:
+        """Defer what follows from cuts until the runs had their next step, if that may be."""
         if plan.triggers or message.run is not None or self._depth > 1 or self._is_closed:
             return False
         for run in self.unreported:

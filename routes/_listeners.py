@@ -11,7 +11,7 @@ from ._message import Message
 from ._run import Run
 from ._run_outcome import Decision, Interruption, RouteVerdict
 from ._signatures import name_of
-from ._user_errors import as_error, text_of
+from .error_containment import as_error, text_of
 from .logs import get_logger
 
 log = get_logger()

@@ -17,7 +17,7 @@ from ._message import Message
 from ._repeated_failures import KINDS_KEPT, Failures
 from ._run import Run
 from ._signatures import is_async_function, name_of
-from ._user_errors import as_error
+from .error_containment import as_error
 from .logs import get_logger
 
 log = get_logger()

@@ -7,15 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, final
 
-from ._chain_rules import ChainRules
-from ._chain_stages import ChainStages
 from ._chain_start import ChainStart
+from ._chain_steps import ChainRules, ChainStages
 from ._chain_types import T_co
 from ._errors import RouteDefinitionError
 from ._event_match import Matcher, Predicate, matcher, written_options
-from ._result_annotations import unpublishable
 from ._rules import ChainRule, Overlap
-from ._stages import Broadcast, Map, Stage, Stream
+from ._stages import Broadcast, Map, Stage, Stream, unpublishable
 
 QUEUE_LIMIT = 64
 """How many triggers may wait by default; further ones are dropped and counted."""

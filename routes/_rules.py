@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
-from ._chain_runs import ChainRuns
+from ._chain_runs import ChainRuns, TriggerQueue
 from ._errors import RouteDefinitionError
 from ._event_match import Matcher, Predicate
 from ._listeners import DecisionLog
@@ -19,8 +19,7 @@ from ._run import Run
 from ._run_outcome import RouteVerdict
 from ._signatures import fit, is_generator_function, name_of, needs_function, needs_plain_function
 from ._stage_results import ResultKind, close_unused, kind_of
-from ._trigger_queue import TriggerQueue
-from ._user_errors import as_error
+from .error_containment import as_error
 
 Overlap = Literal["queue", "restart", "drop", "concurrent"]
 """What a trigger does while a run is active."""

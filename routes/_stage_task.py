@@ -15,9 +15,9 @@ from typing import Any
 
 import trio
 
-from ._generator_cancel_scope import CLOSE_S
 from ._run import Run
-from ._user_errors import as_error
+from ._stage_results import CLOSE_S
+from .error_containment import as_error
 
 
 class StageTask:
