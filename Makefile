@@ -103,7 +103,7 @@ nightly: $(VENV)/dev-installed
 	$(BIN)/python -m bargein models --fetch
 	$(BIN)/python -m tests.nightly
 
-bench: $(VENV)/dev-installed
+bench: $(VENV)/dev-installed build/asgi/installed
 	$(BIN)/python -m tests.benchmarks
 
 # The site in build/site: README, docs/, and the API reference from docstrings.  A link that leads

@@ -20,6 +20,7 @@ from pathlib import Path
 from . import (
     calls,
     control,
+    hosted,
     imports,
     interrupt,
     leftovers,
@@ -57,6 +58,7 @@ LOADS: dict[str, Callable[[Size], list[Row]]] = {
     "providers": providers.rows,
     "vendor_cut": vendor_cut.rows,
     "vendor_memory": vendor_memory.rows,
+    "hosted": hosted.rows,
 }
 
 

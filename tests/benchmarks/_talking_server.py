@@ -1,20 +1,25 @@
 """Servers of talking calls, each in its own process: ours, a bare loop, and the calls alone.
 
 ``_talking_server ours`` prints its port and serves; ``bare`` receives and sends the same bytes
-without a call; ``process`` has the same calls without a socket. For each line on standard input
-they print a measurement: CPU seconds since the last one, what a loop took meanwhile, and resident
-memory.
+without a call; ``process`` has the same calls without a socket. ``hosted`` and ``host`` are the
+first two under uvicorn: an agent of ``bargein.asgi``, and a plain ASGI application. For each line
+on standard input they print a measurement: CPU seconds since the last one, what a loop took
+meanwhile, and resident memory.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import socket
 import struct
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import structlog
 import trio
@@ -165,6 +170,69 @@ async def _give(
         await trio.sleep_until(at_s)
 
 
+# --- under uvicorn ------------------------------------------------------------------------------
+
+
+def _run_host(application: Any, told: Callable[[int], None]) -> None:
+    """Run uvicorn in a thread, as in a process of its own."""
+    import uvicorn  # only the environment of the hosts has it
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    config = uvicorn.Config(application, log_level="warning", ws_max_queue=64)
+    server = uvicorn.Server(config)
+    threading.Thread(
+        target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True
+    ).start()
+    told(listener.getsockname()[1])
+
+
+def serve_hosted(told: Callable[[int], None]) -> None:
+    """Serve the app in a host."""
+    import bargein.asgi
+
+    app = App(answer, speech=Voice())
+    _run_host(bargein.asgi.app(app, limits=Limits(max_calls=1000)), told)
+
+
+def serve_host(told: Callable[[int], None], texts: list[str], texts_per_s: float) -> None:
+    """Send the same pieces of audio, and as many texts of the same lengths, from a plain host."""
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "websocket":
+            return
+        await receive()
+        await send({"type": "websocket.accept"})
+        giving: asyncio.Future[None] | None = None
+        try:
+            while (message := await receive())["type"] == "websocket.receive":
+                if message.get("text") and giving is None:
+                    giving = asyncio.ensure_future(_give_hosted(send, texts, texts_per_s))
+        finally:
+            if giving is not None:
+                giving.cancel()
+
+    _run_host(application, told)
+
+
+async def _give_hosted(send: Any, texts: list[str], texts_per_s: float) -> None:
+    audio = struct.pack("<I", 1) + bytes(PIECE_BYTES)
+    owed, number = 0.0, 0
+    at_s = time.monotonic()
+    while True:
+        for piece in range(PIECES):
+            await send({"type": "websocket.send", "bytes": audio})
+            owed += texts_per_s * PIECE_S
+            while owed >= 1:
+                owed -= 1
+                number += 1
+                await send({"type": "websocket.send", "text": texts[number % len(texts)]})
+            await asyncio.sleep(at_s + piece * PIECE_S / SPEED - time.monotonic())
+        at_s += CLAUSE_S
+        await asyncio.sleep(at_s - time.monotonic())
+
+
 # --- the calls alone ----------------------------------------------------------------------------
 
 
@@ -227,6 +295,10 @@ async def _main(side: str, rest: list[str]) -> None:
         nursery.start_soon(_meter, speed)
         if side == "ours":
             nursery.start_soon(serve_ours, told)
+        elif side == "hosted":
+            serve_hosted(told)
+        elif side == "host":
+            serve_host(told, json.loads(rest[0]), float(rest[1]))
         elif side == "bare":
             nursery.start_soon(serve_bare, told, json.loads(rest[0]), float(rest[1]))
         else:

@@ -131,13 +131,13 @@ class _Client:
             buffer += await stream.receive_some(65_536)
 
 
-class _Server:
+class Server:
     """A measured process, on its own core if there are two."""
 
-    def __init__(self, *arguments: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    def __init__(self, python: str, *arguments: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.benchmarks._talking_server", *arguments],
+            [python, "-m", "tests.benchmarks._talking_server", *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT,
         )  # fmt: skip
         assert self._process.stdout is not None
@@ -157,7 +157,7 @@ class _Server:
 
 
 @dataclass
-class _Figure:
+class Figure:
     cpu_ms: float
     """CPU time per call and second."""
     loops: float
@@ -169,10 +169,11 @@ class _Figure:
     seconds: float
 
 
-def _measure(calls: int, seconds: float, *arguments: str) -> _Figure:
-    server = _Server(*arguments)
+def measure(calls: int, seconds: float, *arguments: str, python: str = sys.executable) -> Figure:
+    """Measure the talking calls of one server, which another Python may run."""
+    server = Server(python, *arguments)
 
-    async def main() -> _Figure:
+    async def main() -> Figure:
         first, second = _Client(server.port, calls // 2), _Client(server.port, calls - calls // 2)
         async with trio.open_nursery() as nursery:
             resident = []
@@ -189,7 +190,7 @@ def _measure(calls: int, seconds: float, *arguments: str) -> _Figure:
             took_s = time.monotonic() - began_s
             cpu_s = found["cpu_s"]
             nursery.cancel_scope.cancel()
-        return _Figure(
+        return Figure(
             cpu_ms=1000 * cpu_s / took_s / calls,
             loops=cpu_s / found["loop_s"] / took_s / calls,
             memory_kb=(resident[1] - resident[0]) / second.calls / 1000,
@@ -209,16 +210,16 @@ def rows(size: Size) -> list[Row]:
 
 
 def _rows(calls: int, size: Size) -> list[Row]:
-    ours: list[_Figure] = []
-    bares: list[_Figure] = []
-    alones: list[_Figure] = []
+    ours: list[Figure] = []
+    bares: list[Figure] = []
+    alones: list[Figure] = []
     for _ in range(size.socket_rounds):
-        ours.append(_measure(calls, size.socket_s, "ours"))
+        ours.append(measure(calls, size.socket_s, "ours"))
         texts = ours[-1].texts or ["{}"]
         texts_per_s = len(texts) / ours[-1].seconds / calls
         same_bytes = (json.dumps(texts[:50]), str(texts_per_s))
-        bares.append(_measure(calls, size.socket_s, "bare", *same_bytes))
-        alones.append(_measure(calls, size.socket_s, "process", str(calls)))
+        bares.append(measure(calls, size.socket_s, "bare", *same_bytes))
+        alones.append(measure(calls, size.socket_s, "process", str(calls)))
     rounds = list(zip(ours, bares, alones, strict=True))
     cpu = Row(
         name=f"CPU of a call over a socket, {calls} calls",
