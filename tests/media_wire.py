@@ -41,60 +41,60 @@ class MediaTransport:
 
     def __init__(self, hosted: HostedCall, outbox: Outbox) -> None:
         self._hosted = hosted
-        self._outbox = outbox
-        self._call: Call | None = None
-        self._fence = -1
+        self.outbox = outbox
+        self.call: Call | None = None
+        self.fence = -1
         self._sent_ms: dict[int, float] = {}
         self._microphone = b""
         rate = hosted.limits.audio_rate
-        self._sound = None if rate is None else RateLimit(rate, 5 * rate)
+        self.sound = None if rate is None else RateLimit(rate, 5 * rate)
         self._messages = RateLimit(hosted.limits.messages_per_s, hosted.limits.message_burst)
         self.cleared = 0
         self.refused = 0
 
     def attached(self, call: Call) -> None:
-        self._call = call
+        self.call = call
 
     def send(self, message: Message) -> None:
         """Send nothing: a telephone has no screen."""
 
     def play(self, utterance: int, pcm: bytes) -> None:
-        if utterance <= self._fence:
+        if utterance <= self.fence:
             self._hosted.metrics.frames_dropped += 1
             return
         self._hosted.metrics.frames_out += 1
-        self._outbox.enqueue_audio(utterance, pcm)
+        self.outbox.enqueue_audio(utterance, pcm)
         sent_ms = self._sent_ms.get(utterance, 0.0) + len(pcm) / AGENT_BYTES_PER_MS
         self._sent_ms = {utterance: sent_ms}
-        self._outbox.enqueue(json.dumps({"event": "mark", "name": f"{utterance}:{sent_ms:.3f}"}))
+        self.outbox.enqueue(json.dumps({"event": "mark", "name": f"{utterance}:{sent_ms:.3f}"}))
 
     def clear(self, utterance: int, reason: str) -> None:
-        self._fence = max(self._fence, utterance)
-        self._hosted.metrics.frames_dropped += self._outbox.drop_audio(utterance)
+        self.fence = max(self.fence, utterance)
+        self._hosted.metrics.frames_dropped += self.outbox.drop_audio(utterance)
         self._hosted.metrics.barge_ins += 1
         self.cleared += 1
-        self._outbox.enqueue_first(json.dumps({"event": "clear"}))
+        self.outbox.enqueue_first(json.dumps({"event": "clear"}))
 
     def receive(self, data: str | bytes) -> None:
         """Apply a message; count one that is not right, or too much."""
-        call = self._call
+        call = self.call
         if call is None or call.ended.is_set():
             return
         try:
             message = json.loads(data)
             if message["event"] == "media":
-                self._hear(call, base64.b64decode(message["payload"], validate=True))
+                self.hear(call, base64.b64decode(message["payload"], validate=True))
             elif not self._messages.take():
                 raise ValueError("too many messages")
             else:
-                self._obey(call, message)
+                self.obey(call, message)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             self.refused += 1
 
-    def _hear(self, call: Call, pcm: bytes) -> None:
+    def hear(self, call: Call, pcm: bytes) -> None:
         if len(pcm) > 3200 or len(pcm) % 2:
             raise ValueError("a piece has at most 100 ms")
-        if self._sound is not None and not self._sound.take(len(pcm) / CALLER_BYTES_PER_S):
+        if self.sound is not None and not self.sound.take(len(pcm) / CALLER_BYTES_PER_S):
             self._hosted.metrics.over_budget["audio"] += 1
             return
         self._microphone += pcm
@@ -106,11 +106,11 @@ class MediaTransport:
             self._hosted.metrics.frames_in += 1
             call.publish(UserAudio(pcm=frame))
 
-    def _obey(self, call: Call, message: dict[str, Any]) -> None:
+    def obey(self, call: Call, message: dict[str, Any]) -> None:
         match message["event"]:
             case "mark":
                 utterance, _, ms = message["name"].partition(":")
-                if self._fence < int(utterance) <= max(self._sent_ms, default=-1):
+                if self.fence < int(utterance) <= max(self._sent_ms, default=-1):
                     call.report_playback(int(utterance), float(ms), "position")
             case "dtmf":
                 call.publish(DTMFInput(button=message["digit"]))
@@ -125,18 +125,20 @@ class MediaTransport:
 class MediaSession:
     """A call over the wire; it ends with its connection."""
 
+    transport_class: type[MediaTransport] = MediaTransport
+    is_bounded = True
+
     def __init__(self, connection: WireConnection, call: HostedCall) -> None:
         self._connection = connection
         self._hosted = call
-        self._outbox = Outbox(
-            max_bytes=call.limits.max_waiting_bytes, on_broken=self._overflows, encode_audio=_media
-        )
-        self._transport = MediaTransport(call, self._outbox)
+        most = call.limits.max_waiting_bytes if self.is_bounded else 10**12
+        self._outbox = Outbox(max_bytes=most, on_broken=self._overflows, encode_audio=_media)
+        self._transport = self.transport_class(call, self._outbox)
         self._over = trio.Event()
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._carry)
+            nursery.start_soon(self.carry)
             end = await self._hosted.run(self._transport)
             if end.was_refused:
                 self._connection.end_with(end.close_code, str(end.code))
@@ -145,9 +147,12 @@ class MediaSession:
                 await self._over.wait()
             nursery.cancel_scope.cancel()
 
-    async def _carry(self) -> None:
+    async def carry(self) -> None:
         await self._connection.run(self._outbox, self._transport.receive)
         self._over.set()
+        self.left()
+
+    def left(self) -> None:
         self._hosted.end("hangup")
 
     def _overflows(self) -> None:
@@ -165,6 +170,7 @@ class MediaWire:
     paths = ("/media",)
     webhooks = ("/media/incoming",)
     signals = Signals(knows_played=True, carries_dtmf=True)
+    session_class: type[MediaSession] = MediaSession
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -178,7 +184,7 @@ class MediaWire:
         return NewCall()
 
     def session(self, connection: WireConnection, call: HostedCall) -> MediaSession:
-        return MediaSession(connection, call)
+        return self.session_class(connection, call)
 
 
 class SignedMediaWire(MediaWire):
