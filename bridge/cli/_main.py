@@ -191,7 +191,7 @@ def _serve(options: argparse.Namespace) -> int:
         return _fail(str(error), code=2)
     except TargetError as error:
         complain(error.details)
-        return _fail(str(error), code=2)
+        return _fail(str(error))
     limits = replace(
         Limits(),
         max_calls=options.max_calls,

@@ -234,7 +234,7 @@ def _list(options: argparse.Namespace) -> int:
     except TargetError as error:
         complain(error.details)
         complain(f"error: {error}\n")
-        return 2
+        return 1
     for path, wire in WirePaths(wires):
         sys.stdout.write(f"{wire.name} {path}\n")
     return 0

@@ -80,7 +80,10 @@ class _CheckedConnection:
     __slots__ = ("_connection", "_silence_s", "account")
 
     def __init__(
-        self, connection: WireConnection, silence_s: float | None, account: CallAccount | None
+        self,
+        connection: WireConnection,
+        silence_s: float | None,
+        account: CallAccount | None = None,
     ) -> None:
         self._connection = connection
         self._silence_s = math.inf if silence_s is None else silence_s
@@ -272,13 +275,8 @@ class Server(SuggestsNames):
             return partial(self._resume, pending.wire, pending.address)
         return partial(self._host, pending.wire, pending.call, pending.address)
 
-    def _check(
-        self, connection: WireConnection, account: CallAccount | None = None
-    ) -> _CheckedConnection:
-        return _CheckedConnection(connection, self._limits.silence_s, account)
-
     async def _serve_operator(self, bearer: Bearer, connection: WireConnection) -> None:
-        checked = self._check(connection)
+        checked = _CheckedConnection(connection, self._limits.silence_s)
         self._checked.add(checked)
         try:
             left_s = time_left_s(bearer.expires_s)
@@ -289,7 +287,7 @@ class Server(SuggestsNames):
     async def _resume(self, wire: Wire, address: str | None, connection: WireConnection) -> None:
         """Let a wire continue one of its calls on another connection."""
         assert isinstance(wire, Resumes)  # nothing else opens no call
-        checked = self._check(connection)
+        checked = _CheckedConnection(connection, self._limits.silence_s)
 
         def session_of(call_id: str) -> Session | None:
             hosted = self._hosted.get(call_id)
@@ -315,7 +313,7 @@ class Server(SuggestsNames):
         """Give a connection a call and an account, and end both."""
         account = self._open_account(request, address)
         bind_contextvars(call_id=account.call_id)  # never unbound: each connection has its own task
-        checked = self._check(connection, account)
+        checked = _CheckedConnection(connection, self._limits.silence_s, account)
         session: Session | None = None
         self._addresses.reserve(address, "calls")
         self._checked.add(checked)

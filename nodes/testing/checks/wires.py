@@ -233,7 +233,7 @@ class _SpiedWire:
         return self._wire.session(connection, cast(HostedCall, self.calls[-1]))
 
 
-class _Trial:
+class _WireTrial:
     """One call over the wire, and its other end."""
 
     def __init__(
@@ -311,9 +311,6 @@ class _HangsUp(trio.abc.Instrument):
             self.then()
 
 
-Check = Callable[[], object]
-
-
 class _WireChecks:
     """Runs the checks of one wire."""
 
@@ -334,7 +331,7 @@ class _WireChecks:
         if trio.lowlevel.in_trio_run():
             raise RuntimeError("check_wire() runs trio itself: call it from a plain test")
         sounds = self._wire.signals.carries_audio
-        checks: dict[str, tuple[Check, bool]] = {
+        checks: dict[str, tuple[Callable[[], object], bool]] = {
             "its signals are true": (lambda: self._play(self._signals), True),
             "caller and agent hear one another": (lambda: self._play(self._heard), sounds),
             "a clear comes within a step": (lambda: self._play(self._clear), sounds),
@@ -354,7 +351,7 @@ class _WireChecks:
         return report
 
     @staticmethod
-    def _result(name: str, check: Check, applies: bool) -> CheckResult:
+    def _result(name: str, check: Callable[[], object], applies: bool) -> CheckResult:
         if not applies:
             return CheckResult(name, "skipped", "the wire carries no audio")
         try:
@@ -369,7 +366,7 @@ class _WireChecks:
 
     def _play(
         self,
-        scenario: Callable[[_Trial], Any],
+        scenario: Callable[[_WireTrial], Any],
         *,
         limits: Limits | None = None,
         fails: str = "",
@@ -401,9 +398,9 @@ class _WireChecks:
     @asynccontextmanager
     async def _opened(
         self, limits: Limits, fails: str, instrument: _HangsUp
-    ) -> AsyncIterator[_Trial]:
+    ) -> AsyncIterator[_WireTrial]:
         wire, door = _SpiedWire(self._make_wire(), fails), _Door()
-        trials: list[_Trial] = []
+        trials: list[_WireTrial] = []
 
         async def answer(call: Call) -> None:
             trial = trials[0]
@@ -419,13 +416,13 @@ class _WireChecks:
             options: dict[str, Any] = {"stream": stream, "max_waiting_bytes": 1, "stall_s": None}
             with suppress(ConnectionClosedError, trio.BrokenResourceError):
                 async with open_websocket(url, ping_s=None, **options) as socket:
-                    trials.append(_Trial(peer, server, socket, wire, stream))
+                    trials.append(_WireTrial(peer, server, socket, wire, stream))
                     instrument.then = lambda: _tear(stream)
                     yield trials[0]
 
     # --- checks ---------------------------------------------------------------------------------
 
-    async def _signals(self, trial: _Trial) -> None:
+    async def _signals(self, trial: _WireTrial) -> None:
         await trial.opened()
         said, transport = trial.wire.signals, trial.transport
         for name, expected, came in (
@@ -438,7 +435,7 @@ class _WireChecks:
         await trial.hang_up()
         await trial.over()
 
-    async def _heard(self, trial: _Trial) -> None:
+    async def _heard(self, trial: _WireTrial) -> None:
         call = await trial.opened()
         await trial.speak(25)
         await trial.until(
@@ -455,12 +452,12 @@ class _WireChecks:
         if not call.ended.is_set():
             raise BreachError("a hang-up ends the call", "it is open")
 
-    def _queue_sound(self, trial: _Trial, utterance: int, pieces: int) -> None:
+    def _queue_sound(self, trial: _WireTrial, utterance: int, pieces: int) -> None:
         pcm = b"\x10\x20" * (trial.wire.signals.agent_rate_hz // 50)
         for _ in range(pieces):
             trial.transport.play(utterance, pcm)
 
-    async def _clear(self, trial: _Trial) -> None:
+    async def _clear(self, trial: _WireTrial) -> None:
         await trial.opened()
         self._queue_sound(trial, 1000, 150)
         await trio.testing.wait_all_tasks_blocked()
@@ -483,7 +480,7 @@ class _WireChecks:
         if behind:
             raise BreachError("no sound of what was cleared", f"{behind} bytes behind the clear")
 
-    async def _fence(self, trial: _Trial) -> None:
+    async def _fence(self, trial: _WireTrial) -> None:
         await trial.opened()
         trial.transport.clear(1000, "check")
         self._queue_sound(trial, 1000, 5)
@@ -496,7 +493,7 @@ class _WireChecks:
             raise BreachError("sound above the fence is heard", "none came")
 
     def _check_queue(self) -> None:
-        async def scenario(trial: _Trial) -> None:
+        async def scenario(trial: _WireTrial) -> None:
             call = await trial.opened()
             for _ in range(100):
                 self._queue_sound(trial, 1000, 10)
@@ -512,7 +509,7 @@ class _WireChecks:
     def _check_flood(self) -> None:
         limits = Limits(audio_rate=1.5)
 
-        async def scenario(trial: _Trial) -> None:
+        async def scenario(trial: _WireTrial) -> None:
             await trial.opened()
             data = trial.peer.sound(b"\x08\x10" * (trial.wire.signals.caller_rate_hz // 50))
             with suppress(ConnectionClosedError):  # a wire may also end the call
@@ -532,7 +529,7 @@ class _WireChecks:
     def _check_nonsense(self) -> None:
         for data in (*NONSENSE, *self._make_peer().malformed()):
 
-            async def scenario(trial: _Trial, data: Data = data) -> None:
+            async def scenario(trial: _WireTrial, data: Data = data) -> None:
                 await trial.opened()
                 with suppress(ConnectionClosedError):
                     for _ in range(3):
@@ -546,7 +543,7 @@ class _WireChecks:
             except Exception as error:
                 raise BreachError(f"{_short(data)} is refused", str(first_error(error))) from error
 
-    async def _conversation(self, trial: _Trial) -> None:
+    async def _conversation(self, trial: _WireTrial) -> None:
         with suppress(ConnectionClosedError, BreachError):
             call = await trial.opened()
             if trial.wire.signals.carries_audio:

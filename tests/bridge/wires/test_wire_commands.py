@@ -72,8 +72,8 @@ def test_each_wire_is_listed_with_its_paths(folder, capsys):
 )
 @pytest.mark.parametrize("command", [["wires"], ["serve", "agent.py", "--port", "0"]])
 def test_a_name_that_is_no_wire_is_explained(command, name, said, folder, capsys):
-    """A wrong name is wrong usage, and the error names it."""
-    assert main([*command, "--wire", name]) == 2
+    """A wrong name fails before anything is served, and the error names it."""
+    assert main([*command, "--wire", name]) == 1
     assert said in capsys.readouterr().err
 
 
