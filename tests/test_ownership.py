@@ -87,6 +87,7 @@ def _is_free(target: ast.Attribute, is_call: bool) -> bool:
 HAND_ON_THE_CALL = {
     "evaluation/_replay.py": "it declares the agent of its calls, as users do",
     "speech/_speech.py": "a speech stack is attached to a call",
+    "testing/checks/wires.py": "it answers the calls of a wire under test, as users do",
     "tools/_tool_context.py": "what tools are given has the call, for what users write",
     "tools/_tool_runner.py": "makes that",
     "tools/_worker_tool.py": "keeps one worker for each call",

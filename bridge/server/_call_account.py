@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 import trio
@@ -177,10 +178,7 @@ class CallAccount:
         self._attend(call)
         call.router.observe([AnswerEnded, StageStalled], self.metrics.note)
         if self._expires_at_s < math.inf:
-            call.router.call_at(self, self._expires_at_s, self._expire)
-
-    def _expire(self) -> None:
-        self.end("token_expired")
+            call.router.call_at(self, self._expires_at_s, partial(self.end, "token_expired"))
 
     async def _conversation(self) -> str | None:
         """Return the conversation that the client names.

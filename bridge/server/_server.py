@@ -297,9 +297,7 @@ class Server(SuggestsNames):
             self._checked.add(checked)
             return hosted.session
 
-        def wait() -> AbstractContextManager[None]:
-            return self._resuming.wait(address)
-
+        wait = partial(self._resuming.wait, address)
         try:
             await wire.resume(connection, _Place(self._limits, self.metrics, wait, session_of))
         finally:
