@@ -22,11 +22,11 @@ class CallerMicrophone:
     What the filter fails on passes unfiltered.
     """
 
-    def __init__(self, noise_filter: NoiseFilter | None = None) -> None:
+    def __init__(self, noise_filter: NoiseFilter) -> None:
         """Keep the filter.
 
         Args:
-            noise_filter: The filter of this call; ``None`` for none.
+            noise_filter: The filter of this call.
         """
         self._filter = noise_filter
         self._name = type(noise_filter).__name__
@@ -44,16 +44,14 @@ class CallerMicrophone:
         """
         if message.event is not self._event:
             self._event = message.event
-            self._heard = self._samples.push(message.event.pcm)
-            if self._filter is not None:
-                self._heard = self._clean(self._filter, self._heard, bridge)
+            self._heard = self._clean(self._samples.push(message.event.pcm), bridge)
         return self._heard
 
-    def _clean(self, noise_filter: NoiseFilter, pcm: bytes, bridge: Bridge) -> bytes:
+    def _clean(self, pcm: bytes, bridge: Bridge) -> bytes:
         failures = self._failures = self._failures or Failures(call_id=bridge.call_id)
         try:
             with CONTAINED:
-                cleaned = _checked(noise_filter.clean(pcm), self._name)
+                cleaned = _checked(self._filter.clean(pcm), self._name)
         except Exception as error:  # a noisy caller is better than none
             if failures.is_new(self._name, error):
                 log.exception("noise_filter_failed", call_id=bridge.call_id, filter=self._name)
@@ -64,9 +62,9 @@ class CallerMicrophone:
         return cleaned
 
 
-def microphone_of(noise_filter: NoiseFilter | CallerMicrophone | None) -> CallerMicrophone:
+def microphone_of(noise_filter: NoiseFilter | CallerMicrophone | None) -> CallerMicrophone | None:
     """Return the microphone behind a filter, or the one that others hear, too."""
-    if isinstance(noise_filter, CallerMicrophone):
+    if noise_filter is None or isinstance(noise_filter, CallerMicrophone):
         return noise_filter
     return CallerMicrophone(noise_filter)
 

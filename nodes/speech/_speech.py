@@ -147,7 +147,7 @@ class Speech(SuggestsNames):
         """
         vad = self._new_vad() if self._new_vad is not None else None
         new_filter = self._new_filter
-        microphone = CallerMicrophone(new_filter() if new_filter is not None else None)
+        microphone = CallerMicrophone(new_filter()) if new_filter is not None else None
         if vad is not None:
             ears = call.bridge(name="ears", is_agent=False)
             Ear(

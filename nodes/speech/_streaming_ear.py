@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from bargein.bridge import record_fault
+from bargein.bridge.audio.pcm import WholeSamples
 from bargein.bridge.events import (
     EarFellSilent,
     ListeningFailed,
@@ -155,6 +156,7 @@ class StreamingEar:
         self._send, self._frames = self._new_channel()
         self._lost_frames = 0
         self._microphone = microphone_of(noise_filter)
+        self._samples = WholeSamples()
         self._line, self._has_frames = LineSilence(), trio.Event()
         self._is_voiced = False
         self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
@@ -187,7 +189,10 @@ class StreamingEar:
         bridge.publish_detached(StreamOpened())
 
     def _enqueue_frame(self, message: Message) -> None:
-        pcm = self._microphone.hear(message, self._bridge)
+        if self._microphone is None:
+            pcm = self._samples.push(message.event.pcm)
+        else:
+            pcm = self._microphone.hear(message, self._bridge)
         self._line.add_frame(len(pcm) / 2 / self._ear.sample_rate_hz, message.at_s)
         self._has_frames.set()
         self._judge_silence(pcm)
