@@ -7,6 +7,7 @@ again, so that code which acts on results acts once.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from .._verbs import JobEnd
@@ -26,7 +27,7 @@ class Delivery:
 
     def __init__(self, context: CallContext) -> None:
         self._context = context
-        self._waiting: list[tuple[JobReport, str]] = []
+        self._waiting: deque[tuple[JobReport, str]] = deque()
         self._delivering: dict[int, tuple[JobReport, str]] = {}
         # The list's own method, for speed: it runs at each change, some six times for a tool call.
         context.call_while(self._waiting.__len__, self.deliver_next)
@@ -60,7 +61,7 @@ class Delivery:
     def deliver_next(self) -> None:
         """Deliver the next result if this is a boundary; called after each update of the state."""
         if self._waiting and self._context.state == "idle" and not self._delivering:
-            event, source = self._waiting.pop(0)
+            event, source = self._waiting.popleft()
             floor = self._context.floor
             heard = source if floor.has(source) else floor.holder
             self._context.router.publish_detached(event, heard)
@@ -78,5 +79,5 @@ class Delivery:
             event, source = told
             fields = event.model_dump(exclude={"type"})
             again = JobAnnounced(**fields, for_operator=event.for_operator)  # dumps exclude it
-            self._waiting.insert(0, (again, source))
+            self._waiting.appendleft((again, source))
         self._context.touch_state()

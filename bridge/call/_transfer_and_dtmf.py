@@ -13,6 +13,7 @@ Rules:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -106,7 +107,7 @@ class CallActions:
         self._transfer = transport.transfer if isinstance(transport, CanTransfer) else None
         self._press = transport.send_dtmf if isinstance(transport, CanSendDTMF) else None
         self._expected: dict[int, _ActionRequest] = {}
-        self._waiting: list[_ActionRequest] = []
+        self._waiting: deque[_ActionRequest] = deque()
         self._is_working = False
         router.add_sink(self._requested, [TransferCall, DTMFOutput])
 
@@ -181,7 +182,7 @@ class CallActions:
     async def _work(self) -> None:
         try:
             while self._waiting:
-                request = self._waiting.pop(0)
+                request = self._waiting.popleft()
                 is_wanted = request.stop_waiting()
                 if self._ended.is_set():
                     self._answer(request, OVER)

@@ -208,7 +208,7 @@ class Caller(CallerRequests, SuggestsNames):
     @property
     def spoke(self) -> list[SentSpeech]:
         """What was said with ``speak()``, as far as it is kept."""
-        return self._spoken.spoke
+        return list(self._spoken.spoke)
 
     @property
     def heard(self) -> list[HeardAudio]:

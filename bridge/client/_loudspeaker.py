@@ -128,7 +128,7 @@ class Loudspeaker:
         self._buffer = JitterBuffer(buffer_s)
         self._keep_bytes = keep_s * sample_rate_hz * 2
         self.kept_bytes = 0
-        self._heard: list[HeardAudio] = []
+        self._heard: deque[HeardAudio] = deque()
         self._free_at_s = -math.inf
         self._fence = Fence()
         self._complete: set[int] = set()
@@ -136,7 +136,7 @@ class Loudspeaker:
         self._current: HeardAudio | None = None
         self._starved: int | None = None
         self._next_position_s = math.inf
-        self._pauses: list[tuple[float, float]] = []
+        self._pauses: deque[tuple[float, float]] = deque()
         self._held_at_s: float | None = None
         self._behind_s = 0.0
 
@@ -180,9 +180,9 @@ class Loudspeaker:
             oldest = self._heard[0]
             if oldest.utterance in reported or self._end_of(oldest) > now_s:
                 return
-            self.kept_bytes -= len(self._heard.pop(0).pcm)
+            self.kept_bytes -= len(self._heard.popleft().pcm)
             while len(self._pauses) > 1 and self._pauses[1][0] <= self._heard[0].at_s:
-                del self._pauses[0]
+                self._pauses.popleft()
 
     def end(self, utterance: int) -> None:
         """Record that an utterance gets no more audio."""
@@ -201,7 +201,7 @@ class Loudspeaker:
         for span in self._heard:
             if span.utterance <= fence:
                 del span.pcm[self._played_bytes(span, now_s) :]
-        self._heard = [span for span in self._heard if span.pcm]
+        self._heard = deque(span for span in self._heard if span.pcm)
         self.kept_bytes = sum(len(span.pcm) for span in self._heard)
         self._unpublished = deque(span for span in self._unpublished if span.utterance > fence)
         self.dropped_bytes += queued

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import final
 
 import trio
@@ -32,7 +33,7 @@ class SpokenAudio:
         """
         self._keep_last = keep_last
         self._frames = 0
-        self.spoke: list[SentSpeech] = []
+        self.spoke: deque[SentSpeech] = deque()
         self._to_say = bytearray()
         self._all_said = trio.Event()
 
@@ -84,4 +85,4 @@ class SpokenAudio:
     def _forget_oldest(self) -> None:
         if self._keep_last is not None:
             while self._frames > self._keep_last and len(self.spoke) > 1:
-                self._frames -= -(-len(self.spoke.pop(0).pcm) // FRAME_BYTES)
+                self._frames -= -(-len(self.spoke.popleft().pcm) // FRAME_BYTES)

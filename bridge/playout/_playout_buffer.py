@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from itertools import accumulate, takewhile
 
@@ -22,7 +23,7 @@ class PlayoutBuffer:
     __slots__ = ("_most_bytes", "_pieces", "_room")
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []  # usually empty; an empty deque takes 0.7 kB
+        self._pieces: deque[bytes] = deque()
         self._most_bytes = 0
         self._room: trio.Event | None = None
 
@@ -41,7 +42,7 @@ class PlayoutBuffer:
 
     def prepend(self, pieces: Iterable[bytes]) -> None:
         """Put audio in front of everything that waits."""
-        self._pieces[:0] = pieces
+        self._pieces.extendleft(reversed([*pieces]))
 
     def pop(self, size: int) -> bytes:
         """Remove and return the next audio: at most `size` bytes, less only if no more waits.
@@ -49,11 +50,11 @@ class PlayoutBuffer:
         The end of a piece and the start of the next one are one message: each costs a write.
         """
         pieces = self._pieces
-        audio = pieces.pop(0)
+        audio = pieces.popleft()
         while len(audio) < size and pieces:
-            audio += pieces.pop(0)
+            audio += pieces.popleft()
         if len(audio) > size:
-            pieces.insert(0, audio[size:])
+            pieces.appendleft(audio[size:])
             audio = audio[:size]
         self._make_room()
         return audio

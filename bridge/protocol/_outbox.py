@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import final
 
@@ -67,9 +68,8 @@ class Outbox:
         self._max_bytes = max_bytes
         self._on_broken = on_broken
         self._encode_audio = encode_audio
-        # Lists: both are usually empty, and an empty deque takes 0.8 kB.
-        self._urgent: list[Data] = []
-        self._queue: list[OutboxEntry] = []
+        self._urgent: deque[Data] = deque()
+        self._queue: deque[OutboxEntry] = deque()
         self._waiting_bytes = 0
         self._is_broken = False
 
@@ -113,7 +113,7 @@ class Outbox:
         Returns:
             How many messages were dropped.
         """
-        kept: list[OutboxEntry] = []
+        kept: deque[OutboxEntry] = deque()
         for utterance, data in self._queue:
             if utterance is not None and utterance <= fence:
                 self._waiting_bytes -= len(data)
@@ -157,10 +157,10 @@ class Outbox:
         """Remove and return the next message; ``None`` if there is none."""
         utterance: int | None = None
         if self._urgent:
-            data = self._urgent.pop(0)
+            data = self._urgent.popleft()
             self._waiting_bytes -= len(data)
         elif self._queue:
-            utterance, data = self._queue.pop(0)
+            utterance, data = self._queue.popleft()
             self._waiting_bytes -= len(data)
         else:
             given = None if self.is_closed else self.spare()

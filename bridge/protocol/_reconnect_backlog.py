@@ -10,6 +10,7 @@ and how far it has played.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -70,9 +71,9 @@ class Backlog:
         self._outbox = open_outbox()
         self.enqueue: Callable[[Data], None] = self._outbox.enqueue
         self._greeting: Data | None = None
-        self._texts: list[_SentMessage] = []
+        self._texts: deque[_SentMessage] = deque()
         self._text_bytes = 0
-        self._audio: list[_SentMessage] = []
+        self._audio: deque[_SentMessage] = deque()
         self._kept_bytes = 0
         self._places = 0
         self._count = 0
@@ -111,7 +112,7 @@ class Backlog:
 
     def drop_audio(self, fence: int) -> int:
         """Drop audio that waits, or was sent and may be lost; see ``Outbox.drop_audio``."""
-        self._audio = [sent for sent in self._audio if sent.utterance > fence]
+        self._audio = deque(sent for sent in self._audio if sent.utterance > fence)
         self._kept_bytes = sum(len(sent.data) for sent in self._audio)
         return self._outbox.drop_audio(fence)
 
@@ -184,7 +185,7 @@ class Backlog:
                 and audio[0].begins + len(audio[0].data) <= played_bytes
             )
         ):
-            self._kept_bytes -= len(audio.pop(0).data)
+            self._kept_bytes -= len(audio.popleft().data)
 
     def forget(self) -> None:
         """Forget all sent messages, so that none is sent again."""
@@ -194,7 +195,7 @@ class Backlog:
         self._kept_bytes = 0
 
     def _forget_text(self) -> None:
-        oldest = self._texts.pop(0)
+        oldest = self._texts.popleft()
         self._text_bytes -= len(oldest.data)
         self._forgotten = oldest.number
 
@@ -237,7 +238,7 @@ class Backlog:
         self._audio_bytes += len(pcm)
         self._kept_bytes += len(pcm)
         while self._kept_bytes > KEPT_BYTES:
-            self._kept_bytes -= len(self._audio.pop(0).data)
+            self._kept_bytes -= len(self._audio.popleft().data)
 
 
 def _missed(sent: _SentMessage, asked: Resume) -> OutboxEntry | None:

@@ -8,6 +8,7 @@ Rule 3. Leaving the block closes the connection properly, in bounded time.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import NoReturn, Protocol, final
@@ -52,7 +53,7 @@ class Outgoing:
         self.is_closed = False
         self.waiting_bytes = 0
         self.room = trio.Event()
-        self._queue: list[Data] = []  # a list: an empty deque takes 0.7 kB of each call
+        self._queue: deque[Data] = deque()
 
     def enqueue(self, data: Data) -> None:
         """Queue a message."""
@@ -73,7 +74,7 @@ class Outgoing:
         """Take the oldest message; ``None`` if none waits."""
         if not self._queue:
             return None
-        data = self._queue.pop(0)
+        data = self._queue.popleft()
         self.waiting_bytes -= len(data)
         self.room.set()
         return data
@@ -88,7 +89,7 @@ class WebSocket:
         self.connection = connection
         self._source = source
         self._max_bytes = max_waiting_bytes
-        self._inbox: list[Data] = []  # a list: an empty deque takes 0.7 kB of each call
+        self._inbox: deque[Data] = deque()
         self._inbox_bytes = 0
         self._changed = trio.Event()
         self._received_one = trio.Event()
@@ -131,7 +132,7 @@ class WebSocket:
                 raise self._closed()
             self._changed = trio.Event()
             await self._changed.wait()
-        data = self._inbox.pop(0)
+        data = self._inbox.popleft()
         self._inbox_bytes -= len(data) + MESSAGE_BYTES
         self._received_one.set()
         return data

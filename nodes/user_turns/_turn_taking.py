@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import TYPE_CHECKING
 
 import trio
@@ -87,7 +88,7 @@ class _CallTurnTaking:
         self._settings = settings
         self._core = TurnCore()
         self._nudges = Nudges()
-        self._waiting: list[Input] = []  # a list: an empty deque takes 0.7 kB of each call
+        self._waiting: deque[Input] = deque()
         self._busy = False
         self._first_sound_s = math.inf
         self._first_message_over = False
@@ -148,7 +149,7 @@ class _CallTurnTaking:
         self._busy = True
         try:
             while self._waiting:
-                self._decide(self._waiting.pop(0))
+                self._decide(self._waiting.popleft())
         finally:
             self._busy = False
             self._wait()

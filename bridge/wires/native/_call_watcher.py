@@ -13,6 +13,7 @@ Rule 4. No caller learns what operators are asked, what they answer, and which t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
@@ -92,7 +93,7 @@ class Watcher:
         self._started_s = 0.0
         self._is_on = False
         self._is_sink = False
-        self.waiting: list[_WatchedEvent | _WatchedDecision] = []
+        self.waiting: deque[_WatchedEvent | _WatchedDecision] = deque()
         self._noted: list[int] = []
         self._unnoted: list[Message] = []
         self._unpublished = 0
@@ -127,7 +128,7 @@ class Watcher:
         if not self.waiting:
             return None
         lost, self._unpublished = self._unpublished, 0
-        seen = self._described(self.waiting.pop(0))
+        seen = self._described(self.waiting.popleft())
         return seen.model_copy(update={"lost": lost}) if lost else seen
 
     def last(self) -> Iterator[Seen]:
@@ -186,7 +187,7 @@ class Watcher:
         self._wake()
 
     def _lose_one(self) -> None:
-        self.waiting.pop(0)
+        self.waiting.popleft()
         self._unpublished += 1
         self.lost += 1
 
