@@ -72,7 +72,7 @@ MOST_UNREADABLE = 20
 
 
 class EarCodec(Protocol):
-    """Translates between one stream and a vendor's messages; a subclass inherits the usual."""
+    """Translates between one stream and a vendor's messages."""
 
     @property
     def piece_s(self) -> float:
@@ -80,16 +80,16 @@ class EarCodec(Protocol):
         ...
 
     def audio(self, pcm: bytes) -> Data:
-        """Return the message that carries audio; the audio as it is, unless overridden.
+        """Return the message that carries audio.
 
         Args:
             pcm: PCM16 little-endian mono, 16 kHz.
         """
-        return pcm
+        ...
 
     def end_turn(self) -> Data | None:
         """Return the message that ends the turn; ``None`` if the vendor has none."""
-        return None
+        ...
 
     def facts(self, message: Mapping[str, Any]) -> Iterable[EarFact]:
         """Yield the facts in a message.
@@ -105,6 +105,20 @@ class EarCodec(Protocol):
 
     def restart(self) -> None:
         """Forget the turn: the vendor starts over on another line."""
+        ...
+
+
+class PlainEarCodec:
+    """What most codecs do: audio goes out as it is, and a turn is not asked to end."""
+
+    def audio(self, pcm: bytes) -> Data:
+        return pcm
+
+    def end_turn(self) -> Data | None:
+        return None
+
+    def restart(self) -> None:
+        pass
 
 
 class VendorEar:

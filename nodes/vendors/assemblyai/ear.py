@@ -21,7 +21,7 @@ from bargein.nodes.services import (
     text_of,
     timed_words,
 )
-from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, TurnOver, VoiceBegan, WordsHeard
 from bargein.routes.logs import get_logger
 
@@ -104,7 +104,7 @@ class AssemblyAIEar(VendorEar):
         super().__init__(address, codec, limits=limits, dial=dial)
 
 
-class TurnCodec(EarCodec):
+class TurnCodec(PlainEarCodec):
     """The messages of ``/v3/ws``."""
 
     piece_s = 0.1  # 0.05 to 1 s, or the vendor ends the session with 3007

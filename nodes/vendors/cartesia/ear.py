@@ -13,7 +13,7 @@ from bargein.nodes.services import (
     SessionLimits,
     text_of,
 )
-from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 
 from ._address import CARTESIA
@@ -84,7 +84,7 @@ class CartesiaEar(VendorEar):
         super().__init__(address, InkCodec, limits=limits, dial=dial)
 
 
-class InkCodec(EarCodec):
+class InkCodec(PlainEarCodec):
     """The messages of ``/stt/turns/websocket``."""
 
     piece_s = 0.06

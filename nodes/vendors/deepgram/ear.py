@@ -28,7 +28,7 @@ from bargein.nodes.services import (
     text_of,
     timed_words,
 )
-from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 from bargein.routes.logs import get_logger
 
@@ -105,7 +105,7 @@ class DeepgramFlux(VendorEar):
         super().__init__(address, FluxCodec, limits=limits, dial=dial)
 
 
-class FluxCodec(EarCodec):
+class FluxCodec(PlainEarCodec):
     """The messages of ``/v2/listen``."""
 
     piece_s = 0.08  # as the vendor recommends
@@ -219,7 +219,7 @@ class DeepgramNova(VendorEar):
         super().__init__(address, NovaCodec, limits=limits, dial=dial)
 
 
-class NovaCodec(EarCodec):
+class NovaCodec(PlainEarCodec):
     """The messages of ``/v1/listen``."""
 
     piece_s = 0.06

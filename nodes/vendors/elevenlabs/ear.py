@@ -16,7 +16,7 @@ from bargein.nodes.services import (
     SessionLimits,
     text_of,
 )
-from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 
 from ._address import ELEVENLABS
@@ -78,7 +78,7 @@ class ElevenLabsEar(VendorEar):
         super().__init__(address, ScribeCodec, limits=limits, wire_bytes=1.4, dial=dial)  # base64
 
 
-class ScribeCodec(EarCodec):
+class ScribeCodec(PlainEarCodec):
     """The messages of ``/v1/speech-to-text/realtime``."""
 
     piece_s = 0.1

@@ -18,7 +18,7 @@ from bargein.nodes.services import (
     Query,
     SessionLimits,
 )
-from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, EvenResampler
 from bargein.routes.logs import get_logger
 
@@ -131,7 +131,7 @@ class OpenAIEar(VendorEar):
         )
 
 
-class TranscriptionCodec(EarCodec):
+class TranscriptionCodec(PlainEarCodec):
     """The messages of a transcription session."""
 
     piece_s = 0.06

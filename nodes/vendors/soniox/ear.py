@@ -27,7 +27,7 @@ from bargein.nodes.services import (
     objects_of,
     text_of,
 )
-from bargein.nodes.services.vendor_ear import EarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 
 from .errors import SONIOX_ERRORS
@@ -117,7 +117,7 @@ class SonioxEar(VendorEar):
         super().__init__(address, TokenCodec, limits=limits, dial=dial)
 
 
-class TokenCodec(EarCodec):
+class TokenCodec(PlainEarCodec):
     """The messages of ``/transcribe-websocket``."""
 
     piece_s = 0.1
