@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias, final, get_args
+from typing import Any, NoReturn, TypeAlias, final, get_args
 
 import trio
 
@@ -27,7 +27,6 @@ from ..protocol import (
     Ping,
     PlaybackReport,
     PlayerSound,
-    Resume,
     Resumed,
     ServerMessage,
     Stop,
@@ -41,6 +40,7 @@ from ..protocol._outbox import Outbox
 from ..validation._verb_arguments import check_flag, check_string, check_word
 from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
+from ..websocket._connection import TOO_BIG
 from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech
 from ._caller_requests import CallerRequests
 from ._loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
@@ -57,6 +57,58 @@ Frames: TypeAlias = Callable[[], bytes]
 Called on the event loop every 20 ms; missed calls are made up at once.  It must neither wait nor
 raise.
 """
+
+
+@final
+class _Playback:
+    """The loudspeaker of a caller, and what it reports to the server.
+
+    Attributes:
+        changed: Set when there may be something to report.
+        stands: Whether the device has stopped it.
+    """
+
+    def __init__(self, line: CallerLine, speaker: Loudspeaker) -> None:
+        self.changed = trio.Event()
+        self.stands = self._is_held = False
+        self._line = line
+        self._speaker = speaker
+
+    def hold(self, *, is_held: bool | None = None, stands: bool | None = None) -> None:
+        """Stop the loudspeaker while the server or the device holds it; say where it stopped."""
+        self._is_held = self._is_held if is_held is None else is_held
+        self.stands = self.stands if stands is None else stands
+        held_at = self._speaker.hold(self._is_held or self.stands, trio.current_time())
+        if held_at is not None:
+            self.report(held_at)
+        self.changed.set()
+
+    def report(self, report: LoudspeakerReport, request: int | str | None = None) -> None:
+        """Tell the server how far it has played; not without a line, as what resumes it does."""
+        if self._line.is_up:
+            self._line.send(
+                encode(
+                    PlaybackReport(
+                        type=f"playback.{report.kind}",  # type: ignore[arg-type]  # one of five
+                        utterance=report.utterance,
+                        played_ms=report.played_ms,
+                        queued_ms=report.queued_ms,
+                        underruns=self._speaker.underruns,
+                        request=request,
+                        received=self._line.received if report.kind == "position" else None,
+                    )
+                )
+            )
+
+    async def run(self) -> NoReturn:
+        """Report what is played when it is."""
+        while True:
+            now = trio.current_time()
+            for report in self._speaker.reports(now):
+                self.report(report)
+            self.changed = trio.Event()
+            with trio.move_on_at(self._speaker.next_report_s(now)):
+                await self.changed.wait()
 
 
 @final
@@ -95,14 +147,13 @@ class Caller(CallerRequests, SuggestsNames):
         self._ending: str | None = None
         self._listening = trio.CancelScope()
         self.line = line
-        self._stopped_at: LoudspeakerReport | None = None
-        self._is_held = self._stands = False  # by the server; by the device
+        self._has_audio = has_audio
         self._can_speak = has_audio and microphone is None
         self._spoken = SpokenAudio(keep_last)
         self._next_frame = microphone or self._spoken.next_frame
         keep_s = math.inf if keep_last is None else keep_last * CHUNK_S
         self._speaker = Loudspeaker(buffer_s=buffer_s, keep_s=keep_s)
-        self._played = trio.Event()
+        self._playback = _Playback(line, self._speaker)
 
     # --- doing ----------------------------------------------------------------------------------
 
@@ -183,9 +234,8 @@ class Caller(CallerRequests, SuggestsNames):
             TypeError: The argument is not a bool.
         """
         check_flag("sound", "on", on)
-        self._stands = not on
         self._send(PlayerSound(on=on))
-        self._hold_loudspeaker()
+        self._playback.hold(stands=not on)
 
     def stop(self) -> None:
         """Press the Stop key."""
@@ -278,40 +328,29 @@ class Caller(CallerRequests, SuggestsNames):
         """Break the connection, as a network would; the call continues over the next one."""
         self._listening.cancel(reason="the line was dropped")
 
-    async def listen(self, websocket: WebSocket) -> bool:
-        """Process messages until the connection closes; return whether it was lost."""
+    async def listen(self, websocket: WebSocket) -> None:
+        """Process messages until the connection closes; fall silent if it was lost."""
         with trio.CancelScope() as self._listening:
-            await self._listen(websocket)
-        return self._ending is None
-
-    async def _listen(self, websocket: WebSocket) -> None:
-        try:
-            while True:
-                data = await websocket.receive()
-                message = decode_server(data)
-                self._receive(message, len(data))
-                if self._speaker.kept_bytes > self._keep_bytes:
-                    self._ending = "too_much_audio"
+            try:
+                while self._ending != "too_much_audio":
+                    data = await websocket.receive()
+                    message = decode_server(data)
+                    self._receive(message, len(data))
+                    if self._speaker.kept_bytes > self._keep_bytes:
+                        self._ending = "too_much_audio"
+                        self.end(self._ending)
+                    elif isinstance(message, Ended):
+                        self._ending = message.reason
+            except ConnectionClosedError:
+                if self._ending is not None:
                     self.end(self._ending)
-                    return
-                if isinstance(message, Ended):
-                    self._ending = message.reason
-        except ConnectionClosedError:
-            if self._ending is not None:
-                self.end(self._ending)
-
-    def lose_line(self, close_code: int | None) -> None:
-        """Fall silent at the sample being heard, because the connection is gone.
-
-        Args:
-            close_code: Why; ``None`` if unknown.
-        """
-        self._stopped_at = self._speaker.hold(True, trio.current_time())
-        self.line.lose(close_code)
-
-    def asks(self) -> Resume:
-        """Return the message that resumes the call on a new connection."""
-        return self.line.asks(self._stopped_at)
+        if self._ending is not None:
+            return
+        connection = websocket.connection
+        if connection.close_sent == TOO_BIG and not connection.was_closed_by_peer:
+            self.end("message_too_big")  # the next line would bring it again
+        connection.cut()  # drop_line() may have ended the loop
+        self.line.lose(connection.close_code, self._speaker.hold(True, trio.current_time()))
 
     def resume(self, outbox: Outbox, resumed: Resumed) -> None:
         """Continue over a new connection.
@@ -322,7 +361,7 @@ class Caller(CallerRequests, SuggestsNames):
         """
         self.line.resume(outbox, resumed)
         self._receive(resumed, 0)
-        if self._stands:
+        if self._playback.stands:
             self._send(PlayerSound(on=False))  # the server has forgotten it
 
     def end(self, reason: str) -> None:
@@ -334,32 +373,18 @@ class Caller(CallerRequests, SuggestsNames):
         self.reason = reason
         self.ended.set()
         self._received.end(reason)
-        self._played.set()
+        self._playback.changed.set()
         self._spoken.stop()
 
-    async def run_microphone(self) -> None:
-        """Send a frame of the microphone every 20 ms, without drift."""
-        at_s = trio.current_time()
-        while not self.ended.is_set():
-            self.line.send(encode(CallerAudio(self._next_frame())))
-            at_s += FRAME_S
-            await trio.sleep_until(at_s)
-
-    async def run_reports(self) -> None:
-        """Report playback to the server."""
-        while not self.ended.is_set():
-            now = trio.current_time()
-            for report in self._speaker.reports(now):
-                self._report(report)
-            self._played = trio.Event()
-            with trio.move_on_at(self._speaker.next_report_s(now)):
-                await self._played.wait()
-
-    async def run_pings(self) -> None:
-        """Send pings, so that the server knows the caller is there."""
-        while not self.ended.is_set():
-            await trio.sleep(PING_EVERY_S)
-            self.ping()
+    async def run(self) -> None:
+        """Speak, report and ping until the call is over."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._playback.run)
+            nursery.start_soon(_every, PING_EVERY_S, self.ping)
+            if self._has_audio:
+                nursery.start_soon(_speak, self.line, self._next_frame)
+            await self.ended.wait()
+            nursery.cancel_scope.cancel()
 
     def _receive(self, message: ServerMessage, size: int) -> None:
         now = trio.current_time()
@@ -368,36 +393,32 @@ class Caller(CallerRequests, SuggestsNames):
             case AgentFrame(utterance, pcm):
                 self._received.add_audio(utterance, len(pcm) // 2)
                 self._speaker.feed(utterance, pcm, now)
-                self._played.set()
+                self._playback.changed.set()
                 return
             case Clear(utterance=fence, request=request):
-                self._report(self._speaker.clear(fence, now), request)
+                self._playback.report(self._speaker.clear(fence, now), request)
             case Hold(on=on):
-                self._is_held = on
-                self._hold_loudspeaker()
+                self._playback.hold(is_held=on)
             case UtteranceEnd(utterance=utterance):
                 self._speaker.end(utterance)
-        self._played.set()
+        self._playback.changed.set()
         self._received.add(message, size)
 
-    def _hold_loudspeaker(self) -> None:
-        """Stop the loudspeaker while the server or the device holds it; say where it stopped."""
-        held_at = self._speaker.hold(self._is_held or self._stands, trio.current_time())
-        if held_at is not None:
-            self._report(held_at)
-        self._played.set()
 
-    def _report(self, report: LoudspeakerReport, request: int | str | None = None) -> None:
-        if not self.line.is_up:
-            return  # the message that resumes the call reports the position
-        self._send(
-            PlaybackReport(
-                type=f"playback.{report.kind}",  # type: ignore[arg-type]  # a kind is one of five
-                utterance=report.utterance,
-                played_ms=report.played_ms,
-                queued_ms=report.queued_ms,
-                underruns=self._speaker.underruns,
-                request=request,
-                received=self.line.received if report.kind == "position" else None,
-            )
-        )
+async def _every(seconds: float, do: Callable[[], None]) -> NoReturn:
+    """Do something again and again, without drift."""
+    at_s = trio.current_time()
+    while True:
+        at_s += seconds
+        await trio.sleep_until(at_s)
+        do()
+
+
+async def _speak(line: CallerLine, next_frame: Frames) -> NoReturn:
+    """Send a frame of the microphone every 20 ms."""
+
+    def send() -> None:
+        line.send(encode(CallerAudio(next_frame())))
+
+    send()
+    await _every(FRAME_S, send)

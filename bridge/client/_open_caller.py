@@ -25,7 +25,7 @@ from ..validation.event_loop import check_trio
 from ..validation.numbers import check_count
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 from ._caller import Caller, Frames
-from ._reconnect import TOO_BIG, CallerLine, pauses
+from ._reconnect import CallerLine, pauses
 
 KEEP_LAST = 10_000
 """How many messages and pieces of audio a caller keeps by default: some 50 MB at most, with what
@@ -215,27 +215,14 @@ async def _keep_call(
                 keep_bytes=keep_bytes,
             )
             async with trio.open_nursery() as nursery:
-                if mode == "audio":
-                    nursery.start_soon(caller.run_microphone)
-                nursery.start_soon(caller.run_reports)
-                nursery.start_soon(caller.run_pings)
+                nursery.start_soon(caller.run)
                 # The line outlives the owner's cancellation, so that it can hang up properly.
                 scope.shield = True
                 task_status.started(caller)
-                await _carry(caller, websocket)
+                await caller.listen(websocket)
                 while caller.reason is None:
                     await _redial(way, caller)
                 nursery.cancel_scope.cancel()
-
-
-async def _carry(caller: Caller, websocket: WebSocket) -> None:
-    """Receive until the connection closes."""
-    if await caller.listen(websocket):
-        connection = websocket.connection
-        if connection.close_sent == TOO_BIG and not connection.was_closed_by_peer:
-            caller.end("message_too_big")  # the next line would bring it again
-        connection.cut()  # drop_line() may have ended the loop
-        caller.lose_line(connection.close_code)
 
 
 async def _redial(way: _DialSettings, caller: Caller) -> None:
@@ -261,7 +248,7 @@ async def _try_again(way: _DialSettings, caller: Caller, until_s: float) -> bool
         with trio.move_on_at(until_s) as patience:
             outbox = Outbox()
             async with way.dial(outbox, resume=True) as websocket:
-                outbox.enqueue(encode(caller.asks()))
+                outbox.enqueue(encode(caller.line.asks()))
                 with trio.fail_after(GREETING_S):
                     answer = decode_server(await websocket.receive())
                 if not isinstance(answer, Resumed):
@@ -269,7 +256,7 @@ async def _try_again(way: _DialSettings, caller: Caller, until_s: float) -> bool
                     return True
                 patience.deadline = math.inf
                 caller.resume(outbox, answer)
-                await _carry(caller, websocket)
+                await caller.listen(websocket)
                 return True
     except CallRefusedError as refused:
         if refused.code in FINAL:

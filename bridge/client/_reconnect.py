@@ -49,6 +49,7 @@ class CallerLine:
         self.received = 0
         self._utterance: int | None = None
         self._audio_bytes = 0
+        self._stopped_at: LoudspeakerReport | None = None
 
     @property
     def can_resume(self) -> bool:
@@ -69,19 +70,22 @@ class CallerLine:
             self._utterance, self._audio_bytes = message.utterance, 0
         self._audio_bytes += len(message.pcm)
 
-    def lose(self, close_code: int | None) -> None:
-        """Record that the connection is gone."""
+    def lose(self, close_code: int | None, stopped_at: LoudspeakerReport | None) -> None:
+        """Record that the connection is gone.
+
+        Args:
+            close_code: Why; ``None`` if unknown.
+            stopped_at: What was playing; ``None`` for nothing.
+        """
         self.is_up = False
+        self._stopped_at = stopped_at
         self._backlog.leave()
         if close_code == TOO_BIG:
             self._backlog.forget()  # sending it again would only end the next line
 
-    def asks(self, stopped_at: LoudspeakerReport | None) -> Resume:
-        """Return the message that resumes the call.
-
-        Args:
-            stopped_at: What was playing when the line was lost; ``None`` for nothing.
-        """
+    def asks(self) -> Resume:
+        """Return the message that resumes the call on a new connection."""
+        stopped_at = self._stopped_at
         assert self._token is not None  # can_resume is true
         return Resume(
             token=self._token,
