@@ -6,9 +6,8 @@ Chat models, voices and recognisers over HTTP all send their requests through it
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -214,16 +213,31 @@ class HttpService:
     ) -> bytes:
         exchange = HttpResponse(self.errors.vendor)
         try:
-            with trio.fail_after(math.inf if limit_s is None else limit_s):
+            with self.within(limit_s, "answer"):
                 await self.send(path, exchange=exchange, **content)
                 if not exchange.is_success:
                     raise await self.refusal(exchange, problem)
                 return await exchange.read_all(most_bytes)
-        except trio.TooSlowError:
-            problem = f"no answer for {limit_s:g} s"
-            raise VendorError(self.errors.vendor, problem) from None
         finally:
             await exchange.aclose()
+
+    @contextmanager
+    def within(self, limit_s: float, what: str) -> Iterator[None]:
+        """Limit how long a block waits for something of the vendor's.
+
+        Args:
+            limit_s: How long, in seconds.
+            what: What it waits for, for the error.
+
+        Raises:
+            VendorError: It did not come.
+        """
+        try:
+            with trio.fail_after(limit_s):
+                yield
+        except trio.TooSlowError:
+            problem = f"no {what} for {limit_s:g} s"
+            raise VendorError(self.errors.vendor, problem) from None
 
     @asynccontextmanager
     async def _open_client(self) -> AsyncIterator[httpx2.AsyncClient]:

@@ -9,8 +9,8 @@ the intonation starts over with each clause. There are no word times.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -182,7 +182,7 @@ class OpenAIVoice:
                 if len(data) > 1:
                     yield SpeechPiece(data[: len(data) & ~1])
                     data = data[len(data) & ~1 :]
-                with _limited(next_s):
+                with self._service.within(next_s, "audio"):
                     more = await exchange.read()
         finally:
             await exchange.aclose()
@@ -192,7 +192,7 @@ class OpenAIVoice:
         first_s, _ = self._limits_s
         exchange = HttpResponse(OPENAI_ERRORS.vendor)
         try:
-            with _limited(first_s):
+            with self._service.within(first_s, "audio"):
                 await self._service.send(PATH, exchange=exchange, json=body)
                 if not exchange.is_success:
                     raise await self._service.refusal(exchange, "rejected the text")
@@ -208,16 +208,6 @@ class OpenAIVoice:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {without_secrets(self._service.base_url)}>"
-
-
-@contextmanager
-def _limited(limit_s: float) -> Iterator[None]:
-    """Translate a timeout of the block into `VendorError`."""
-    try:
-        with trio.fail_after(limit_s):
-            yield
-    except trio.TooSlowError:
-        raise VendorError(OPENAI_ERRORS.vendor, f"no audio for {limit_s:g} s") from None
 
 
 @final
