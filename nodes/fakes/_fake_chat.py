@@ -330,9 +330,6 @@ def with_calls(body: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
     return found
 
 
-GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
-
-
 def memory_transport(
     dial: Callable[[], Awaitable[trio.abc.Stream]], missing: Callable[[str], Exception]
 ) -> httpx2.AsyncBaseTransport:

@@ -30,7 +30,7 @@ from bargein.nodes.tools import Tool
 from bargein.routes.error_containment import closing
 
 from ._protocol import RealtimeModel, RealtimeWithSpares
-from ._realtime_connection import RealtimeLine, SessionSettings
+from ._realtime_connection import Chat, RealtimeLine, SessionSettings
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge
@@ -375,8 +375,6 @@ class SpokenUtterances:
                 yield part.item, int(min(max(left_ms, 0.0), part.lasts_ms))
             left_ms -= part.lasts_ms
 
-
-Chat = Sequence[Mapping[str, Any]]
 
 MOST_RUNS = 64
 """Of how many runs it is known who speaks for them; hardly ever more than two go on at a time."""
