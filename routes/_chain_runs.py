@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from ._listeners import DecisionLog
 from ._message import Message
@@ -137,14 +137,6 @@ class ChainRuns:
 log = get_logger()
 
 
-class Unused(Protocol):
-    """What can be closed because nobody will use it."""
-
-    def discard(self) -> None:
-        """Close it."""
-        ...
-
-
 WaitingTrigger = tuple[Message, Any, Any]
 """The trigger, what the sync stages made of it, and a result of theirs still to be awaited."""
 
@@ -179,7 +171,7 @@ class TriggerQueue:
         log.warning("trigger_dropped", route=str(route), waiting=len(self.waiting))
         return False
 
-    def add(self, message: Message, value: Any, pending: Unused | None) -> None:
+    def add(self, message: Message, value: Any, pending: Any) -> None:
         """Queue a trigger behind the others."""
         self.waiting.append((message, value, pending))
 
@@ -191,7 +183,7 @@ class TriggerQueue:
         """
         return self.waiting.popleft()
 
-    def drop(self, message: Message, pending: Unused | None, why: str) -> None:
+    def drop(self, message: Message, pending: Any, why: str) -> None:
         """Count a trigger that starts no run, and record why."""
         self._statistics.dropped += 1
         self._decisions.add(message, "dropped", why)

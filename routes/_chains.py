@@ -26,10 +26,6 @@ class Chains(dict[type, Plan]):
     Plans are kept by the class of the event; looking one up makes it if it is missing.
     """
 
-    __slots__ = (
-        "_at_work", "_before_rules", "_is_closed", "_observers", "_paused", "_retired", "_sinks",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         super().__init__()
         self._at_work: dict[Route, RouteRuntime] = {}

@@ -78,13 +78,6 @@ class Dispatch:
         closed: Whether all tasks have ended, so that nothing is triggered any more.
     """
 
-    __slots__ = (
-        "_calls", "_clock", "_depth", "_depth_limit", "_dropped", "_is_closed", "_is_due",
-        "_now_s", "_published", "_rest", "_runs", "_stale", "_unwinding", "_waits", "async_sinks",
-        "closed", "closing", "failing", "gate", "handler_s", "listeners", "note_cut", "nursery",
-        "plans", "timers", "unreported", "unwind_s", "withholds",
-    )  # fmt: skip
-
     def __init__(
         self,
         nursery: trio.Nursery,

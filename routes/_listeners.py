@@ -29,11 +29,6 @@ class Listeners:
         is_reporting: Whether the listener for failures is being called.
     """
 
-    __slots__ = (
-        "background_requested", "caught", "cut_may_wait", "decided", "describe_interruption",
-        "failed", "is_reporting", "run_cut", "run_ended", "run_started",
-    )  # fmt: skip
-
     def __init__(self) -> None:
         self.run_started: Callable[[Run, Any], None] | None = None
         self.run_ended: Callable[[Run], None] | None = None

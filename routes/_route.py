@@ -147,23 +147,18 @@ def new_route(
     linked: bool = False,
     **filters: Any,
 ) -> Route:
-    """Start a chain.
+    """Start a chain of a router.
 
     Args:
         router: The router it belongs to.
         from_source: The source of the messages it broadcasts.
-        event: An event class (and with it its subclasses), a list or tuple of them, an alias or
-            alias pattern (``"user.*"``), or a plain function over the message.
-        where: A further plain function of the message.
-        source: The names of the publishers whose events trigger it; ``None`` means all.
-        overlap: What a trigger does while a run is active: with ``queue`` it waits, bounded and in
-            order; with ``restart`` it cuts that run and takes its place; with ``drop`` it is
-            ignored; with ``concurrent`` it starts another run.
-        limit: With ``concurrent`` how many runs may be active at once (one more waits); with
-            ``queue`` how many triggers may wait, 64 by default (one more is dropped, counted and
-            logged).
-        linked: Whether a run of this chain ends when the run that caused it is cut.
-        **filters: Field name to the value it must equal, or to a function of the value.
+        event: As in ``ChainStart.on()``, and so are the options.
+        where: As there.
+        source: As there.
+        overlap: As there.
+        limit: As there.
+        linked: As there.
+        **filters: As there.
 
     Raises:
         RouteDefinitionError: A wrong type, a duplicate, an unknown alias, field or option.

@@ -59,11 +59,6 @@ class Router:
             takes a function of both, which must always say the same of a message, or ``None``.
     """
 
-    __slots__ = (
-        "_chains", "_dispatch", "async_sinks", "call_after", "call_at", "catch_up", "forget",
-        "gate", "listeners", "nursery", "report_cuts", "unreported", "withhold",
-    )  # fmt: skip
-
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
         self.nursery = nursery
         self._chains = Chains()

@@ -28,16 +28,6 @@ Overlap = Literal["queue", "restart", "drop", "concurrent"]
 ALL_PAUSED = "everything is paused until resume_all()"
 
 
-class Withholding(Protocol):
-    """What rules need from the dispatch.
-
-    Attributes:
-        withholds: Whether a message is withheld from a source; ``None`` withholds nothing.
-    """
-
-    withholds: Callable[[str, Message], bool] | None
-
-
 class RuledChain(Protocol):
     """What rules need from their chain."""
 
@@ -52,7 +42,7 @@ class RuledChain(Protocol):
         ...
 
     @property
-    def cuts(self) -> Withholding:
+    def cuts(self) -> Any:
         """The dispatch of the router."""
         ...
 

@@ -31,42 +31,13 @@ class CutRule(Protocol):
         ...
 
 
-class Cuts(Protocol[R]):
-    """Keeps the runs that were cut until their cuts are reported: the dispatch of a router."""
-
-    @property
-    def nursery(self) -> trio.Nursery:
-        """Owns the tasks of all runs."""
-        ...
-
-    def note_cut(self, run: R) -> None:
-        """Keep a run that is cut now."""
-        ...
-
-    def cuts_are_made(self) -> None:
-        """Report cuts that no rule made."""
-        ...
-
-    def ask_for_background(self, run: R) -> None:
-        """Ask the listener to move a run to the background."""
-        ...
-
-
-class Gate(Protocol):
-    """The gate of a router."""
-
-    async def passed(self) -> None:
-        """Wait while it is shut."""
-        ...
-
-
 class RunningChain(Protocol[R]):
     """What a run needs from its chain; ``RouteRuntime`` documents it."""
 
     source: str
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> Any:
         """Shut while nothing may begin."""
         ...
 
@@ -86,8 +57,8 @@ class RunningChain(Protocol[R]):
         ...
 
     @property
-    def cuts(self) -> Cuts[R]:
-        """What reports each cut."""
+    def cuts(self) -> Any:
+        """What reports each cut: the dispatch of the router."""
         ...
 
     @property

@@ -27,7 +27,7 @@ from ._stage_task import StageTask
 from ._stages import Broadcast, Buffer, Filter, Map, Stage, Stream, Through, Timeout
 from .error_containment import as_error
 
-Publish = Callable[[Any, Run | None], None]
+Publish = Callable[[Any, Run | None], object]
 Works = Callable[[str], bool]
 
 
@@ -64,7 +64,7 @@ class SyncStages:
     A stage that raised is watched until it returns again; then ``works`` is called with its name.
     """
 
-    __slots__ = ("_steps", "_watched", "_works", "only_publishes", "publish")
+    __slots__ = ("_steps", "_watched", "_works", "publish")
 
     def __init__(self, stages: tuple[Stage, ...], publish: Publish, works: Works) -> None:
         self._works = works
@@ -74,7 +74,6 @@ class SyncStages:
             for number, stage in enumerate(stages, 1)
         )
         self.publish = publish
-        self.only_publishes = [type(stage) for stage in stages] == [Broadcast]
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -98,23 +97,23 @@ class SyncStages:
         following = first
         try:
             for kind, fn, stage, following in self._steps[first:] if first else self._steps:
+                given = self.publish(value, run) if kind is Broadcast else fn(value)
+                if self._watched:
+                    self._tried(following, given)
                 if kind is Map:
-                    value = fn(value)
+                    value = given
                     if value is None:
                         return NOTHING
                     if kind_of(value) not in _PLAIN:
                         return Pending(value, following, str(stage))
                 elif kind is Filter:
-                    verdict = fn(value)
-                    if kind_of(verdict) is ResultKind.AWAITABLE:
-                        return Pending(_AwaitedFilter(verdict, value), following, str(stage))
-                    if not verdict:
+                    if kind_of(given) is ResultKind.AWAITABLE:
+                        return Pending(_AwaitedFilter(given, value), following, str(stage))
+                    if not given:
                         return NOTHING
-                else:
-                    self.publish(value, run)
         except BaseException as caught:  # noqa: ASYNC103, BLE001 - see as_error()
             error = as_error(caught)
-            self._watch(following - 1)
+            self._watched = {**(self._watched or {}), following: str(stage)}
             raise StageError(str(stage), error) from error  # noqa: ASYNC104 - see as_error()
         return value
 
@@ -122,37 +121,12 @@ class SyncStages:
         """Whether a stage of this name raised in this row, and has not returned since."""
         return self._watched is not None and stage in self._watched.values()
 
-    def _watch(self, index: int) -> None:
-        watched = self._watched = {} if self._watched is None else self._watched
-        if index in watched:
-            return
-        before, publish = self._steps[index], self.publish
-        kind, fn, stage, following = before
-        watched[index] = str(stage)
-
-        def tried(value: Any) -> Any:
-            given = fn(value)  # a Map or a Filter; both have a function
-            name = watched.get(index)  # fn may have published, and so been called again
-            waits = kind_of(given) not in _PLAIN  # not over: its run reports whether it fails
-            if name is not None and (waits or self._works(name)):
-                self._replace(index, before)
-                del watched[index]
-            return given
-
-        def published(value: Any, run: Run | None) -> None:
-            publish(value, run)
-            name = watched.get(index)
-            if name is not None and self._works(name):
-                self.publish = publish
-                del watched[index]
-
-        if kind is Broadcast:
-            self.publish = published
-        else:
-            self._replace(index, (kind, tried, stage, following))
-
-    def _replace(self, index: int, step: tuple[Any, ...]) -> None:
-        self._steps = (*self._steps[:index], step, *self._steps[index + 1 :])
+    def _tried(self, number: int, given: Any) -> None:
+        assert self._watched is not None
+        name = self._watched.get(number)
+        waits = kind_of(given) not in _PLAIN  # not over: its run reports whether it fails
+        if name is not None and (waits or self._works(name)):
+            del self._watched[number]
 
 
 _PLAIN = (ResultKind.PLAIN, ResultKind.LISTED, ResultKind.CHANNEL)

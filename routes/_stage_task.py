@@ -26,11 +26,6 @@ class StageTask:
     Cancelling ``anext()`` loses no value and does not affect the earlier stages.
     """
 
-    __slots__ = (
-        "_ahead", "_done", "_error", "_is_asked", "_is_left", "_is_stepping", "_receive", "_run",
-        "_scope", "_send", "_upstream", "_wanted",
-    )  # fmt: skip
-
     def __init__(self, upstream: AsyncIterator[Any], run: Run, ahead: int = 0) -> None:
         """Create the pump; its task starts with the first value asked for.
 

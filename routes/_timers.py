@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Protocol
 
 import trio
 from trio.lowlevel import Abort, RunVar, Task, reschedule, spawn_system_task
@@ -24,7 +23,11 @@ _NEVER = (math.inf, lambda: None)
 
 
 class Timers:
-    """The timers of one router: at most one function and time for each key."""
+    """The timers of one router: at most one function and time for each key.
+
+    Attributes:
+        wakes_at_s: When they are woken next, in seconds of trio's clock; only the task sets it.
+    """
 
     __slots__ = ("_clock", "_is_closed", "_notify", "_nursery", "_waiting", "wakes_at_s")
 
@@ -95,21 +98,11 @@ def raise_later(nursery: trio.Nursery, error: BaseException) -> None:
     nursery.start_soon(fail)
 
 
-class Sleeper(Protocol):
-    """Something that is woken at a set time."""
-
-    wakes_at_s: float
-    """When, in seconds of trio's clock; only the clock sets it."""
-
-    def wake(self, now_s: float) -> None:
-        """Do what is due; must not raise."""
-
-
 class TimerTask:
-    """Wakes sleepers at their times, in a system task of trio that ends with the run."""
+    """Wakes the timers of all routers at their times, in a system task that ends with the run."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Sleeper]] = []
+        self._heap: list[tuple[float, int, Timers]] = []
         self._entries = count()  # breaks ties: first set, first woken
         self._entries_allowed = SPARE_ENTRIES
         self._scope = trio.CancelScope()
@@ -129,11 +122,11 @@ class TimerTask:
             spawn_system_task(clock._tick, name="timers of all routers")
             return clock
 
-    def set(self, sleeper: Sleeper, at_s: float) -> None:
-        """Wake a sleeper at a time, which replaces its earlier time.
+    def set(self, sleeper: Timers, at_s: float) -> None:
+        """Wake the timers of a router at a time, which replaces its earlier time.
 
         Args:
-            sleeper: Whom to wake.
+            sleeper: Which timers.
             at_s: When, in seconds of trio's clock; infinity means never.
         """
         sleeper.wakes_at_s = at_s
@@ -144,8 +137,8 @@ class TimerTask:
         if not self._is_awake:
             self._move_deadline()
 
-    def forget(self, sleeper: Sleeper) -> None:
-        """Never wake a sleeper again, and drop every reference to it."""
+    def forget(self, sleeper: Timers) -> None:
+        """Never wake timers again, and drop every reference to it."""
         self.set(sleeper, math.inf)
         self._clear_up()
 
@@ -202,7 +195,7 @@ class TimerTask:
         self._sleeping = None
         return Abort.SUCCEEDED
 
-    def _pop_due(self, now_s: float) -> list[Sleeper]:
+    def _pop_due(self, now_s: float) -> list[Timers]:
         due = []
         while self._next_s() <= now_s:
             sleeper = heappop(self._heap)[2]
