@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from dataclasses import replace
+
+from bargein.bridge.audio.pcm import samples
 
 from ._protocols import Transcript
 
@@ -33,12 +34,8 @@ def end_of_part(pcm: bytes | bytearray) -> int:
     last = len(pcm) - _WINDOW_BYTES
     first = max(_WINDOW_BYTES, len(pcm) - int(SEARCHED_S * BYTES_PER_S))
     offsets = range(first & ~1, last, _WINDOW_BYTES)
-    quietest = min(offsets, key=lambda at: sum(map(abs, _samples(pcm, at))), default=last)
-    return (quietest + _WINDOW_BYTES // 2) & ~1
-
-
-def _samples(pcm: bytes | bytearray, at: int) -> array[int]:
-    return array("h", bytes(pcm[at : at + _WINDOW_BYTES]))
+    loudness = lambda at: sum(map(abs, samples(pcm[at : at + _WINDOW_BYTES])))  # noqa: E731
+    return (min(offsets, key=loudness, default=last) + _WINDOW_BYTES // 2) & ~1
 
 
 def parts_of(pcm: bytes) -> list[bytes]:
