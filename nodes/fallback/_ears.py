@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import trio
@@ -25,7 +26,9 @@ from bargein.nodes.speech import (
     EarRestarted,
     EarStream,
     SpeechEngineError,
+    SpeechToText,
     StreamingSTT,
+    Transcript,
     TurnOver,
 )
 from bargein.nodes.speech._line_silence import LeftOutSilence
@@ -293,3 +296,56 @@ async def probe_ear(ear: StreamingSTT, audio: bytes) -> None:
         await stream.send(audio or bytes(2 * ear.sample_rate_hz))
         with trio.move_on_after(1.0 if not audio else float("inf")):
             await stream.receive()
+
+
+log = get_logger()
+
+STALLS_AFTER_S = 1.5
+"""How long a recogniser may take, in seconds: as long as a streaming ear may report nothing."""
+
+
+class FallbackRecogniser(ProviderGroup[SpeechToText]):
+    """Several recognisers of whole utterances used as one: if one fails, the next gets the same."""
+
+    def __init__(
+        self, recognisers: Sequence[SpeechToText], stalls_after_s: float | None = None
+    ) -> None:
+        """Keep the recognisers, the preferred one first.
+
+        Args:
+            recognisers: The recognisers.
+            stalls_after_s: How long a recogniser may take; ``None`` for `STALLS_AFTER_S`.
+        """
+        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
+        super().__init__(providers_of("ear", recognisers), stalls_after_s)
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        """Transcribe one utterance; see `SpeechToText.transcribe`.
+
+        Args:
+            pcm: The utterance, PCM16 little-endian mono, 16 kHz.
+
+        Raises:
+            Exception: What the last recogniser raised.
+        """
+        waiting = in_order(self._providers)
+        while True:
+            provider = waiting.pop(0)
+            try:
+                return await self._transcribe(provider, pcm)
+            except Exception as error:
+                provider.fail(error, partial(self._transcribe, provider, pcm))
+                if not waiting:
+                    raise
+                log.warning("ear_switched", to=waiting[0].circuit.name)
+
+    async def _transcribe(self, provider: Provider[SpeechToText], pcm: bytes) -> Transcript:
+        try:
+            with trio.fail_after(self._stalls_after_s):
+                heard: object = await provider.engine.transcribe(pcm)
+        except trio.TooSlowError:
+            problem = f"the recogniser gave nothing for {self._stalls_after_s:g} s"
+            raise SpeechEngineError(problem) from None
+        if not isinstance(heard, Transcript) or not isinstance(heard.text, str):
+            raise TypeError(f"the recogniser gave {type(heard).__name__}, which is no transcript")
+        return heard

@@ -9,10 +9,9 @@ from bargein.nodes.llm import ChatModel
 from bargein.nodes.realtime import RealtimeModel
 from bargein.nodes.speech import SpeechToText, StreamingSTT, StreamingTTS, TextToSpeech
 
-from ._ears import FallbackEar
+from ._ears import FallbackEar, FallbackRecogniser
 from ._models import FallbackModel
 from ._realtime import FallbackRealtime
-from ._recogniser import FallbackRecogniser
 from ._voices import FallbackVoice
 
 

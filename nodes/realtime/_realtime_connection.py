@@ -29,8 +29,7 @@ from bargein.routes.service_nursery import open_service_nursery
 
 from ._caller_audio import CallerAudioStream
 from ._protocol import AudioCommitted, RealtimeModel
-from ._response import LineLostError, Response
-from ._response_dispatch import ResponseFact, Responses
+from ._response import LineLostError, Response, ResponseFact, Responses
 from ._vendor_memory import VendorMemory
 
 log = get_logger()
