@@ -24,7 +24,9 @@ still while the call is paused and while its connection is lost: nothing can be 
 class Goodbye:
     """Waits for the last words of one call."""
 
-    __slots__ = ("_answers", "_clock", "_context", "_end", "_ending", "_is_paused")
+    __slots__ = (
+        "_answers", "_clock", "_context", "_end", "_ending", "_follows_holds", "_is_paused",
+    )  # fmt: skip
 
     def __init__(
         self, context: CallContext, answers: CallAnswers, end: Callable[[str], None]
@@ -41,13 +43,14 @@ class Goodbye:
         self._end = end
         self._ending: Message | None = None
         self._clock: Deadline | None = None
-        self._is_paused = False
+        self._is_paused = self._follows_holds = False
         context.router.add_sink(self._start_ending, EndCall)
-        context.router.observe(
-            [StateChanged, AgentSpeechHeld, AgentSpeechReleased], self._follow_hold
-        )
 
     def _start_ending(self, message: Message) -> None:
+        if not self._follows_holds:  # most calls end otherwise, and change their state often
+            self._follows_holds = True
+            holds = [StateChanged, AgentSpeechHeld, AgentSpeechReleased]
+            self._context.router.observe(holds, self._follow_hold)
         if self._ending is None or self._ending.is_stale:
             self._ending = message
             self._context.start_soon(self._end_when_heard, message, name="end of call")
