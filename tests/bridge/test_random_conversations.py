@@ -105,7 +105,8 @@ class Line:
         assert utterance >= self.newest, "audio of an older utterance"
         self.newest = utterance
         (known,) = [u for u in self.playing if u.play_number == utterance]
-        self.played_ms[known.number] = max(self.played_ms.get(known.number, 0), known.sent_ms)
+        before_ms = self.played_ms.get(known.number, 0)
+        self.played_ms[known.number] = max(before_ms, known.played.sent_ms)
 
     def clear(self, utterance: int, reason: str) -> None:
         self.fence = max(self.fence, utterance)
@@ -116,7 +117,7 @@ class Line:
     @property
     def playing(self) -> tuple[Any, ...]:
         assert self.call is not None
-        return self.call.answers._playout.utterances
+        return self.call.answers.playout.utterances
 
     def of(self, kind: type) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
