@@ -47,7 +47,7 @@ MORE_IMPORTS: dict[str, int] = {}
 ADDED = ("bridge.asgi.",)
 """What was added since the bounds below were set, and is counted apart."""
 
-ONE_IMPORTER = 143
+ONE_IMPORTER = 141
 """How many files exactly one other imports; the goal is 110."""
 
 FLOORS = {"bridge": 12, "nodes": 9, "routes": 16}
@@ -59,7 +59,7 @@ BACK_UP = {"bridge": 1, "nodes": 0, "routes": 4}
 CIRCLES = [3, 3, 3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 89_830
+LINES = 89_672
 """Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
 this bound was set, beside what is added since."""
 
