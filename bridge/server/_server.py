@@ -57,7 +57,7 @@ class _Hosted(NamedTuple):
 @final
 @dataclass(frozen=True)
 class _Place:
-    """One of these connections, for its wire; see ``ResumePlace``."""
+    """The place of a connection that resumes a call, for its wire; see ``ResumePlace``."""
 
     limits: Limits
     metrics: Metrics
@@ -96,10 +96,6 @@ class _CheckedConnection:
         self._connection.check(now_s)
         if self.account is not None and now_s - self._connection.message_at_s >= self._silence_s:
             self.account.end("silence")
-
-    def carries(self, account: CallAccount) -> None:
-        """Record the call that it carries from now on."""
-        self.account = account
 
 
 @final
@@ -293,7 +289,7 @@ class Server(SuggestsNames):
             hosted = self._hosted.get(call_id)
             if hosted is None or hosted.wire is not wire:
                 return None
-            checked.carries(hosted.account)
+            checked.account = hosted.account
             self._checked.add(checked)
             return hosted.session
 

@@ -332,7 +332,7 @@ class ResumePlace(Protocol):
         """
         ...
 
-    def session_of(self, call_id: str) -> Session | None:
+    def session_of(self, call_id: str, /) -> Session | None:
         """Return the session that the connection continues; ``None`` if the call is forgotten."""
         ...
 
