@@ -32,7 +32,11 @@ class WirePaths:
             raise ValueError("open_server(wires=) is empty: nobody could call; leave it out")
         self._wire_of: dict[str, Wire] = {}
         self._webhooks: set[str] = set()
+        if not isinstance(wires, Sequence):
+            raise TypeError(f"open_server(wires=) is a list of wires, not {wires!r}")
         for wire in wires:
+            if isinstance(wire, type):
+                raise TypeError(f"open_server(wires=) has wires, such as {wire.__name__}()")
             check_has("open_server(wires=)", wire, "answer session", example="NativeWire()")
             self._webhooks.update(wire.webhooks)
             for path in (*wire.paths, *wire.webhooks):

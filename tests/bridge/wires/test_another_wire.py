@@ -292,9 +292,14 @@ async def test_a_server_needs_a_wire():
     with pytest.raises(ValueError, match="nobody could call"):
         async with open_server(App(teller), port=0, wires=()):
             pass
-    with pytest.raises(TypeError, match="wires"):
-        async with open_server(App(teller), port=0, wires=("native",)):
-            pass
+    for wrong, said in (
+        (("native",), "answer\\(\\) and session"),
+        (MediaWire(), "a list of wires"),
+        ((MediaWire,), "such as MediaWire\\(\\)"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            async with open_server(App(teller), port=0, wires=wrong):
+                pass
 
 
 @pytest.mark.parametrize("where", ["answer", "session", "run", "counts", "nothing to say"])
