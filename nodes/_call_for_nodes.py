@@ -28,11 +28,11 @@ class RememberedCall(Protocol):
 class SpokenAnswers(Protocol):
     """Controls what the agents of a call say."""
 
-    def complete_text(self, answer: Answer) -> None:
+    def complete_text(self, answer: Answer, /) -> None:
         """Speak the text of an answer so far without waiting for the end of its clause."""
         ...
 
-    def withdraw(self, answer: Answer, text: str) -> bool:
+    def withdraw(self, answer: Answer, text: str, /) -> bool:
         """Withdraw the last text of an answer if none of its audio has reached the line."""
         ...
 
