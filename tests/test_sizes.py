@@ -50,7 +50,7 @@ ADDED = ("bridge.asgi.",)
 ONE_IMPORTER = 141
 """How many files exactly one other imports; the goal is 110."""
 
-FLOORS = {"bridge": 12, "nodes": 9, "routes": 16}
+FLOORS = {"bridge": 12, "nodes": 9, "routes": 14}
 """Of rooms, one above the other; the goal in routes is 10."""
 
 BACK_UP = {"bridge": 1, "nodes": 0, "routes": 4}
