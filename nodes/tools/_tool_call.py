@@ -441,25 +441,18 @@ class RunningTool:
         if self._body is not None and self.started_at_s is not None:
             ended_s = self._body.ended_at_s
             ran_s = (trio.current_time() if ended_s is None else ended_s) - self.started_at_s
+        content, most = settled.content, self.tool.result_chars
+        raised = None if self._body is None else self._body.error
         return ToolResult(
             name=self.name,
             id=self.id,
-            content=self._bounded(settled.content),
+            content=content if most is None else bounded(content, (most - most // 2, most // 2)),
             error=settled.error,
             outcome=settled.outcome,
             ran_s=ran_s,
-            detail=self._detail() if settled.error else "",
+            detail=detail(raised, with_text=False) if settled.error and raised is not None else "",
             for_operator=self.for_operator,
         )
-
-    def _bounded(self, content: str) -> str:
-        """Return the text for the model, its middle left out if it is too long."""
-        most = self.tool.result_chars
-        return content if most is None else bounded(content, (most - most // 2, most // 2))
-
-    def _detail(self) -> str:
-        error = None if self._body is None else self._body.error
-        return "" if error is None else detail(error, with_text=False)
 
     def deliver(self, result: ToolResult, *, is_capped: bool = False) -> None:
         """Deliver the result of a background job at the next boundary of the conversation.
