@@ -53,7 +53,6 @@ INSIDE = {
     "bridge/rehearsal/test_rehearse.py": "in which thread a recording is made",
     "bridge/test_interrupt_everywhere.py": "the seed of trio's scheduler, which has no public name",
     "bridge/test_laws_of_interruption.py": "breaks each law in the line of a call under test",
-    "bridge/test_random_conversations.py": "which utterance has which number at the player",
     "bridge/test_testing_seed.py": "the seed of trio's scheduler",
     "training/": "the parameters of a voice that trains detectors",
     "test_references.py": "the options of a parser of argparse",
