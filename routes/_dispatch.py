@@ -144,7 +144,7 @@ class Dispatch:
                 self._hand_out(message, plan)
         finally:
             self._depth -= 1
-            if self._is_due and not (self._depth or self._waits):
+            if self._is_due and not self._depth:
                 self._publication_over()
         return message
 
@@ -170,7 +170,7 @@ class Dispatch:
         if may_wait is None or not may_wait(message):
             return False
         self._rest = message, plan
-        self._waits = True
+        self._waits, self._is_due = True, False
         self._clock.call_in_next_step(self._catch_up_at_last)
         return True
 
@@ -184,8 +184,7 @@ class Dispatch:
             self.failing.observe(observer, message)
         for trigger in plan.triggers:
             trigger(message)
-        run = message.run
-        if run is not None and (run.is_cut or run.parent is not None) and run.is_stale:
+        if self._is_due and message.is_stale:  # only then a run was cut meanwhile
             self._stale += bool(plan.sinks)
             return
         for sink in plan.sinks:  # inline: it is the last stop of most messages

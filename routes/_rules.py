@@ -119,10 +119,8 @@ class Interrupt(ChainRule):
         if chain.cuts.withholds is not None and chain.is_withheld(message):
             return
         runs, why = chain.kept, self.written
-        if self.condition is not None and not self._is_met(chain, message):
-            return
-        if runs.all_paused is not None and _has_work(chain):
-            chain.log.add(message, "gated", f"{why}: {ALL_PAUSED}")
+        may_be_gated = self.condition is not None or runs.all_paused is not None
+        if may_be_gated and self._is_gated(chain, message):
             return
         if self.suspends:
             runs.suspend()
@@ -131,13 +129,24 @@ class Interrupt(ChainRule):
         spares = False
         for run in (*runs.active, *runs.delivered):
             if run.times_protected:
-                spares = spares or not run.is_cut
+                spares |= not run.is_cut
             elif run.cut_unreported(message, self, why, message.at_s):
                 acted = True
         if not acted:
-            verdict: RouteVerdict = "gated" if spares else "idle"
-            reason = "what is being said is not interruptible" if spares else "nothing was running"
-            chain.log.add(message, verdict, f"{why}: {reason}")
+            self._explain(chain, message, spares=spares)
+
+    def _explain(self, chain: RuledChain, message: Message, *, spares: bool) -> None:
+        verdict: RouteVerdict = "gated" if spares else "idle"
+        reason = "what is being said is not interruptible" if spares else "nothing was running"
+        chain.log.add(message, verdict, f"{self.written}: {reason}")
+
+    def _is_gated(self, chain: RuledChain, message: Message) -> bool:
+        if self.condition is not None and not self._is_met(chain, message):
+            return True
+        if chain.kept.all_paused is None or not _has_work(chain):
+            return False
+        chain.log.add(message, "gated", f"{self.written}: {ALL_PAUSED}")
+        return True
 
     def _drop_queue(self, chain: RuledChain) -> bool:
         """Drop the queued triggers, unless all runs are protected; return whether it did."""

@@ -19,10 +19,10 @@ HOME = Path(bargein.__file__ or "").parent
 ROOTS = [HOME / name for name in ("bridge", "nodes", "routes")]
 
 OF_TRIO = {
-    *("custom_sleep_data", "deadline", "shield", "total_tokens"),
+    *("deadline", "shield", "total_tokens"),
     *("autojump_threshold", "rate"),
 }
-"""What trio lets its users write: of tasks, of scopes, of a limiter, and of a test's clock."""
+"""What trio lets its users write: of scopes, of a limiter, and of a test's clock."""
 
 OF_LIBRARIES = {"headers", "modules", "environ", "path", "send_raw_request"}
 """Headers of an HTTP response, Python's own state, and how MCP's SDK sends: their libraries offer
