@@ -9,7 +9,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from bargein import App, Refusal
+from bargein import App, Refusal, current_run
 from bargein.client import Spoken, open_caller
 from bargein.events import AgentResponse, DTMFInput, UserAudio, UserStartedSpeaking
 from bargein.server import Limits, open_server, sign_token
@@ -228,6 +228,40 @@ async def test_its_calls_end_with_their_user_and_their_token(tone_speech):
                 await until(lambda: server.calls == 0)
     over = [line["reason"] for line in logs if line["event"] == "call_over"]
     assert over == ["revoked", "token_expired"]
+
+
+async def test_operators_see_its_questions(tone_speech):
+    """Whoever watches the server is asked about calls of any wire, and answers them."""
+    verdicts = []
+
+    async def payer(call):
+        async def pay(message):
+            run, euros = current_run(), {"euros": 7}
+            verdicts.append(await call.permissions.ask("q1", "pay", euros, run, by="operator"))
+            yield AgentResponse(content="Done.")
+
+        call.bridge(name="payer").on(DTMFInput).stream(pay).broadcast()
+
+    bearer = {}
+    for user, rights in (("eve", ["operator"]), ("ada", [])):
+        token = sign_token(SECRET, user, lasts_s=60, rights=rights)
+        bearer[user] = {"Authorization": f"Bearer {token}"}
+    async with served(tone_speech, answer=payer, token_secret=SECRET) as server:
+        where = address(server).removesuffix("/media") + "/watch"
+        with pytest.raises(HandshakeRefusedError):
+            async with open_websocket(where, headers=bearer["ada"]):
+                pass
+        async with (
+            open_websocket(where, headers=bearer["eve"]) as operator,
+            open_websocket(address(server), headers=bearer["ada"]) as socket,
+        ):
+            await Phone(socket).press("5")
+            with trio.fail_after(10):
+                question = json.loads(await operator.receive())
+            assert (question["user"], question["arguments"]) == ("ada", {"euros": 7})
+            answer = {"type": "permission", "call": question["call"], "id": "q1", "allow": True}
+            await operator.send(json.dumps(answer))
+            await until(lambda: verdicts == ["allowed"])
 
 
 @pytest.mark.proof
