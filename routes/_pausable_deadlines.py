@@ -156,7 +156,7 @@ class StageWaits:
         self._clocks: RunClocks | None = None
         self._rooms: deque[Callable[[], Awaitable[None]]] | None = None
         self._slow = 0
-        self._last_s = -math.inf
+        self._last_s = math.inf  # the first value counts as quick
         self.shields: list[trio.CancelScope] | None = None
         self.paused_until: trio.Event | None = None
 
