@@ -156,7 +156,7 @@ class StageWaits:
         self._clocks: RunClocks | None = None
         self._rooms: deque[Callable[[], Awaitable[None]]] | None = None
         self._slow = 0
-        self._last_s = math.inf  # the first value counts as quick
+        self._last_s = trio.current_time()
         self.shields: list[trio.CancelScope] | None = None
         self.paused_until: trio.Event | None = None
 
