@@ -14,7 +14,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import NamedTuple, TypeVar, final
+from typing import Any, NamedTuple, TypeVar, final
 
 import trio
 
@@ -129,7 +129,7 @@ class AgentThread:
             self._keeper = asyncio.ensure_future(self._end_with_loop())
             # A daemon: an interpreter that ends waits for no thread that hangs.
             threading.Thread(target=self._run, name="bargein agent", daemon=True).start()
-        await asyncio.wait((self._is_ready, self._has_ended), return_when=asyncio.FIRST_COMPLETED)
+        await either(self._is_ready, self._has_ended)
         if not self._is_ready.done():
             self._raise_failure()
 
@@ -159,7 +159,7 @@ class AgentThread:
         self._raise_failure()
 
     async def _cancel_and_wait(self) -> None:
-        await asyncio.wait((self._is_born, self._has_ended), return_when=asyncio.FIRST_COMPLETED)
+        await either(self._is_born, self._has_ended)
         if self._is_born.done():
             self.to_agent.post(self._scope.cancel)
         await asyncio.wait((self._has_ended,))
@@ -174,7 +174,7 @@ class AgentThread:
         try:
             await asyncio.wait((self._has_ended,))
         except asyncio.CancelledError:
-            await self.stop()
+            await self.stop()  # noqa: ASYNC102  # it has a limit of its own
             raise
 
     def start_handling(self, serving: Serving) -> Handling:
@@ -211,7 +211,7 @@ class AgentThread:
         failure: BaseException | None = None
         try:
             trio.run(self._serve)
-        except BaseException as error:  # the host raises it
+        except BaseException as error:  # noqa: ASYNC103  # the host raises it
             failure = only_error(error) if isinstance(error, BaseExceptionGroup) else error
             log.error("agent_server_failed", exc_info=failure)
         self.to_host.post(partial(self._note_end, failure))
@@ -244,3 +244,8 @@ def resolve(future: asyncio.Future[T], value: T) -> None:
     """Give a future its value, unless whoever awaited it is gone."""
     if not future.done():
         future.set_result(value)
+
+
+async def either(*futures: asyncio.Future[Any]) -> None:
+    """Wait until one of some futures is done; cancelling this leaves them as they are."""
+    await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)

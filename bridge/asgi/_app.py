@@ -10,7 +10,6 @@ Rule 3. A server that failed stays so: requests get 503, and its log says why.
 from __future__ import annotations
 
 import asyncio
-from asyncio import FIRST_COMPLETED
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -26,7 +25,7 @@ from ..server._server_options import SharedOptions
 from ..validation.arguments import check_has
 from ..websocket._accept import MAX_BODY_BYTES, plain_response
 from ._agent_socket import AgentSocket
-from ._agent_thread import AgentThread, resolve
+from ._agent_thread import AgentThread, either, resolve
 from ._host_request import HostRequest, Scope, headers_of, request_of
 from ._host_socket import AsgiMessage, HostSocket, Receive, Send
 
@@ -171,9 +170,7 @@ class AsgiApp:
             answered: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
             handling = agent.start_handling(self._serving(agent, scope, body, answered))
             try:
-                await asyncio.wait(
-                    (answered, handling.is_done), return_when=asyncio.FIRST_COMPLETED
-                )
+                await either(answered, handling.is_done)
             finally:
                 agent.cancel(handling)
             response = _response_of(answered)
@@ -205,7 +202,7 @@ class AsgiApp:
         handling = agent.start_handling(self._serving(agent, scope, b"", answered, host))
         is_accepted = False
         try:
-            await asyncio.wait((answered, handling.is_done), return_when=FIRST_COMPLETED)
+            await either(answered, handling.is_done)
             response = _response_of(answered)
             socket = answered.result()[1] if answered.done() else None
             if socket is None:

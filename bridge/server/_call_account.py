@@ -148,6 +148,7 @@ class CallAccount:
         ended: Callable[[Call], None],
     ) -> Exception | None:
         """Run the call; return what went wrong, if anything did."""
+        failure: Exception | None = None
         try:
             async with self.app.open_call(
                 transport,
@@ -170,8 +171,7 @@ class CallAccount:
             failure = None if told is None else self._failure(told)
             if rest is not None:
                 raise rest from None  # noqa: ASYNC104  # Cancelled is in it
-            return failure
-        return None
+        return failure
 
     def _open(self, call: Call) -> None:
         self.call = call

@@ -312,27 +312,27 @@ class Server(SuggestsNames):
         self._addresses.reserve(address, "calls")
         self._checked.add(checked)
         try:
-            with CONTAINED:
-                session = wire.session(connection, account)
-                self._hosted[account.call_id] = _Hosted(account, session, wire)
-                await session.run()
-        except Exception:
-            # A fault of the wire; it must not affect other calls.
-            log.exception("session_failed", wire=wire.name)
-            account.forget()
-        finally:
             try:
+                with CONTAINED:
+                    session = wire.session(connection, account)
+                    self._hosted[account.call_id] = _Hosted(account, session, wire)
+                    await session.run()
+            except Exception:
+                # A fault of the wire; it must not affect other calls.
+                log.exception("session_failed", wire=wire.name)
+                account.forget()
+            finally:
                 self._checked.remove(checked)
                 account.close(_counts_of(session))
-                if isinstance(wire, Resumes):
-                    with trio.move_on_after(self._limits.resume_s):
-                        await account.forgotten.wait()
-            finally:
-                self._operators.leave(account.call_id)
-                self._addresses.give_back(address, "calls")
-                self._hosted.pop(account.call_id, None)
-                if not self._hosted:
-                    self._idle.set()
+            if isinstance(wire, Resumes):
+                with trio.move_on_after(self._limits.resume_s):
+                    await account.forgotten.wait()
+        finally:
+            self._operators.leave(account.call_id)
+            self._addresses.give_back(address, "calls")
+            self._hosted.pop(account.call_id, None)
+            if not self._hosted:
+                self._idle.set()
 
     def _open_account(self, request: CallRequest, address: str | None) -> CallAccount:
         limits = self._limits
