@@ -71,6 +71,7 @@ def test_a_folder_that_hides_a_library_is_named(folder: Path) -> None:
     assert f"'{folder}/trio/__init__.py' hides the library 'trio': rename it" in ran.stderr
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("source", ["from bargein import App", "import bargein.events"])
 def test_a_script_of_the_users_names_it_too(source: str, folder: Path) -> None:
     """A script that imports bargein says which file beside it hides a library."""
@@ -81,6 +82,7 @@ def test_a_script_of_the_users_names_it_too(source: str, folder: Path) -> None:
     assert f"'{folder}/structlog.py' hides the library 'structlog'" in ran.stderr.splitlines()[-1]
 
 
+@pytest.mark.proof
 def test_a_library_that_is_imported_late_is_named_by_the_command(folder: Path) -> None:
     """A file that hides what the agent's own libraries need is named once the command fails."""
     (folder / "numpy.py").write_text("")
@@ -90,6 +92,7 @@ def test_a_library_that_is_imported_late_is_named_by_the_command(folder: Path) -
     assert f"note: '{folder}/numpy.py' hides the library 'numpy': rename it" in ran.stderr
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", ["calendar", "test", "agents"])
 def test_a_file_that_hurts_nobody_is_not_mentioned(name: str, folder: Path) -> None:
     """A file with the name of a module that nothing of bargein's needs is left alone."""
@@ -99,6 +102,7 @@ def test_a_file_that_hurts_nobody_is_not_mentioned(name: str, folder: Path) -> N
     assert "hides" not in ran.stderr
 
 
+@pytest.mark.proof
 def test_the_command_looks_into_no_folder_of_the_users(folder: Path) -> None:
     """`bargein` works beside files named bargein.py and trio.py, for it imports its own first."""
     for name in ("bargein", "trio"):
@@ -116,6 +120,7 @@ def test_an_agent_named_as_bargein_is_named(folder: Path) -> None:
     assert f"{folder}/bargein.py" in ran.stderr.splitlines()[-1]
 
 
+@pytest.mark.proof
 def test_an_error_in_a_module_is_not_told_as_a_name_that_lacks(folder: Path) -> None:
     """What fails inside a module that is loaded on demand is told, not that a name lacks."""
     (folder / "script.py").write_text(

@@ -198,6 +198,7 @@ def test_a_call_by_voice(talk: Talk):
     assert sorted(talk.sound()[-2:]) == ["closed input", "closed output"]
 
 
+@pytest.mark.proof
 def test_a_hold_and_a_release(talk: Talk):
     """A pause silences the loudspeaker at once, and a resume goes on where it stopped."""
     talk.enter("hello")

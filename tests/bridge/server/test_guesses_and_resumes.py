@@ -94,6 +94,7 @@ async def test_guessing_costs_this_machine_no_more_than_others(raw_handshake):
         assert sorted(statuses) == [401] * 8 + [429]
 
 
+@pytest.mark.proof
 async def test_all_addresses_together_have_so_many_wrong_tokens(raw_handshake, mock_clock):
     """However many networks guess, at most 256 answers are due."""
     async with open_server(App(echo), token=TOKEN, **BEHIND) as server:

@@ -409,6 +409,7 @@ def seconds_to_end_by_two_signals(agent: Path) -> float:
     return took_s
 
 
+@pytest.mark.proof
 def test_the_second_signal_does_not_wait(agent):
     """A client that never answers its goodbye holds the drain up until the second signal.
 

@@ -8,6 +8,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -40,6 +42,7 @@ def test_the_oldest_that_may_be_installed_is_tested() -> None:
     assert "oldest" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
+@pytest.mark.proof
 def test_only_the_protocol_of_websockets_is_used() -> None:
     """None of the code that drives a socket itself, which changes from version to version."""
     ours = {name for name in imported() if name.startswith("websockets")}

@@ -145,6 +145,7 @@ async def test_a_complaint_is_short() -> None:
         assert len(result.content) <= 200, name
 
 
+@pytest.mark.proof
 async def test_a_hostile_schema_costs_its_tool_alone() -> None:
     """A pattern, a cycle and a deep schema leave a server's other tools usable."""
     some = {name: PASSES[name] for name in ("pattern", "itself", "doubling", "unique")}
