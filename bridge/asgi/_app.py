@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Unpack, final
@@ -136,10 +136,8 @@ class AsgiApp:
         agent = self._agent()
         if not agent.has_started:
             log.warning("agent_starts_late", advice=PASS_THE_LIFESPAN)
-        try:
+        with suppress(Exception):  # the thread has logged it, once
             await agent.start()
-        except Exception:
-            log.exception("agent_not_started")
         return None if agent.has_ended else agent
 
     # --- the three kinds of scopes --------------------------------------------------------------

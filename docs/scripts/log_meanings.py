@@ -9,10 +9,8 @@ MEANINGS = {
     "admit_failed": "`App(admit=...)` raised, and the caller was refused: mend it",
     "admit_took_too_long": "`App(admit=...)` had no verdict in time, and the caller was refused: "
     "look at what it asks",
-    "agent_not_started": "an agent that is mounted in another web server could not be started, and "
-    "its requests get 503: read its `exception`",
-    "agent_server_failed": "the server of a mounted agent failed, and the host was told: read its "
-    "`exception`",
+    "agent_server_failed": "the server of a mounted agent failed; the host was told, and requests "
+    "get 503: read its `exception`",
     "agent_starts_late": "a mounted agent starts with its first request: do what `advice` says",
     "agent_thread_hangs": "a mounted agent did not end in time, and was left alone",
     "agents_not_heard": "these agents answer, but no chain broadcasts for them: see `hint`",
