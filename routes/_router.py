@@ -145,6 +145,11 @@ class Router:
         return queued
 
     @property
+    def withholds(self) -> Callable[[str, Message], bool] | None:
+        """What ``withhold`` was given last: whether it withholds a message from a source."""
+        return self._dispatch.withholds
+
+    @property
     def routes(self) -> tuple[RouteRuntime, ...]:
         """The chains at work, in the order in which they were started."""
         return self._chains.at_work
