@@ -69,8 +69,7 @@ class Segment:
                 self.text, self.words, duration_s, complete=self.complete, ends=self.ends
             )
         else:
-            new = self.words[self._times_of[0] :]
-            self._times.update(new, duration_s, complete=self.complete)
+            self._times.update(self.words, duration_s, complete=self.complete)
         self._times_of = known
         return self._times
 

@@ -76,18 +76,13 @@ def _same_end(said: str, text: str, begin: int) -> int | None:
 
 
 class WordTimes:
-    """When each word of a text is said, by the timing of a voice's words."""
+    """When each word of a text is said, by the timing of a voice's words.
 
-    __slots__ = (
-        "_ends_s",
-        "_pieces",
-        "_said_s",
-        "_spoken",
-        "_starts_s",
-        "_text_ends",
-        "_units",
-        "_words",
-    )
+    Most voices spell as the text does, so their words are only counted.  From the first word that
+    differs, the whole text is aligned with all words.
+    """
+
+    __slots__ = ("_ends_s", "_known", "_spelling", "_starts_s", "_text", "_text_ends")
 
     def __init__(
         self,
@@ -98,7 +93,7 @@ class WordTimes:
         complete: bool,
         ends: Sequence[int] | None = None,
     ) -> None:
-        """Align a text with a voice's words.
+        """Find a voice's words in a text.
 
         Args:
             text: What the audio says.
@@ -107,29 +102,44 @@ class WordTimes:
             complete: Whether that is all the audio.  If not, words that come later are not known.
             ends: The result of ``word_ends(text)``; ``None`` computes it.
         """
-        self._units = units_of(text)
-        self._pieces = [unit[0] for unit in self._units]
+        self._text = text
         self._text_ends = word_ends(text) if ends is None else ends
-        self._words = _units_in_words(self._text_ends, self._units)
-        self._spoken: list[str] = []
-        self._said_s: list[StartEnd] = []
+        self._starts_s: list[float] = []
+        self._ends_s: list[float] = []
+        self._known = 0
+        self._spelling: _OwnSpelling | None = None
         self.update(words, duration_s, complete=complete)
 
-    def update(self, new: Sequence[WordTiming], duration_s: float, *, complete: bool) -> None:
-        """Align the text with the words so far and further ones.
+    def update(self, words: Sequence[WordTiming], duration_s: float, *, complete: bool) -> None:
+        """Use the words so far.
 
         Args:
-            new: The timing of the words that follow, in order.
+            words: The timing of all words, in order; those that were known before are the same.
             duration_s: Seconds of the audio, now.
             complete: Whether that is all the audio.
         """
+        new, self._known = words[self._known :], len(words)
+        if self._spelling is None:
+            if self._follow(new) and not (complete and len(self._ends_s) < len(self._text_ends)):
+                return
+            self._spelling, new = _OwnSpelling(self._text, self._text_ends), words
+        self._starts_s, self._ends_s = self._spelling.add(new, duration_s, complete=complete)
+
+    def _follow(self, new: Sequence[WordTiming]) -> bool:
+        """Take times of words for the next ones of the text; return whether all are the same."""
         for word in new:
-            for piece, said_s in _spoken(word):
-                self._spoken.append(piece)
-                self._said_s.append(said_s)
-        matches = align(self._spoken, self._pieces, complete=complete)
-        times = _unit_times(self._units, self._said_s, matches, duration_s, complete)
-        self._starts_s, self._ends_s = _word_spans(self._words, times)
+            index = len(self._ends_s)
+            if index == len(self._text_ends):
+                return False
+            begin = self._text_ends[index - 1] if index else 0
+            if self._text[begin : self._text_ends[index]].strip() != word.text:
+                return False
+            start_s, end_s = word.start_s, max(word.start_s, word.end_s)
+            if index:
+                start_s, end_s = max(start_s, self._starts_s[-1]), max(end_s, self._ends_s[-1])
+            self._starts_s.append(start_s)
+            self._ends_s.append(end_s)
+        return True
 
     def heard_length(self, played_s: float) -> int:
         """Return how many characters of the text were heard when so much audio was played."""
@@ -146,6 +156,31 @@ class WordTimes:
         index = bisect_left(self._text_ends, end)
         start_s = self._starts_s[index] if index < len(self._starts_s) else math.inf
         return None if math.isinf(start_s) else start_s
+
+
+class _OwnSpelling:
+    """The words of a voice that spells otherwise than its text, aligned with it."""
+
+    __slots__ = ("_pieces", "_said_s", "_spoken", "_units", "_words")
+
+    def __init__(self, text: str, ends: Sequence[int]) -> None:
+        self._units = units_of(text)
+        self._pieces = [unit[0] for unit in self._units]
+        self._words = _units_in_words(ends, self._units)
+        self._spoken: list[str] = []
+        self._said_s: list[StartEnd] = []
+
+    def add(
+        self, new: Sequence[WordTiming], duration_s: float, *, complete: bool
+    ) -> tuple[list[float], list[float]]:
+        """Return when each word of the text starts and ends, by the words so far and new ones."""
+        for word in new:
+            for piece, said_s in _spoken(word):
+                self._spoken.append(piece)
+                self._said_s.append(said_s)
+        matches = align(self._spoken, self._pieces, complete=complete)
+        times = _unit_times(self._units, self._said_s, matches, duration_s, complete)
+        return _word_spans(self._words, times)
 
 
 def _spoken(word: WordTiming) -> Iterable[tuple[str, StartEnd]]:

@@ -84,6 +84,27 @@ def test_a_word_is_heard_once_the_voice_has_said_it(text, spelled, heard):
     assert heard_length(text, words, lasts_s + 0.5, lasts_s + 0.5) == len(text)
 
 
+@given(
+    words=st.lists(st.sampled_from(["One", "No,", "3", "e-mail", "(so)", "Ol\u00e9!"]), min_size=1),
+    times=st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9)), min_size=1),
+    known=st.integers(0, 20),
+    capitals=st.integers(0, 20),
+)
+def test_words_spelled_as_the_text_is_are_heard_like_those_that_are_not(
+    words, times, known, capitals
+):
+    """At the same times, wherever the voice begins to write in capitals."""
+    text = " ".join(words)
+    same = tuple(WordTiming(word, *at) for word, at in zip(words[:known], times, strict=False))
+    other = tuple(
+        WordTiming(word.text.upper() if n >= capitals else word.text, word.start_s, word.end_s)
+        for n, word in enumerate(same)
+    )
+    for played_s in (0.0, 0.5, 2.0, 7.0, 8.9):
+        heard = [heard_length(text, spelled, played_s, 9.0) for spelled in (same, other)]
+        assert heard[0] == heard[1]
+
+
 @pytest.mark.parametrize("spelled", ["a b c d e f", "yi er san si", "x", "six five four three"])
 def test_a_text_spelled_wholly_otherwise_goes_by_its_share_of_the_time(spelled):
     """Romanised, or from a dictionary of pronunciations: never more than the share."""
