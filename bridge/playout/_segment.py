@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..events import AgentAudio, WordTiming
 from ._word_ends import word_ends
-from ._word_timing import CHARS_PER_S, WordTimes, heard_length, quiet_until_s, said_end
+from ._word_timing import CHARS_PER_S, SLACK_S, WordTimes, heard_length, said_end
 
 CLOSE_S = 0.001
 """The tolerance for rounding errors in positions, in seconds."""
@@ -95,8 +95,8 @@ class Segment:
         """
         times = self._timed()
         if times is not None:
-            duration_s = self.duration_ms / 1000 if self.complete else math.inf
-            return quiet_until_s(times, inside_s, duration_s) - CLOSE_S
+            end_s = self.duration_ms / 1000 - SLACK_S if self.complete else math.inf
+            return min(end_s, times.quiet_until_s(inside_s)) - CLOSE_S
         following = bisect_right(self.ends, heard)
         if following == len(self.ends):
             return 0.0

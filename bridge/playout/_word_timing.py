@@ -16,7 +16,7 @@ from ..events import WordTiming
 from ._word_ends import NO_SPACES, word_ends
 from .word_alignment import Match, Unit, align, units_of
 
-_SLACK_S = 0.02
+SLACK_S = 0.02
 """One audio frame, in seconds: players round their positions to it."""
 
 CHARS_PER_S = 15.0
@@ -82,7 +82,7 @@ class WordTimes:
     differs, the whole text is aligned with all words.
     """
 
-    __slots__ = ("_ends_s", "_known", "_spelling", "_starts_s", "_text", "_text_ends")
+    __slots__ = ("_counted", "_ends_s", "_spelling", "_starts_s", "_text", "_text_ends")
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class WordTimes:
         self._text_ends = word_ends(text) if ends is None else ends
         self._starts_s: list[float] = []
         self._ends_s: list[float] = []
-        self._known = 0
+        self._counted = 0
         self._spelling: _OwnSpelling | None = None
         self.update(words, duration_s, complete=complete)
 
@@ -118,7 +118,7 @@ class WordTimes:
             duration_s: Seconds of the audio, now.
             complete: Whether that is all the audio.
         """
-        new, self._known = words[self._known :], len(words)
+        new, self._counted = words[self._counted :], len(words)
         if self._spelling is None:
             if self._follow(new) and not (complete and len(self._ends_s) < len(self._text_ends)):
                 return
@@ -143,13 +143,13 @@ class WordTimes:
 
     def heard_length(self, played_s: float) -> int:
         """Return how many characters of the text were heard when so much audio was played."""
-        count = bisect_right(self._ends_s, played_s + _SLACK_S)
+        count = bisect_right(self._ends_s, played_s + SLACK_S)
         return self._text_ends[count - 1] if count else 0
 
-    def next_end_s(self, played_s: float) -> float:
-        """Return when the next word ends; infinite if that is unknown."""
-        count = bisect_right(self._ends_s, played_s + _SLACK_S)
-        return self._ends_s[count] if count < len(self._ends_s) else math.inf
+    def quiet_until_s(self, played_s: float) -> float:
+        """Return until when no further word is heard; infinite if that is unknown."""
+        count = bisect_right(self._ends_s, played_s + SLACK_S)
+        return self._ends_s[count] - SLACK_S if count < len(self._ends_s) else math.inf
 
     def start_s(self, end: int) -> float | None:
         """Return when the word starts that ends at an offset; ``None`` if that is unknown."""
@@ -160,8 +160,6 @@ class WordTimes:
 
 class _OwnSpelling:
     """The words of a voice that spells otherwise than its text, aligned with it."""
-
-    __slots__ = ("_pieces", "_said_s", "_spoken", "_units", "_words")
 
     def __init__(self, text: str, ends: Sequence[int]) -> None:
         self._units = units_of(text)
@@ -343,17 +341,3 @@ def _by_share(text: str, share: float, ends: Sequence[int] | None = None) -> int
     ends = word_ends(text) if ends is None else ends
     before = bisect_right(ends, len(text) * share + 1e-6)
     return ends[before - 1] if before else 0
-
-
-def quiet_until_s(times: WordTimes, played_s: float, duration_s: float) -> float:
-    """Return a position in the audio before which no further word of a text is heard.
-
-    Args:
-        times: When its words are said.
-        played_s: Seconds of the audio that were played.
-        duration_s: Seconds of the audio.
-
-    Returns:
-        At most the end of the next word, in seconds.
-    """
-    return min(duration_s, times.next_end_s(played_s)) - _SLACK_S
