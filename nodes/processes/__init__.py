@@ -12,10 +12,10 @@ from ._errors import ProcessLostError as ProcessLostError
 from ._pool import Pool as Pool
 from ._process_output import OnOutput as OnOutput
 from ._process_output import OutputStream as OutputStream
-from ._settings import PoolSettings as PoolSettings
 from ._termination import SignalLadder as SignalLadder
 from ._termination import StopReport as StopReport
 from ._termination import stop_process as stop_process
+from ._worker import PoolSettings as PoolSettings
 
 __all__ = [
     "ChildError",

@@ -27,9 +27,8 @@ from bargein.routes.service_nursery import open_service_nursery
 
 from ._errors import ChildError, PoolClosedError, ProcessLostError
 from ._process_output import OnOutput
-from ._settings import PoolSettings
 from ._termination import SPARE_S, never
-from ._worker import Worker
+from ._worker import PoolSettings, Worker
 
 _log = get_logger()
 

@@ -1,18 +1,17 @@
-"""Captures what a process writes: reads its descriptors, splits lines and bounds the amount."""
+"""Captures what a process writes to its pipes and its pseudo-terminal, as whole lines."""
 
 from __future__ import annotations
 
 import codecs
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Literal
 
 import trio
-
-from ._terminal import open_terminal
 
 OutputStream = Literal["stdout", "stderr", "tty"]
 OnOutput = Callable[[OutputStream, str], None]
@@ -23,6 +22,38 @@ PENDING_READS = 16
 """An unprivileged pipe holds at most 1 MiB (pipe(7)); what is beyond was written later."""
 LONGEST_LINE = 8_192
 """A line of more characters is passed on in pieces."""
+TERM = "dumb"
+"""A terminal type without capabilities, so that programs write plain text."""
+ROWS, COLUMNS = 24, 80
+"""The size of a VT100, which programs assume if they cannot ask."""
+
+
+def open_terminal() -> tuple[int, int]:
+    """Open a pair of descriptors: one to read from, and the process's terminal.
+
+    The terminal echoes nothing, keeps line ends as they are, and has no keyboard: reading from it
+    returns end of file at once.
+
+    Raises:
+        OSError: The system has no more terminals, or none at all.
+    """
+    if sys.platform == "win32":
+        raise OSError("tty=True needs a POSIX system: leave it out on Windows")
+    import termios
+
+    ours, theirs = os.openpty()
+    try:
+        settings = termios.tcgetattr(theirs)
+        settings[1] &= ~termios.OPOST
+        settings[3] &= ~(termios.ECHO | termios.ICANON)
+        settings[6][termios.VMIN] = settings[6][termios.VTIME] = 0
+        termios.tcsetattr(theirs, termios.TCSANOW, settings)
+        termios.tcsetwinsize(theirs, (ROWS, COLUMNS))
+    except BaseException:
+        os.close(ours)
+        os.close(theirs)
+        raise
+    return ours, theirs
 
 
 class LineDecoder:

@@ -7,15 +7,15 @@ from bargein.routes.lazy_imports import lazy_imports
 
 from ._errors import BadArgumentsError as BadArgumentsError
 from ._errors import CommitOverrunError as CommitOverrunError
+from ._errors import McpError as McpError
+from ._errors import McpExtraError as McpExtraError
+from ._errors import McpServerError as McpServerError
+from ._errors import McpToolError as McpToolError
 from ._errors import ToolDefinitionError as ToolDefinitionError
 from ._errors import ToolError as ToolError
 from ._interrupt_policy import Policy as Policy
 from ._interrupt_policy import finish as finish
 from ._interrupt_policy import shield as shield
-from ._mcp_errors import McpError as McpError
-from ._mcp_errors import McpExtraError as McpExtraError
-from ._mcp_errors import McpServerError as McpServerError
-from ._mcp_errors import McpToolError as McpToolError
 from ._tool import Tool as Tool
 from ._tool_call import RunningTool as RunningTool
 from ._tool_context import ToolContext as ToolContext

@@ -22,17 +22,11 @@ from bargein.nodes._excerpt import bounded
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
-from ._errors import BadArgumentsError, ToolDefinitionError
+from ._errors import BadArgumentsError, McpExtraError, McpToolError, ToolDefinitionError
 from ._interrupt_policy import PlainPolicy, Policy
-from ._mcp_content import (
-    MOST_OF_DESCRIPTION,
-    result_text,
-    schema_problem,
-)
-from ._mcp_errors import McpExtraError, McpToolError
-from ._mcp_http import open_http
+from ._mcp_results import MOST_OF_DESCRIPTION, result_text, schema_problem
 from ._mcp_session import McpConnection, McpSession
-from ._mcp_stdio import open_server
+from ._mcp_transports import open_http, open_server
 from ._schema_check import MOST_CHARACTERS, SchemaCheck, shortened
 from ._tool import Permission, Tool
 

@@ -24,10 +24,9 @@ from bargein.nodes._excerpt import bounded
 from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger
 
-from ._mcp_content import MOST_OF_RESULT
-from ._mcp_errors import McpServerError, McpToolError
+from ._errors import McpServerError, McpToolError
 from ._mcp_questions import answer_server
-from ._mcp_results import reads_all_results
+from ._mcp_results import MOST_OF_RESULT, reads_all_results
 from ._tool_context import current_tool
 
 if TYPE_CHECKING:

@@ -32,10 +32,9 @@ from bargein.routes.error_containment import CONTAINED, is_stop, text_of
 from bargein.routes.logs import get_logger
 
 from ._errors import ToolError
-from ._time_limits import TimeLimits
+from ._interrupt_policy import Effect, Interrupts, TimeLimits
 from ._tool_body import ToolBody
 from ._tool_context import ToolContext
-from ._tool_interrupts import Effect, Interrupts
 from ._tool_outcome import FinalOutcome, plain, settle
 
 if TYPE_CHECKING:

@@ -1,11 +1,16 @@
-"""The decorator ``@tool``, which makes tools from functions."""
+"""Functions as tools: the decorator ``@tool``, and how they run, async or in threads."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, get_args, overload
+
+import trio
+from trio.lowlevel import RunVar
 
 from bargein.bridge.validation.arguments import check_strings
 from bargein.routes.logs import get_logger
@@ -13,7 +18,6 @@ from bargein.routes.logs import get_logger
 from ._errors import ToolDefinitionError
 from ._interrupt_policy import PlainPolicy, Policy
 from ._schema import as_text, read_signature
-from ._thread_tool import run_in_thread
 from ._tool import RESULT_CHARS, OnDuplicate, Permission, Tool
 from ._tool_clock import real_time
 from ._tool_context import ToolContext
@@ -65,7 +69,7 @@ class FunctionTool(Tool, Generic[P, R]):
             )
         if where == "worker":
             # Only such a tool needs processes; they load when it is made, not in a call.
-            from ._worker_tool import UNWIND_S
+            from .processes._python_worker import UNWIND_S
 
             options["unwind_s"] = UNWIND_S
         if not self._signature.description:
@@ -90,7 +94,7 @@ class FunctionTool(Tool, Generic[P, R]):
             return as_text(await call(**arguments))
         with real_time():
             if self.where == "worker":
-                from ._worker_tool import run_in_worker
+                from .processes._python_worker import run_in_worker
 
                 return await run_in_worker(
                     context,
@@ -223,3 +227,105 @@ def tool(
     if name is not None and not isinstance(name, str):
         return FunctionTool(name, None, where, inherit, **options)
     return lambda function: FunctionTool(function, name, where, inherit, **options)
+
+
+THREADS = 64
+"""How many tools may run in threads at once, over all calls of the process. Trio's own limit of 40
+stays free for short work."""
+
+THREAD_S = 1.0
+"""How long a stopped thread may take until its result is dropped, in seconds; the same as for an
+interrupted run of a chain."""
+
+_limiter: RunVar[trio.CapacityLimiter] = RunVar("bargein_tool_threads")
+
+
+async def run_in_thread(
+    context: ToolContext, function: Callable[..., Any], arguments: Mapping[str, Any]
+) -> str:
+    """Call a plain function in a thread.
+
+    Cancelling cannot stop the thread; it sets the tool's token, which the function can poll. If the
+    function ends soon, its result still counts; otherwise the thread is abandoned, and its end is
+    logged.
+
+    Returns:
+        What the function returned, as text.
+    """
+    thread = _Thread(context, function, arguments)
+    try:
+        await trio.to_thread.run_sync(thread.run, abandon_on_cancel=True, limiter=_threads())
+    except trio.Cancelled:
+        if thread.withdraw():
+            context.conclude("", "not_started")
+            raise
+        with trio.move_on_at(thread.left_at_s, shield=True):
+            await thread.ended.wait()
+        thread.leave()
+        raise
+    assert thread.text is not None
+    return thread.text
+
+
+class _Thread:
+    """A function in a thread, and its outcome, even when nobody waits for it any more."""
+
+    def __init__(
+        self, context: ToolContext, function: Callable[..., Any], arguments: Mapping[str, Any]
+    ) -> None:
+        self._context = context
+        self._function = function
+        self._arguments = arguments
+        self._trio_token = trio.lowlevel.current_trio_token()
+        self.ended = trio.Event()
+        self._lock = threading.Lock()
+        self._has_started = False
+        self._is_withdrawn = False
+        self._is_left = False
+        self.text: str | None = None
+        """The function's result as text; ``None`` if it has not returned, or raised."""
+
+    def run(self) -> None:
+        """Call the function unless it was withdrawn; runs in the thread."""
+        with self._lock:
+            if self._is_withdrawn:
+                return
+            self._has_started = True
+        try:
+            self.text = as_text(self._function(**self._arguments))
+        finally:
+            with contextlib.suppress(trio.RunFinishedError):
+                self._trio_token.run_sync_soon(self._report_end)
+
+    def withdraw(self) -> bool:
+        """Prevent the function from starting; return False if it has already started."""
+        with self._lock:
+            self._is_withdrawn = not self._has_started
+            return self._is_withdrawn
+
+    def _report_end(self) -> None:
+        self.ended.set()
+        if self._is_left:
+            log.info("abandoned_thread_ended", tool=self._context.name, id=self._context.id)
+
+    @property
+    def left_at_s(self) -> float:
+        """How long to wait for a thread that was told to stop now, in seconds of trio's clock."""
+        return max(self._context.commit_until_s, trio.current_time()) + THREAD_S
+
+    def leave(self) -> None:
+        """Use the result if the function has ended; otherwise abandon the thread."""
+        if not self.ended.is_set():
+            self._is_left = True
+            log.warning("tool_thread_abandoned", tool=self._context.name, id=self._context.id)
+        elif self.text is not None:
+            self._context.conclude(self.text, "completed")
+
+
+def _threads() -> trio.CapacityLimiter:
+    try:
+        return _limiter.get()
+    except LookupError:
+        limiter = trio.CapacityLimiter(THREADS)
+        _limiter.set(limiter)
+        return limiter

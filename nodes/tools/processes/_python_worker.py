@@ -6,10 +6,13 @@ Rules:
    its variables.
 3. A worker that ignores SIGINT is ended and replaced, and the next call learns that the state is
    lost.
+4. The tools of a call that run in a worker with the same ``inherit=`` share one, so they run one
+   after the other and share its global variables.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 import sys
@@ -17,7 +20,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
 
 import trio
 
@@ -30,11 +34,16 @@ from bargein.nodes.processes import (
     PoolSettings,
     SignalLadder,
 )
-from bargein.nodes.processes._terminal import TERM
-from bargein.nodes.processes._termination import DEFAULT_LADDER, never
+from bargein.nodes.processes._process_output import TERM
+from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S, never
 
+from .._schema import as_text
 from ._errors import WorkerCallError, WorkerDiedError, WorkerError, WorkerStartError
-from ._function_reference import main_script, reference_of
+
+if TYPE_CHECKING:
+    from bargein.bridge import Call
+
+    from .._tool_context import ToolContext
 
 _CHILD = Path(__file__).with_name("_child_functions.py")
 START_S = 30.0
@@ -206,3 +215,114 @@ def _value(data: bytes, call: WorkerCall) -> Any:
         case {"error": [str(class_name), str(text), str(traceback_text), bool(is_for_model)]}:
             raise WorkerCallError(class_name, text, traceback_text, call.state_lost, is_for_model)
     raise WorkerDiedError("the worker process wrote something that is not an answer")
+
+
+_WRAPPED = ("__wrapped__", "function")
+"""The attributes in which decorated functions and tools keep the function itself."""
+
+
+def reference_of(function: Callable[..., Any] | str) -> tuple[str, str]:
+    """Return the module and the qualified name of a function.
+
+    Args:
+        function: A plain function of a module, or its path, "module:qualname".
+
+    Raises:
+        ValueError: A process cannot import the function by that name.
+    """
+    if isinstance(function, str):
+        module, colon, qualname = function.partition(":")
+        if not (module and colon and qualname):
+            raise ValueError(f"{function!r} is not the path of a function: write 'module:qualname'")
+        return module, qualname
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise ValueError(f"{function!r} is async: a worker process runs plain functions")
+    module = getattr(function, "__module__", None) or ""
+    qualname = getattr(function, "__qualname__", None) or ""
+    found: Any = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    if found is function:
+        return module, qualname
+    for name in _WRAPPED:
+        if found is not None and getattr(found, name, None) is function:
+            return module, f"{qualname}.{name}"
+    raise ValueError(
+        f"a worker process cannot import {function!r} as {module}:{qualname}; "
+        "define it with def at the top of a module"
+    )
+
+
+def main_script() -> tuple[str, str] | None:
+    """Return the file and package of the main script; ``None`` if there is none."""
+    main = sys.modules.get("__main__")
+    path = getattr(main, "__file__", None)
+    return (str(Path(path).absolute()), getattr(main, "__package__", None) or "") if path else None
+
+
+STATE_LOST = "(The worker process was replaced before this call: what it had in memory is lost.)"
+
+UNWIND_S = DEFAULT_LADDER.bound_s + SPARE_S
+"""How long an interrupted function and the end of its process may take, in seconds."""
+
+_workers: WeakKeyDictionary[Call, dict[tuple[str, ...], PythonWorker]] = WeakKeyDictionary()
+
+
+async def run_in_worker(
+    context: ToolContext,
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    *,
+    has_effects: bool = True,
+    inherit: tuple[str, ...] = (),
+) -> str:
+    """Call a plain function in the worker process of its call.
+
+    Cancelling interrupts the function; its process is ended only if the function does not stop.
+
+    Args:
+        context: The context of the running tool.
+        function: A plain function that a process can import by name.
+        arguments: Its arguments.
+        has_effects: Whether its effect is unknown if its process dies.
+        inherit: The environment variables of ours that the function reads; those with other ones
+            have another process.
+
+    Returns:
+        What the function returned, as text, followed by a note if the process is a new one.
+    """
+    workers = _workers.setdefault(context.call, {})
+    worker = workers.get(inherit)
+    if worker is None:
+        name = f"tools of {context.call.call_id}"
+        worker = workers[inherit] = PythonWorker(name, inherit=inherit)
+        context.call.nursery.start_soon(_keep_open, worker, context.call.ended)
+    call = WorkerCall()
+    try:
+        await worker.opened.wait()
+        value = await worker.call(
+            function,
+            arguments,
+            call=call,
+            on_output=context.output,
+            is_forced=lambda: context.token.is_forced,
+        )
+    except trio.Cancelled:
+        if not call.is_begun:
+            context.conclude("", "not_started")
+        raise
+    except WorkerDiedError as error:
+        if has_effects:
+            context.conclude(str(error), "effect_unknown", error=True)
+        raise
+    text = as_text(value)
+    return f"{text}\n{STATE_LOST}" if call.state_lost else text
+
+
+async def _keep_open(worker: PythonWorker, ended: trio.Event) -> None:
+    """Keep a worker open until the call has ended and its last function was interrupted."""
+    with trio.CancelScope(shield=True):
+        async with worker.open():
+            await ended.wait()
+            with trio.move_on_after(UNWIND_S):
+                await worker.until_unused()

@@ -17,9 +17,8 @@ import trio
 from bargein.bridge.validation.numbers import check_numbers
 from bargein.nodes._excerpt import Excerpt
 from bargein.nodes.processes import OnOutput, OutputStream, SignalLadder, StopReport, stop_process
-from bargein.nodes.processes._environment import inherited
-from bargein.nodes.processes._process_output import CapturedOutput
-from bargein.nodes.processes._terminal import TERM
+from bargein.nodes.processes._process import inherited
+from bargein.nodes.processes._process_output import TERM, CapturedOutput
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S, never
 from bargein.routes.logs import get_logger
 
