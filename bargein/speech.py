@@ -13,6 +13,11 @@ if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every 
                 "StreamingSpeech is Speech now, with the same arguments: "
                 "from bargein.speech import Speech"
             )
+        if name in ("WorkerPool", "WorkerSettings"):
+            raise ImportError(
+                f"{name} is part of WorkerVoice now, with the arguments of WorkerSettings, "
+                "workers= for its size= and no cancel_s=: from bargein.speech import WorkerVoice"
+            )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -61,8 +61,7 @@ from ._tts_node import TTSNode as TTSNode
 from ._tts_piper import PiperVoice as PiperVoice
 from ._vad import SileroModel as SileroModel
 from ._vad import SileroVAD as SileroVAD
-from ._worker_voice import WorkerPool as WorkerPool
-from ._worker_voice import WorkerSettings as WorkerSettings
+from ._worker_voice import WorkerVoice as WorkerVoice
 
 __all__ = [
     "AsWritten",
@@ -120,8 +119,7 @@ __all__ = [
     "WentOn",
     "WhisperTiny",
     "WordsHeard",
-    "WorkerPool",
-    "WorkerSettings",
+    "WorkerVoice",
     "clauses",
     "open_followed_context",
     "resample",

@@ -1,7 +1,7 @@
 """A voice as the engine of a worker process; it imports nothing from this framework.
 
-The settings name the engine's own file. A piece is sent to the parent as the u32 length of the
-words' JSON, that JSON, and PCM16 mono (little-endian).
+The settings name the engine's own file; `WorkerVoice` says what is in it. A piece is sent to the
+parent as the u32 length of the words' JSON, that JSON, and PCM16 mono (little-endian).
 """
 
 from __future__ import annotations
@@ -9,32 +9,14 @@ from __future__ import annotations
 import json
 import runpy
 import struct
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
-
-Words = list[tuple[str, float, float]]
-
-
-class Engine(Protocol):
-    """What ``load(settings)`` of a voice's file returns."""
-
-    sample_rate_hz: int
-
-    def synthesize(
-        self, text: str, is_cancelled: Callable[[], bool]
-    ) -> Iterable[tuple[bytes, Words]]:
-        """Yield pieces of PCM16 and their words; stop early once `is_cancelled()` is true.
-
-        The same text must yield the same pieces each time, so that another process can say the rest
-        if one is lost.
-        """
-        ...
+from collections.abc import Callable
+from typing import Any
 
 
 class VoiceJobs:
     """Runs jobs that synthesise a text piece by piece."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Any) -> None:
         self._engine = engine
         self.about = {"sample_rate_hz": engine.sample_rate_hz}
 

@@ -11,7 +11,7 @@ from bargein.bridge.validation.numbers import check_count, check_range
 from ._errors import SpeechExtraError
 from ._number_words import numbers_in_words
 from ._spoken_form import NewSpokenForm
-from ._worker_voice import WorkerSettings, WorkerVoice
+from ._worker_voice import WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_espeak.py")
 
@@ -52,25 +52,17 @@ class EspeakVoice(WorkerVoice):
         check_range("EspeakVoice(pitch_range=)", pitch_range, 0, 100, whole=True, optional=True)
         check_count("EspeakVoice(word_gap=)", word_gap, least=0, optional=True)
         check_count("EspeakVoice(workers=)", workers)
-        self._settings = WorkerSettings(
-            name="espeak",
-            engine=_ENGINE,
-            settings={
-                "voice": voice,
-                "words_per_minute": words_per_minute,
-                "pitch": pitch,
-                "pitch_range": pitch_range,
-                "word_gap": word_gap,
-            },
-            size=workers,
-        )
+        settings = {
+            "voice": voice,
+            "words_per_minute": words_per_minute,
+            "pitch": pitch,
+            "pitch_range": pitch_range,
+            "word_gap": word_gap,
+        }
+        super().__init__("espeak", _ENGINE, settings, workers=workers)
         self._voice = voice
-        super().__init__()
 
     @property
     def spoken_form(self) -> NewSpokenForm:
         """`NumbersInWords` of the voice's language, or `PlainWords`."""
         return numbers_in_words(self._voice)
-
-    def _worker_settings(self) -> WorkerSettings:
-        return self._settings

@@ -12,7 +12,7 @@ from bargein.nodes.weights import WeightsInUse
 from ._errors import SpeechEngineError, SpeechExtraError
 from ._number_words import numbers_in_words
 from ._spoken_form import NewSpokenForm
-from ._worker_voice import WorkerSettings, WorkerVoice
+from ._worker_voice import EngineSettings, WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_piper.py")
 
@@ -57,32 +57,26 @@ class PiperVoice(WorkerVoice):
         check_count("PiperVoice(seed=)", seed, least=0, optional=True)
         self._model = Path(model) if isinstance(model, str) else model
         check_instance("PiperVoice(model=)", self._model, Path)
-        self._workers = workers
         self._threads = threads
         self._length_scale = length_scale
         self._seed = seed
-        super().__init__()
+        super().__init__("piper", _ENGINE, self._loaded, workers=workers)
 
     @property
     def spoken_form(self) -> NewSpokenForm:
         """`NumbersInWords` of the voice's language, known by its file's name; else `PlainWords`."""
         return numbers_in_words(self._model.name if self._model else "en")
 
-    def _worker_settings(self) -> WorkerSettings:
-        weights = WeightsInUse("piper-joe", self._model)
-        model = weights.path
+    def _loaded(self) -> EngineSettings:
+        """Find the weights, and return what the engine gets."""
+        self._weights = WeightsInUse("piper-joe", self._model)
+        model = self._weights.path
         for file in (model, Path(f"{model}.json")):
             if not file.is_file():
                 raise SpeechEngineError(f"PiperVoice: there is no file {str(file)!r}")
-        return WorkerSettings(
-            name="piper",
-            engine=_ENGINE,
-            settings={
-                "model": str(model),
-                "threads": self._threads,
-                "length_scale": self._length_scale,
-                "seed": self._seed,
-            },
-            size=self._workers,
-            weights=weights,
-        )
+        return {
+            "model": str(model),
+            "threads": self._threads,
+            "length_scale": self._length_scale,
+            "seed": self._seed,
+        }

@@ -1,12 +1,11 @@
-"""Speech engines in worker processes: a bounded pool that all calls share."""
+"""Voices in worker processes: a bounded pool that all calls share."""
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -25,116 +24,49 @@ _CHARACTER_S = 0.035
 """English is spoken at 14 to 15 characters a second; an engine that is not twice as fast is too
 slow. (Piper took 0.018 s per character on two cores with a load of 17.)"""
 
-
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
-    """How to run the workers of one engine."""
-
-    name: str
-    """The engine's name in logs and errors."""
-    engine: Path
-    """Python file whose ``load(settings)`` returns the engine; runs in the worker only."""
-    settings: Mapping[str, str | int | float | None]
-    """Passed to ``load``, as JSON."""
-    size: int = 1
-    """Number of processes; so many texts are synthesised at once, and further ones wait. A slow
-    text lets another process start, so there may be twice as many for a while."""
-    start_s: float = 60.0
-    """How long a worker may take to load, in seconds, before it is killed."""
-    cancel_s: float = 3.0
-    """How long a worker may take to end a cancelled text, in seconds, before it is killed."""
-    silence_s: float = 2.0
-    """How long a worker may yield no piece, in seconds, in addition to half the time that it takes
-    to speak the text; then it is killed and replaced, and another one says the rest of the text."""
-    weights: WeightsInUse | None = None
-    """The weights that the engine loads; ``None`` for none of the model store."""
-
-
-class WorkerPool:
-    """The worker processes of one engine; open it, then call ``synthesize()``."""
-
-    def __init__(self, settings: WorkerSettings) -> None:
-        """Configure the pool; ``open()`` starts the processes."""
-        self._settings = settings
-        self._pool = Pool(
-            PoolSettings(
-                name=settings.name,
-                engine=_CHILD,
-                settings={"engine": str(settings.engine), "settings": dict(settings.settings)},
-                size=settings.size,
-                start_s=settings.start_s,
-                cancel_s=settings.cancel_s,
-                late_s=_LATE_S,
-                attempts=2,
-            )
-        )
-
-    @property
-    def name(self) -> str:
-        """The engine's name, for logs and errors."""
-        return self._settings.name
-
-    @property
-    def sample_rate_hz(self) -> int:
-        """Sample rate of the pieces.
-
-        Raises:
-            SpeechNotOpenError: The pool was never open; the engine reports the rate once it has
-                loaded.
-        """
-        if not self._pool.about:
-            raise SpeechNotOpenError(self.name)
-        return int(self._pool.about["sample_rate_hz"])
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Start the workers and wait until each has loaded its engine.
-
-        Leaving the block ends them within two seconds.
-
-        Raises:
-            SpeechEngineError: The engine cannot load.
-            SpeechWorkerError: A process died or was not ready in time.
-        """
-        async with AsyncExitStack() as stack:
-            with _as_speech_errors(self.name):
-                await stack.enter_async_context(self._pool.open())
-            yield
-
-    async def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the pieces of a text; wait while all workers are busy.
-
-        If a worker dies or hangs, it is replaced, and another one says the rest of the text, once.
-        Cancelling is safe and drops the text.  Use ``contextlib.aclosing`` so that it is dropped at
-        once, and not by the garbage collector.
-
-        Raises:
-            SpeechEngineError: The engine failed at this text.
-            SpeechWorkerError: Two workers died, or the pool was closed; the pieces so far are
-                valid, the rest is lost.
-            SpeechNotOpenError: The pool is not open.
-            WeightsHashError: The engine's weights were found damaged since.
-        """
-        if not self._pool.is_open:
-            raise SpeechNotOpenError(self.name)
-        if self._settings.weights is not None:
-            self._settings.weights.check()
-        silence_s = self._settings.silence_s + _CHARACTER_S * len(text)
-        with _as_speech_errors(self.name):
-            async with aclosing(self._pool.run(text.encode(), silence_s=silence_s)) as pieces:
-                async for piece in pieces:
-                    yield _piece(piece)
+EngineSettings = Mapping[str, str | int | float | None]
+"""What a voice's engine gets, as JSON."""
 
 
 class WorkerVoice:
-    """A ``TextToSpeech`` whose engine runs in worker processes."""
+    """A ``TextToSpeech`` whose engine runs in worker processes.
 
-    def __init__(self) -> None:
-        self._pool: WorkerPool | None = None
+    If a worker dies or hangs, it is replaced, and another one says the rest of the text, once.
+    """
 
-    def _worker_settings(self) -> WorkerSettings:
-        """Return the settings of the workers; called at each opening."""
-        raise NotImplementedError
+    def __init__(
+        self,
+        name: str,
+        engine: Path,
+        settings: EngineSettings | Callable[[], EngineSettings],
+        *,
+        workers: int = 1,
+        start_s: float = 60.0,
+        silence_s: float = 2.0,
+    ) -> None:
+        """Keep the settings; nothing is loaded before ``open()``.
+
+        Args:
+            name: The engine's name in logs and errors.
+            engine: A Python file whose ``load(settings)`` returns the engine: an object with
+                ``sample_rate_hz``, and with ``synthesize(text, is_cancelled)``, which yields pairs
+                of PCM16 and ``(word, start_s, end_s)`` of its words, the same for the same text.
+            settings: Passed to ``load``; a function is called at each opening.
+            workers: Number of processes; so many texts are synthesised at once, and further ones
+                wait. A slow text lets another process start, so there may be twice as many for a
+                while.
+            start_s: How long a worker may take to load, in seconds, before it is killed.
+            silence_s: How long a worker may yield no piece, in seconds, in addition to half the
+                time that it takes to speak the text, before it is killed.
+        """
+        self._name = name
+        self._engine = engine
+        self._engine_settings = settings
+        self._workers = workers
+        self._start_s = start_s
+        self._silence_s = silence_s
+        self._pool: Pool | None = None
+        self._weights: WeightsInUse | None = None
 
     @property
     def sample_rate_hz(self) -> int:
@@ -143,19 +75,33 @@ class WorkerVoice:
         Raises:
             SpeechNotOpenError: Outside of `open`; the engine reports the rate once it has loaded.
         """
-        return self._open_pool().sample_rate_hz
+        return int(self._open_pool().about["sample_rate_hz"])
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Self]:
-        """Start the workers and load the voice; leaving the block ends them.
+        """Start the workers and load the voice; leaving the block ends them within two seconds.
 
         Raises:
             WeightsMissingError: The voice was not downloaded.
             SpeechEngineError: There is no such voice, or it cannot be loaded.
-            SpeechWorkerError: A worker did not start.
+            SpeechWorkerError: A process died or was not ready in time.
         """
-        pool = WorkerPool(self._worker_settings())
-        async with pool.open():
+        settings = self._engine_settings
+        told = settings() if callable(settings) else settings
+        pool = Pool(
+            PoolSettings(
+                name=self._name,
+                engine=_CHILD,
+                settings={"engine": str(self._engine), "settings": dict(told)},
+                size=self._workers,
+                start_s=self._start_s,
+                late_s=_LATE_S,
+                attempts=2,
+            )
+        )
+        async with AsyncExitStack() as stack:
+            with self._speech_errors():
+                await stack.enter_async_context(pool.open())
             self._pool = pool
             try:
                 yield self
@@ -163,40 +109,48 @@ class WorkerVoice:
                 self._pool = None
 
     def synthesize(self, text: str) -> AsyncGenerator[SpeechPiece, None]:
-        """Yield the text as pieces with word times; Piper yields one for each sentence.
+        """Yield the text as pieces with word times; wait while all workers are busy.
+
+        Cancelling is safe and drops the text.  Use ``contextlib.aclosing`` so that it is dropped at
+        once, and not by the garbage collector.
 
         Args:
-            text: The text.  A sentence takes espeak-ng 5 to 10 ms; Piper takes 0.1 to 0.2 s for two
-                seconds of speech, on two idle cores.
+            text: The text.  A sentence takes espeak-ng 5 to 10 ms; Piper yields a piece for each
+                sentence and takes 0.1 to 0.2 s for two seconds of speech, on two idle cores.
 
         Raises:
             SpeechNotOpenError: Outside of `open`.
             SpeechEngineError: The engine failed at this text.
-            SpeechWorkerError: The worker died; the next text gets a new one.
+            SpeechWorkerError: Two workers died, or the voice was closed; the pieces so far are
+                valid, the rest is lost.
             WeightsHashError: The voice was found damaged since it was loaded.
         """
-        return self._open_pool().synthesize(text)
+        return self._pieces(self._open_pool(), text)
 
-    def _open_pool(self) -> WorkerPool:
+    async def _pieces(self, pool: Pool, text: str) -> AsyncGenerator[SpeechPiece, None]:
+        if self._weights is not None:
+            self._weights.check()
+        silence_s = self._silence_s + _CHARACTER_S * len(text)
+        with self._speech_errors():
+            async with aclosing(pool.run(text.encode(), silence_s=silence_s)) as pieces:
+                async for piece in pieces:
+                    (size,) = struct.unpack_from("<I", piece)
+                    words = (WordTiming(*word) for word in json.loads(piece[4 : 4 + size]))
+                    yield SpeechPiece(piece[4 + size :], tuple(words))
+
+    def _open_pool(self) -> Pool:
         if self._pool is None:
             raise SpeechNotOpenError(type(self).__name__)
         return self._pool
 
-
-@contextmanager
-def _as_speech_errors(name: str) -> Iterator[None]:
-    """Translate the pool's errors into `SpeechError`."""
-    try:
-        yield
-    except EngineLoadError as error:
-        raise SpeechEngineError(f"{name} cannot load: {error}") from error
-    except JobError as error:
-        raise SpeechEngineError(f"{name}: {error}") from error
-    except ChildError as error:
-        raise SpeechWorkerError(str(error)) from error
-
-
-def _piece(payload: bytes) -> SpeechPiece:
-    (size,) = struct.unpack_from("<I", payload)
-    words = tuple(WordTiming(*word) for word in json.loads(payload[4 : 4 + size]))
-    return SpeechPiece(payload[4 + size :], words)
+    @contextmanager
+    def _speech_errors(self) -> Iterator[None]:
+        """Translate the pool's errors into `SpeechError`."""
+        try:
+            yield
+        except EngineLoadError as error:
+            raise SpeechEngineError(f"{self._name} cannot load: {error}") from error
+        except JobError as error:
+            raise SpeechEngineError(f"{self._name}: {error}") from error
+        except ChildError as error:
+            raise SpeechWorkerError(str(error)) from error

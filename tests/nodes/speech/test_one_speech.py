@@ -119,9 +119,11 @@ class _Nobody:
         return None
 
 
-def test_the_old_name_says_the_new_one() -> None:
+def test_an_old_name_says_the_new_one() -> None:
     """An import of what is gone says what to write."""
     with pytest.raises(ImportError, match="StreamingSpeech is Speech now, with the same arguments"):
         bargein.speech.StreamingSpeech  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(ImportError, match="WorkerPool is part of WorkerVoice now"):
+        bargein.speech.WorkerPool  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'Speach'"):
         bargein.speech.Speach  # type: ignore[attr-defined]  # noqa: B018

@@ -19,8 +19,7 @@ from bargein.speech import (
     SpeechNotOpenError,
     SpeechPiece,
     SpeechWorkerError,
-    WorkerPool,
-    WorkerSettings,
+    WorkerVoice,
 )
 
 ENGINE = """
@@ -50,76 +49,76 @@ class Engine:
 LIMIT_S = 20
 """Generous: starting a Python process takes 0.1 s on an idle machine."""
 
-OpenPool = Callable[..., WorkerPool]
+NewVoice = Callable[..., WorkerVoice]
 
 
 @pytest.fixture
-def pool_of(tmp_path: Path) -> OpenPool:
-    """Return a maker of pools around the engine above."""
+def voice_of(tmp_path: Path) -> NewVoice:
+    """Return a maker of voices around the engine above."""
     engine = tmp_path / "engine.py"
     engine.write_text(ENGINE)
 
-    def make(**settings: str) -> WorkerPool:
-        return WorkerPool(WorkerSettings("tester", engine, settings, start_s=LIMIT_S))
+    def make(**settings: str) -> WorkerVoice:
+        return WorkerVoice("tester", engine, settings, start_s=LIMIT_S)
 
     return make
 
 
-async def say(pool: WorkerPool, text: str) -> list[SpeechPiece]:
+async def say(voice: WorkerVoice, text: str) -> list[SpeechPiece]:
     """Return all pieces of a text."""
     with trio.fail_after(LIMIT_S):
-        return [piece async for piece in pool.synthesize(text)]
+        return [piece async for piece in voice.synthesize(text)]
 
 
-async def pid_of(pool: WorkerPool) -> int:
+async def pid_of(voice: WorkerVoice) -> int:
     """Return the process that says the next text."""
-    (piece,) = await say(pool, "pid")
+    (piece,) = await say(voice, "pid")
     return int(piece.pcm)
 
 
-async def test_pieces_and_words_arrive_in_order(pool_of: OpenPool) -> None:
-    """synthesize yields the engine's pieces in order, with their words, while the pool is open."""
-    pool = pool_of()
-    async with pool.open():
-        assert pool.sample_rate_hz == 8000
-        pieces = await say(pool, "one two")
+async def test_pieces_and_words_arrive_in_order(voice_of: NewVoice) -> None:
+    """synthesize yields the engine's pieces in order, with their words, while the voice is open."""
+    voice = voice_of()
+    async with voice.open():
+        assert voice.sample_rate_hz == 8000
+        pieces = await say(voice, "one two")
     assert [piece.pcm for piece in pieces] == [b"one", b"two"]
     assert [(word.text, word.start_s, word.end_s) for word in pieces[1].words] == [("two", 1, 1.5)]
-    with pytest.raises(SpeechNotOpenError, match="tester is not open"):
-        await say(pool, "one")
+    with pytest.raises(SpeechNotOpenError, match="WorkerVoice is not open"):
+        await say(voice, "one")
 
 
-async def test_errors_are_those_of_speech(pool_of: OpenPool) -> None:
+async def test_errors_are_those_of_speech(voice_of: NewVoice) -> None:
     """A text that is refused, or costs two processes, is an error; the next text is said."""
-    pool = pool_of()
-    async with pool.open():
+    voice = voice_of()
+    async with voice.open():
         with pytest.raises(SpeechEngineError, match="tester: ValueError: cannot say it"):
-            await say(pool, "refuse")
+            await say(voice, "refuse")
         with pytest.raises(SpeechWorkerError, match=r"tester: .* ended \(exit code 3\)"):
-            await say(pool, "die")
-        assert [piece.pcm for piece in await say(pool, "next")] == [b"next"]
+            await say(voice, "die")
+        assert [piece.pcm for piece in await say(voice, "next")] == [b"next"]
     with pytest.raises(SpeechEngineError, match=r"tester cannot load: .*no such voice"):
-        async with pool_of(broken="yes").open():
+        async with voice_of(broken="yes").open():
             pass
 
 
 @pytest.mark.proof
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGSTOP there")
-async def test_a_voice_that_hangs_mutes_nobody(pool_of: OpenPool) -> None:
+async def test_a_voice_that_hangs_mutes_nobody(voice_of: NewVoice) -> None:
     """The first caller hears the text after all, the second within 2 s."""
-    pool = pool_of()
+    voice = voice_of()
     heard: list[bytes] = []
-    async with pool.open():
-        os.kill(await pid_of(pool), signal.SIGSTOP)
+    async with voice.open():
+        os.kill(await pid_of(voice), signal.SIGSTOP)
         began_s = trio.current_time()
 
         async def first() -> None:
-            heard.extend([piece.pcm for piece in await say(pool, "one two")])
+            heard.extend([piece.pcm for piece in await say(voice, "one two")])
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(first)
             await trio.testing.wait_all_tasks_blocked()
-            assert [piece.pcm for piece in await say(pool, "second")] == [b"second"]
+            assert [piece.pcm for piece in await say(voice, "second")] == [b"second"]
             assert trio.current_time() - began_s < 2
         assert heard == [b"one", b"two"]
         assert trio.current_time() - began_s < 6
