@@ -58,60 +58,68 @@ def inherited(names: Iterable[str]) -> dict[str, str]:
 async def start_process(
     name: str,
     command: Sequence[str],
-    nursery: trio.Nursery,
     *,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str],
     cwd: str | os.PathLike[str] | None = None,
     captured: CapturedOutput | None = None,
+    stdin: int = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
 ) -> Process:
     """Start a process in a session of its own, so that Ctrl+C reaches only us.
 
     Args:
         name: Its name in logs and errors.
         command: Program and arguments.
-        nursery: Owns the tasks that read its other streams, until its end.
-        env: Its whole environment; ``None`` inherits ours.
+        env: Its whole environment.
         cwd: Its working directory; ``None`` inherits ours.
-        captured: The streams to capture; closed at its end, or here if it does not start. If
-            standard error is not among them, it is logged.
+        captured: The streams to capture; closed at its end, or here if it does not start.
+        stdin: Its standard input; by default a pipe from us.
+        stdout: Its standard output, and its standard error if that is not captured; by default a
+            pipe to us each, and standard error is logged.
 
     Raises:
         OSError: The process cannot be started.
+        ValueError: An argument has a null character.
     """
     captured = captured or CapturedOutput()
-    more: dict[str, Any] = {"pass_fds": (*captured.theirs.values(),)}  # POSIX only, so for mypy
-    with captured.inherited():
+    stderr = captured.theirs.get("stderr", stdout)
+    others = {*captured.theirs.values()} - {stdin, stdout, stderr}
+    more: dict[str, Any] = {"pass_fds": tuple(others)}  # POSIX only, so for mypy
+    try:
         process = await trio.lowlevel.open_process(
             list(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=captured.theirs.get("stderr", subprocess.PIPE),
-            env=None if env is None else dict(env),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=dict(env),
             cwd=cwd,
             start_new_session=True,
             **more,
         )
-    child = Process(name, process, captured)
-    captured.read(nursery)
-    nursery.start_soon(child.log_stderr)
-    return child
+    except BaseException:
+        captured.close()
+        raise
+    captured.close_theirs()
+    return Process(name, process, captured)
 
 
 class Process:
-    """A child process that we drive over its standard input and output."""
+    """A child process, from its start to its end."""
 
     def __init__(self, name: str, process: trio.Process, captured: CapturedOutput) -> None:
         """Use `start_process`."""
-        assert process.stdin is not None
-        assert process.stdout is not None
         self.name = name
         self.process = process
         self.captured = captured
-        self.stdin = process.stdin
         self.buffer = bytearray()
         """Output that has been read and not consumed yet."""
-        self._stdout = process.stdout
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+
+    def read_streams(self, nursery: trio.Nursery) -> None:
+        """Read the captured streams and log its standard error, in tasks that end with `end`."""
+        self.captured.read(nursery)
+        if self.process.stderr is not None:
+            nursery.start_soon(self._log_stderr, self.process.stderr)
 
     @property
     def pid(self) -> int:
@@ -131,14 +139,25 @@ class Process:
         """Return the error that says why the process can no longer be used."""
         return ProcessLostError(self.name, problem, " / ".join(self.stderr_lines()), limit)
 
+    async def send(self, data: bytes) -> None:
+        """Write to its standard input.
+
+        Raises:
+            trio.BrokenResourceError: It no longer reads.
+            trio.ClosedResourceError: Its input was closed.
+        """
+        assert self.process.stdin is not None
+        await self.process.stdin.send_all(data)
+
     async def read(self) -> bool:
         """Read more output into the buffer; return False at its end.
 
         Cancelling is safe: nothing read is lost.
         """
+        assert self.process.stdout is not None
         before = len(self.buffer)
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-            self.buffer += await self._stdout.receive_some(1 << 16)
+            self.buffer += await self.process.stdout.receive_some(1 << 16)
         return len(self.buffer) > before
 
     def consume(self, size: int) -> bytes:
@@ -151,7 +170,8 @@ class Process:
         """Close its output `wait_s` after its end, because a child of it may hold the pipe open."""
         await self.process.wait()
         await trio.sleep(wait_s)
-        await self._stdout.aclose()
+        if self.process.stdout is not None:
+            await self.process.stdout.aclose()
 
     async def end(
         self,
@@ -170,9 +190,9 @@ class Process:
                 leaves the input open, since closing it kills a worker.
             is_forced: See `stop_process`.
         """
-        if polite_s:
+        if polite_s and self.process.stdin is not None:
             with trio.move_on_after(polite_s):
-                await self.stdin.aclose()
+                await self.process.stdin.aclose()
                 await self.process.wait()
         if sys.platform == "win32":  # has no sessions and no signals
             self.process.kill()
@@ -180,18 +200,15 @@ class Process:
             report = StopReport(self.pid, None, swept=0, left=0, took_s=0)
         else:
             report = await stop_process(self.process, ladder, is_forced=is_forced)
-        for stream in (self.stdin, self._stdout, self.process.stderr):
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 await trio.aclose_forcefully(stream)
         self.captured.drain()
         self.captured.close()
-        _log.debug("process_ended", process=self.name, pid=self.pid, ended_by=report.ended_by)
         return report
 
-    async def log_stderr(self) -> None:
+    async def _log_stderr(self, stream: trio.abc.ReceiveStream) -> None:
         """Log the lines of its standard error until it closes, and keep the last ones."""
-        if self.process.stderr is None:
-            return
         name, pid = self.name, self.pid
 
         def keep(text: str) -> None:
@@ -201,6 +218,6 @@ class Process:
 
         lines = LineDecoder(keep)
         with suppress(trio.ClosedResourceError):
-            async for data in self.process.stderr:
+            async for data in stream:
                 lines.feed(bytes(data))
         lines.flush()

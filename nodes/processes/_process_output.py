@@ -6,8 +6,7 @@ import codecs
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Literal
 
@@ -147,7 +146,7 @@ class CapturedOutput:
             OSError: The system has no more descriptors, or no terminals.
         """
         self.theirs: dict[OutputStream, int] = {}
-        """The descriptors for the process; our copies are closed once it has inherited them."""
+        """The descriptors for the process."""
         self._readers: list[OutputReader] = []
         try:
             for stream in streams:
@@ -156,16 +155,6 @@ class CapturedOutput:
         except OSError:
             self.close()
             raise
-
-    @contextmanager
-    def inherited(self) -> Iterator[None]:
-        """Start the process in this block; if that fails, everything is closed."""
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
-        self._close_theirs()
 
     def read(self, nursery: trio.Nursery) -> None:
         """Start reading, in tasks that end with `close`."""
@@ -179,10 +168,11 @@ class CapturedOutput:
 
     def close(self) -> None:
         """Close every descriptor; closing again does nothing."""
-        self._close_theirs()
+        self.close_theirs()
         for reader in self._readers:
             reader.close()
 
-    def _close_theirs(self) -> None:
+    def close_theirs(self) -> None:
+        """Close our copies of the process's descriptors, once it has inherited them."""
         while self.theirs:
             os.close(self.theirs.popitem()[1])

@@ -21,7 +21,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import trio
@@ -43,94 +42,21 @@ class SessionProcess:
     """When it started, in seconds since boot, in steps of a clock tick (10 ms)."""
 
 
-def strike(
-    session: int,
-    number: int,
-    *,
-    leader_is_reaped: bool,
-    is_meant: Callable[[SessionProcess], bool] | None = None,
-) -> list[SessionProcess]:
-    """Send a signal to each live process of a session, and reap our ended orphans.
-
-    Args:
-        session: The id of the session, which is the pid of its leader.
-        number: The signal; 0 sends nothing and only finds the processes.
-        leader_is_reaped: Whether the leader has ended and its exit code was read. A process with
-            that pid is then unrelated, and so is its session.
-        is_meant: Returns whether a process gets the signal; ``None`` signals all. Where only the
-            group is visible, processes cannot be told apart, and nothing is sent.
-
-    Returns:
-        The processes that were alive and meant.
-    """
-    if sys.platform != "linux":
-        return [] if is_meant is not None else _strike_group(session, number)
-    found = members(session)
-    if leader_is_reaped and any(member.pid == session for member in found):
-        return []
-    struck = []
-    for member in found:
-        if member.is_zombie:
-            _reap(member, session)
-        elif is_meant is None or is_meant(member):
-            struck.append(member)
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(member.pid, number)
-    return struck
-
-
-def members(session: int) -> list[SessionProcess]:
-    """Return the processes of a session, including zombies; Linux only."""
-    return [member for number, member in _scan() if number == session]
-
-
-def boot_clock_s() -> float:
-    """Return the earliest `SessionProcess.started_s` of a process that starts now."""
-    if sys.platform != "linux":
-        return 0.0
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_HZ) / _TICKS_HZ
-
-
-def _strike_group(group: int, number: int) -> list[SessionProcess]:
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        return []
-    return [SessionProcess(group, b"", 0, is_zombie=False, started_s=0.0)]
-
-
-def _reap(member: SessionProcess, session: int) -> None:
-    """Reap an orphan that became our child, because we are process 1 or a subreaper."""
-    if member.parent == os.getpid() and member.pid != session:
-        with suppress(ChildProcessError):
-            os.waitpid(member.pid, os.WNOHANG)
-
-
-def _scan() -> Iterator[tuple[int, SessionProcess]]:
-    """Yield the session id and a snapshot of each process."""
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError):  # it has ended since the folder was read
-                yield _parse(int(name), _read(f"/proc/{name}/stat"))
-
-
-def _read(path: str) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(descriptor, 4096)
-    finally:
-        os.close(descriptor)
-
-
-def _parse(pid: int, stat: bytes) -> tuple[int, SessionProcess]:
-    # proc_pid_stat(5): the name is in brackets and may itself hold brackets and spaces.
-    begin, end = stat.index(b"(") + 1, stat.rindex(b")")
-    state, parent, _, session, *rest = stat[end + 2 :].split()
-    threads, started_s = int(rest[13]), int(rest[15]) / _TICKS_HZ
-    # Its first thread may be dead while others run; then it cannot be waited for yet.
-    is_zombie = state in (b"Z", b"X") and threads <= 1
-    member = SessionProcess(pid, stat[begin:end], int(parent), is_zombie, started_s)
-    return int(session), member
+def _members(session: int) -> Iterator[SessionProcess]:
+    """Yield the processes of a session, including zombies; Linux only."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):  # it has ended since the folder was read
+            with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+                stat = file.read(4096)
+            # proc_pid_stat(5): the name is in brackets and may itself hold brackets and spaces.
+            begin, end = stat.index(b"(") + 1, stat.rindex(b")")
+            state, parent, _, number, *rest = stat[end + 2 :].split()
+            if int(number) == session:
+                threads, started_s = int(rest[13]), int(rest[15]) / _TICKS_HZ
+                # Its first thread may be dead while others run; then it cannot be waited for yet.
+                is_zombie = state in (b"Z", b"X") and threads <= 1
+                found = stat[begin:end], int(parent), is_zombie, started_s
+                yield SessionProcess(int(name), *found)
 
 
 LOOK_S = 0.02
@@ -225,7 +151,10 @@ class Descendants:
 
     def __init__(self, process: trio.Process) -> None:
         self._process = process
-        self._since_s = boot_clock_s()
+        self._since_s = 0.0
+        if sys.platform == "linux":
+            ticks = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_HZ)
+            self._since_s = ticks / _TICKS_HZ  # the earliest `started_s` of what starts now
         self._interrupted: set[tuple[int, bytes]] = set()
 
     async def interrupt(self) -> None:
@@ -290,14 +219,37 @@ class _Termination:
         self._note("SIGKILL")
 
     async def strike(self, number: int) -> list[SessionProcess]:
-        """Signal and return all live processes, in a thread, because it reads many files."""
+        """Signal the live processes that are meant, and return them; 0 only finds them."""
         is_reaped = self._process.poll() is not None
-        look = partial(strike, leader_is_reaped=is_reaped, is_meant=self._is_meant)
-        found = await trio.to_thread.run_sync(look, self._process.pid, number)
+        found = await trio.to_thread.run_sync(self._signal, number, is_reaped)  # reads many files
         self._left = len(found)
         if number == signal.SIGKILL:
             self._killed.update(member.pid for member in found)
         return found
+
+    def _signal(self, number: int, is_reaped: bool) -> list[SessionProcess]:
+        leader = self._process.pid
+        if sys.platform != "linux":  # where processes of a group cannot be told apart
+            if self._is_meant is None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(leader, number)
+                    return [SessionProcess(leader, b"", 0, is_zombie=False, started_s=0.0)]
+            return []
+        found = [*_members(leader)]
+        if is_reaped and any(member.pid == leader for member in found):
+            return []  # an unrelated process has got its pid
+        struck = []
+        for member in found:
+            if not member.is_zombie:
+                if self._is_meant is None or self._is_meant(member):
+                    struck.append(member)
+                    with suppress(ProcessLookupError, PermissionError):
+                        os.kill(member.pid, number)
+            elif member.parent == os.getpid() and member.pid != leader:
+                # An orphan that became our child, because we are process 1 or a subreaper.
+                with suppress(ChildProcessError):
+                    os.waitpid(member.pid, os.WNOHANG)
+        return struck
 
     def report(self) -> StopReport:
         """Return how the process was stopped."""

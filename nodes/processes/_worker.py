@@ -153,7 +153,8 @@ class Worker:
             ProcessLostError: The process cannot be started, or was not ready in time.
         """
         try:
-            self._process = await self._start(nursery)
+            self._process = await self._start()
+            self._process.read_streams(nursery)
             self.pid = self._process.pid
             try:
                 await self._load()
@@ -170,7 +171,7 @@ class Worker:
         """End the process: nobody wants it any more."""
         self.unwanted.set()
 
-    async def _start(self, nursery: trio.Nursery) -> Process:
+    async def _start(self) -> Process:
         settings = self._settings
         streams: tuple[OutputStream, ...] = (
             ("stdout", "stderr", "tty") if settings.has_effects else ()
@@ -181,7 +182,7 @@ class Worker:
             arguments = [str(_HOST), str(settings.niceness), str(settings.engine), told]
             command = [sys.executable, "-P", *arguments]
             env = inherited((*INHERITED_BY_WORKERS, *settings.inherit))
-            return await start_process(settings.name, command, nursery, env=env, captured=captured)
+            return await start_process(settings.name, command, env=env, captured=captured)
         except OSError as error:
             raise ProcessLostError(settings.name, f"cannot be started: {error}") from error
 
@@ -202,15 +203,18 @@ class Worker:
         self.pid = 0
         ladder, polite_s = self._settings.ladder, 0 if self._problem else _CLOSE_S
         report = await self._process.end(ladder, polite_s=polite_s, is_forced=self._is_forced)
-        if self._problem is not None:
-            _log.warning(
-                "worker_lost",
-                engine=self._settings.name,
-                error=str(self._problem),
-                pid=report.pid,
-                ended_by=report.ended_by,
-                swept=report.swept,
-            )
+        if self._problem is None:
+            name, how = self._settings.name, report.ended_by
+            _log.debug("process_ended", process=name, pid=report.pid, ended_by=how)
+            return
+        _log.warning(
+            "worker_lost",
+            engine=self._settings.name,
+            error=str(self._problem),
+            pid=report.pid,
+            ended_by=report.ended_by,
+            swept=report.swept,
+        )
 
     # --- its jobs -----------------------------------------------------------------------------
 
@@ -345,7 +349,7 @@ class Worker:
         """Send a whole frame, as half of one corrupts the next; cancelling has no effect."""
         try:
             with trio.fail_after(_SEND_S, shield=True):
-                await self._process.stdin.send_all(frame(kind, self._job, payload))
+                await self._process.send(frame(kind, self._job, payload))
         except trio.TooSlowError:
             raise self._lost(f"took no input for {_SEND_S:g} s") from None
         except (trio.BrokenResourceError, trio.ClosedResourceError):

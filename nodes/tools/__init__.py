@@ -6,6 +6,7 @@ from bargein.bridge.control import QuestionAnswer as QuestionAnswer
 from bargein.routes.lazy_imports import lazy_imports
 
 from ._errors import BadArgumentsError as BadArgumentsError
+from ._errors import CommandError as CommandError
 from ._errors import CommitOverrunError as CommitOverrunError
 from ._errors import McpError as McpError
 from ._errors import McpExtraError as McpExtraError
@@ -13,6 +14,7 @@ from ._errors import McpServerError as McpServerError
 from ._errors import McpToolError as McpToolError
 from ._errors import ToolDefinitionError as ToolDefinitionError
 from ._errors import ToolError as ToolError
+from ._errors import WorkerError as WorkerError
 from ._interrupt_policy import Policy as Policy
 from ._interrupt_policy import finish as finish
 from ._interrupt_policy import shield as shield
@@ -31,23 +33,19 @@ if TYPE_CHECKING:
 
     from ._mcp import McpServer as McpServer
     from ._mcp import McpTool as McpTool
-    from .processes import CommandError as CommandError
     from .processes import CommandTool as CommandTool
     from .processes import OutputLimits as OutputLimits
-    from .processes import WorkerError as WorkerError
     from .processes import command_tool as command_tool
 else:  # most tools are functions that ask nothing
     __getattr__ = lazy_imports(
         __name__,
         {
             "AnswerPhrases": "bargein.bridge.control",
-            "CommandError": ".processes",
             "CommandTool": ".processes",
             "SignalLadder": "bargein.nodes.processes",
             "McpServer": "._mcp",
             "McpTool": "._mcp",
             "OutputLimits": ".processes",
-            "WorkerError": ".processes",
             "command_tool": ".processes",
         },
     )

@@ -67,7 +67,8 @@ async def open_server(
     from mcp.shared.message import SessionMessage
 
     async with trio.open_nursery() as nursery:
-        process = await start_process(name, command, nursery, env=env, cwd=cwd)
+        process = await start_process(name, command, env=env, cwd=cwd)
+        process.read_streams(nursery)
         arrived, incoming = create_context_streams[SessionMessage | Exception](0)
         outgoing, to_send = create_context_streams[SessionMessage](0)
         nursery.start_soon(process.close_output_after_end, _LAST_OUTPUT_S)
@@ -79,7 +80,8 @@ async def open_server(
             incoming.close()  # its output is still read and dropped, so that it can end
             outgoing.close()
             with trio.move_on_after(_POLITE_S + _LADDER.bound_s + SPARE_S, shield=True):
-                await process.end(_LADDER, polite_s=_POLITE_S)
+                how = await process.end(_LADDER, polite_s=_POLITE_S)
+                _log.debug("process_ended", process=name, pid=how.pid, ended_by=how.ended_by)
             nursery.cancel_scope.cancel(reason="MCP server ended")
 
 
@@ -144,7 +146,7 @@ async def _write(process: Process, messages: Any) -> None:
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             async for item in messages:
                 line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await process.stdin.send_all(line.encode() + b"\n")
+                await process.send(line.encode() + b"\n")
 
 
 MOST_OF_ANSWER = 64 << 20

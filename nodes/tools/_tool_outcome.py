@@ -23,7 +23,7 @@ from bargein.bridge.control import CapReachedError, ToolOutcome
 from bargein.routes import CodeExitError
 from bargein.routes.error_containment import text_of
 
-from ._errors import RaisedInProcessError, ToolError
+from ._errors import ToolError, WorkerCallError
 
 if TYPE_CHECKING:
     from ._tool_body import ToolBody
@@ -126,7 +126,7 @@ def error_for_model(error: Exception) -> str:
     """
     raised = error.error if isinstance(error, CodeExitError) else error
     name, text = type(raised).__name__, text_of(error)
-    if isinstance(error, RaisedInProcessError):
+    if isinstance(error, WorkerCallError):
         name, text = error.class_name, error.text if error.is_for_model else ""
     elif not isinstance(error, ToolError | CapReachedError):
         return name

@@ -1,7 +1,6 @@
 """Tools in processes of their own: commands, and Python functions in workers."""
 
-from ._command_tool import CommandTool, command_tool
-from ._errors import (
+from .._errors import (
     CommandError,
     ProcessError,
     WorkerCallError,
@@ -9,6 +8,7 @@ from ._errors import (
     WorkerError,
     WorkerStartError,
 )
+from ._command_tool import CommandTool, command_tool
 from ._python_worker import PythonWorker, WorkerCall
 from ._run_command import CommandResult, OutputLimits, run_command
 

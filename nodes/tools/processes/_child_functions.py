@@ -43,13 +43,12 @@ def load(settings: dict[str, Any]) -> Functions:
     """Set up the process.
 
     Args:
-        settings: The descriptors ``stdout``, ``stderr`` and ``tty``; the parent's ``path``; its
+        settings: The descriptors ``stdout`` and ``tty``; the parent's ``path``; its
             ``main`` script (file and package) or None; and the type of the terminal, ``term``.
     """
     os.environ["TERM"] = settings["term"]
     os.dup2(settings["stdout"], 1)
     os.close(settings["stdout"])
-    os.close(settings["stderr"])  # now descriptor 2
     _acquire_terminal(settings["tty"])
     sys.path[:] = settings["path"]
     if settings["main"] is not None:

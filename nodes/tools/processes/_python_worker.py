@@ -37,8 +37,8 @@ from bargein.nodes.processes import (
 from bargein.nodes.processes._process_output import TERM
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S, never
 
+from .._errors import WorkerCallError, WorkerDiedError, WorkerError, WorkerStartError
 from .._schema import as_text
-from ._errors import WorkerCallError, WorkerDiedError, WorkerError, WorkerStartError
 
 if TYPE_CHECKING:
     from bargein.bridge import Call

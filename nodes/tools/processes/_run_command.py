@@ -16,13 +16,13 @@ import trio
 
 from bargein.bridge.validation.numbers import check_numbers
 from bargein.nodes._excerpt import Excerpt
-from bargein.nodes.processes import OnOutput, OutputStream, SignalLadder, StopReport, stop_process
-from bargein.nodes.processes._process import inherited
+from bargein.nodes.processes import OnOutput, OutputStream, SignalLadder, StopReport
+from bargein.nodes.processes._process import Process, inherited, start_process
 from bargein.nodes.processes._process_output import TERM, CapturedOutput
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S, never
 from bargein.routes.logs import get_logger
 
-from ._errors import CommandError
+from .._errors import CommandError
 
 _log = get_logger()
 _LAUNCHER = Path(__file__).with_name("_launch_child.py")
@@ -124,23 +124,21 @@ async def run_command(
         raise CommandError("commands as tools need the sessions of a POSIX system, not Windows")
     recorder = _OutputRecorder(("tty",) if tty else ("stdout", "stderr"), output, limits)
     began_s = trio.current_time()
-    captured = CapturedOutput(recorder.streams, recorder.record)
     environment = {**inherited(inherit), **({"TERM": TERM} if tty else {}), **(env or {})}
-    process = await _start(arguments, captured, cwd, environment, stdin, tty)
+    process = await _start(arguments, recorder, cwd, environment, has_input=stdin is not None)
     async with trio.open_nursery() as nursery:
-        captured.read(nursery)
+        process.read_streams(nursery)
         if stdin is not None:
             nursery.start_soon(_feed, process, stdin.encode())
         try:
-            await process.wait()
+            await process.process.wait()
         finally:
             stopped = StopReport(process.pid, None, swept=0, left=1, took_s=math.inf)
             with trio.move_on_after(ladder.bound_s + SPARE_S, shield=True):
-                stopped = await stop_process(process, ladder, is_forced=is_forced)
-            captured.drain()
-            captured.close()
+                stopped = await process.end(ladder, is_forced=is_forced)
             nursery.cancel_scope.cancel(reason="the command ended")
-            code = process.returncode if process.returncode is not None else -signal.SIGKILL
+            code = process.process.poll()
+            code = -signal.SIGKILL if code is None else code
             result = recorder.result(code, trio.current_time() - began_s, stopped)
             _log_result(result)
             if on_end is not None:
@@ -193,39 +191,41 @@ def _arguments(command: Sequence[str] | str, shell: bool) -> list[str]:
 
 async def _start(
     arguments: list[str],
-    captured: CapturedOutput,
+    recorder: _OutputRecorder,
     cwd: str | os.PathLike[str] | None,
     env: Mapping[str, str],
-    stdin: str | None,
-    tty: bool,
-) -> trio.Process:
+    *,
+    has_input: bool,
+) -> Process:
+    captured = CapturedOutput(recorder.streams, recorder.record)
+    out = next(iter(captured.theirs.values()))
+    tty = "tty" in recorder.streams
+    nothing = out if tty else subprocess.DEVNULL
+    command = arguments
     if tty or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # Otherwise commands of a service that runs as a shell's background job would inherit that
         # SIGINT is ignored.
         how = "terminal" if tty else "plain"
-        arguments = [sys.executable, "-I", "-S", str(_LAUNCHER), how, *arguments]
-    out, *others = captured.theirs.values()
-    nothing = out if tty else subprocess.DEVNULL
+        command = [sys.executable, "-I", "-S", str(_LAUNCHER), how, *arguments]
     try:
-        with captured.inherited():
-            return await trio.lowlevel.open_process(
-                arguments,
-                stdin=nothing if stdin is None else subprocess.PIPE,
-                stdout=out,
-                stderr=others[0] if others else out,
-                cwd=cwd,
-                env=env,
-                start_new_session=True,
-            )
+        return await start_process(
+            "command",
+            command,
+            env=env,
+            cwd=cwd,
+            captured=captured,
+            stdin=subprocess.PIPE if has_input else nothing,
+            stdout=out,
+        )
     except (OSError, ValueError) as error:  # ValueError: a null character in an argument
-        raise CommandError(f"{arguments[0]!r} cannot be started: {error}") from error
+        raise CommandError(f"{command[0]!r} cannot be started: {error}") from error
 
 
-async def _feed(process: trio.Process, data: bytes) -> None:
-    assert process.stdin is not None
-    async with process.stdin:
-        with suppress(trio.BrokenResourceError):  # the command does not read all of it
-            await process.stdin.send_all(data)
+async def _feed(process: Process, data: bytes) -> None:
+    with suppress(trio.BrokenResourceError, trio.ClosedResourceError):  # it does not read all
+        await process.send(data)
+    assert process.process.stdin is not None
+    await process.process.stdin.aclose()
 
 
 def _log_result(result: CommandResult) -> None:
