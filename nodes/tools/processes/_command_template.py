@@ -9,11 +9,12 @@ value would be code, the tool is refused when it is defined.
 from __future__ import annotations
 
 import inspect
+import re
 import string
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, get_args, get_origin
 
 from .._errors import BadArgumentsError, ToolDefinitionError
 from ._words_of_commands import VALUE, Word, problem_of
@@ -80,36 +81,26 @@ def texts_of(one: Field, value: Any) -> list[str]:
 
 _PREFIX = "bargein_value_"
 """The variables' names; no program reads them by itself."""
+_OPEN = "a quote or a bracket in it is never closed"
 
-_Kind = Literal["commands", "group", "substitution", "double", "braces", "arithmetic"]
-_COMMANDS = ("commands", "group", "substitution")
+_Kind = Literal["line", "group", "substitution", "double", "braces", "arithmetic"]
+_Quoting = Literal["bare", "double", "single"]
 
 
-@dataclass(slots=True, eq=False)
-class _OpenBracket:
-    """Something that is open at a place of the line."""
+class _Command:
+    """The words of a command that is being read."""
 
-    kind: _Kind
-    words: list[Word] = field(default_factory=list)
-    word: Word | None = None
-    is_target: bool = False
-    """Whether the word is where a redirection goes."""
-    names: set[str] = field(default_factory=set)
-    depth: int = 0
+    def __init__(self) -> None:
+        self.words: list[Word] = []
+        self.word: Word | None = None
+        self.is_target = False
+        """Whether the word is where a redirection goes."""
 
-    def current_word(self) -> Word:
+    def current(self) -> Word:
         """Return the word that is being read; begin one if there is none."""
         if self.word is None:
             self.word = Word()
         return self.word
-
-    def expect_target(self) -> None:
-        """Expect the word that a redirection goes to."""
-        self.is_target = True
-
-    def drop_word(self) -> None:
-        """Forget the word: it is the number of a file."""
-        self.word = None
 
     def end_word(self) -> None:
         """Add the word to the command, unless a redirection goes to it."""
@@ -117,18 +108,6 @@ class _OpenBracket:
             if not self.is_target:
                 self.words.append(self.word)
             self.word, self.is_target = None, False
-
-    def end_command(self) -> list[Word]:
-        """Return the words of the command, and begin another."""
-        self.end_word()
-        self.is_target = False
-        words, self.words = self.words, []
-        return words
-
-    def nest(self, by: int) -> int:
-        """Count a bracket inside; return how many are open."""
-        self.depth += by
-        return self.depth
 
 
 class ShellTemplate:
@@ -155,19 +134,19 @@ class ShellTemplate:
         self.exposed: set[str] = set()
         self._template = template
         self._is_chosen = is_chosen
-        self._items: list[str | Field] = []
-        for part in parts:
-            self._items.extend(part if isinstance(part, str) else [part])
-        self._line: list[str | tuple[Field, Literal["bare", "double", "single"]]] = []
-        self._stack = [_OpenBracket("commands")]
+        self._fields = [part for part in parts if isinstance(part, Field)]
+        self._text = "".join(VALUE if isinstance(part, Field) else part for part in parts)
+        self._line: list[str | tuple[Field, _Quoting]] = []
         self._commands: list[list[Word]] = []
         self._at = 0
-        if any(isinstance(part, Field) for part in parts):
-            self._read()
-            if found := problem_of(self._commands):
-                self._refuse(found)
-        else:
-            self._line.append("".join(map(str, parts)))
+        if not self._fields:
+            self._line.append(self._text)
+            return
+        if self._text.count(VALUE) > len(self._fields):
+            self._refuse("it has a null character")
+        self._read_commands("line")
+        if found := problem_of(self._commands):
+            self._refuse(found)
 
     def fill(self, values: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
         """Return the line, and the environment variables that hold the values."""
@@ -193,222 +172,192 @@ class ShellTemplate:
                 line.append(f"'\"{reference(text_of(one, value))}\"'")
         return "".join(line), variables
 
-    # --- reading the line -----------------------------------------------------------------------
+    # --- reading the line: each method returns the names of the values that it has read ----------
 
-    def _read(self) -> None:
-        while self._at < len(self._items):
-            item = self._items[self._at]
-            if isinstance(item, Field):
-                self._read_value(item)
-            elif self._frame.kind == "double":
-                self._read_quoted(item)
-            elif self._frame.kind in _COMMANDS:
-                self._read_command(item)
-            else:
-                self._read_expansion(item)
-        while len(self._stack) > 1:
-            if self._frame.kind != "group":
-                self._refuse("a quote or a bracket in it is never closed")
-            self._pop()
-        self._end_command()
-
-    @property
-    def _frame(self) -> _OpenBracket:
-        return self._stack[-1]
-
-    @property
-    def _owner(self) -> _OpenBracket:
-        """The frame whose word is being read."""
-        return next(frame for frame in reversed(self._stack) if frame.kind in _COMMANDS)
-
-    def _peek(self, ahead: int = 1) -> str:
-        """Return a later character; empty at the end and for a value."""
-        at = self._at + ahead
-        item = self._items[at] if at < len(self._items) else ""
-        return item if isinstance(item, str) else ""
+    def _peek(self, ahead: int = 0) -> str:
+        """Return a character; empty behind the end."""
+        return self._text[self._at + ahead : self._at + ahead + 1]
 
     def _copy(self, count: int = 1) -> str:
-        taken = self._items[self._at : self._at + count]
-        if not all(isinstance(item, str) for item in taken):
+        text = self._text[self._at : self._at + count]
+        if VALUE in text:
             self._refuse("a backslash stands before a value; leave it out")
         self._at += count
-        text = "".join(map(str, taken))
         self._line.append(text)
         return text
 
-    def _word(self) -> Word:
-        return self._owner.current_word()
-
-    def _read_value(self, one: Field, quoting: Literal["single"] | None = None) -> None:
-        frame = self._frame
-        if frame.kind in ("braces", "arithmetic"):
-            self._refuse(f"{{{one.name}}} stands inside ${{…}} or $((…)), which evaluate it")
-        if quoting is None and self._at and self._items[self._at - 1] == "$":
-            self._refuse(f"for the shell's own variable write ${{{{{one.name}}}}}")
-        self._at += 1
-        self._line.append((one, quoting or ("double" if frame.kind == "double" else "bare")))
-        word, owner = self._word(), self._owner
-        names = {one.name} if self._is_chosen(one.name) else set()
-        for open_frame in self._stack:
-            open_frame.names.update(names)
-        begins = not word.text.strip(VALUE)
-        if begins and not owner.is_target and all(w.text != "--" for w in owner.words):
-            self.exposed.add(one.name)
-        word.write_value(names)
-
-    def _read_quoted(self, item: str) -> None:
-        if item == '"':
-            self._copy()
-            self._stack.pop()
-        elif item == "\\":
-            self._word().write(self._copy(2)[1:])
-        elif not self._read_dollar(item):
-            self._word().write(self._copy())
-
-    def _read_expansion(self, item: str) -> None:
-        """Read a character of ``${…}`` or ``$((…))``."""
-        frame = self._frame
-        if item == "\\":
-            self._copy(2)
-        elif item == '"' and frame.kind == "braces":
-            self._open("double", 1)
-        elif item == "'" and frame.kind == "braces":
-            self._refuse("a single quote stands inside ${…}")
-        elif self._read_dollar(item):
-            pass
-        elif frame.kind == "braces":
-            self._copy()
-            if item == "}":
-                self._stack.pop()
-        else:
-            self._copy()
-            if not frame.nest((item == "(") - (item == ")")):
-                self._stack.pop()
-
-    def _read_dollar(self, item: str) -> bool:
-        """Read an expansion; return False if there is none here."""
-        if item == "`":
-            self._refuse("write $(…) for `…`, so that its quotes are certain")
-        if item != "$":
-            return False
-        after = self._peek()
-        word = self._word()
-        if after == "(" and self._peek(2) == "(":
-            self._open("arithmetic", 3)
-            self._frame.nest(2)
-        elif after == "(":
-            self._open("substitution", 2)
-        elif after == "{":
-            word.note_variable(self._variable_at(2))
-            self._open("braces", 2)
-        elif after in ("'", '"') and self._frame.kind != "double":
-            self._refuse(f"$ stands before a quote: shells differ in what ${after} means")
-        else:
-            word.note_variable(self._variable_at(1))
-            word.write(self._copy())
-        return True
-
-    def _variable_at(self, ahead: int) -> str:
-        name = self._peek(ahead)
-        if not (name.isalpha() or name == "_"):
-            return name if name and name in "123456789@*" else ""
-        while (letter := self._peek(ahead + len(name))) and (letter.isalnum() or letter == "_"):
-            name += letter
-        return name
-
-    def _open(self, kind: _Kind, count: int) -> None:
-        self._word()
-        self._copy(count)
-        self._stack.append(_OpenBracket(kind))
-
-    def _read_command(self, item: str) -> None:
-        frame = self._frame
-        if item == "'":
-            self._read_single()
-        elif item == '"':
-            self._open("double", 1)
-        elif item == "\\":
-            text = self._copy(2)[1:]
-            if text != "\n":
-                self._word().write(text)
-        elif item == "#" and frame.word is None:
-            self._read_comment()
-        elif self._read_dollar(item):
-            pass
-        elif item in " \t":
-            self._frame.end_word()
-            self._copy()
-        elif item in "<>":
-            self._read_redirection()
-        elif item == "&" and self._peek() == ">":
-            self._frame.end_word()
-            self._copy()
-        elif item in "\n;|&":
-            self._end_command()
-            self._copy()
-        elif item == "(":
-            self._end_command()
-            self._copy()
-            self._stack.append(_OpenBracket("group"))
-        elif item == ")":
-            self._copy()
-            self._pop()
-        else:
-            self._word().write(self._copy())
-
-    def _read_single(self) -> None:
-        self._word()
-        self._copy()
-        while (item := self._items[self._at] if self._at < len(self._items) else "") != "'":
-            if isinstance(item, Field):
-                self._read_value(item, "single")
-            elif not item:
-                self._refuse("a quote or a bracket in it is never closed")
+    def _read_commands(self, kind: Literal["line", "group", "substitution"]) -> set[str]:
+        """Read to the end of the line, or to the bracket that closes a group or a substitution."""
+        command, names = _Command(), set[str]()
+        while item := self._peek():
+            if item == "\\":
+                text = self._copy(2)[1:]
+                if text != "\n":
+                    command.current().write(text)
+            elif item == "#" and command.word is None:
+                self._read_comment()
+            elif item in " \t" or (item == "&" and self._peek(1) == ">"):
+                command.end_word()
+                self._copy()
+            elif item in "<>":
+                names |= self._read_redirection(command, kind)
+            elif item in "\n;|&()":
+                self._end_command(command, kind)
+                self._copy()
+                if item == "(":
+                    names |= self._read_commands("group")
+                elif item == ")" and kind != "line":  # there it ends the pattern of a case
+                    return names
             else:
-                self._word().write(self._copy())
-        self._copy()
+                names |= self._read_in_word(command, kind)
+        if kind == "substitution":
+            self._refuse(_OPEN)
+        self._end_command(command, kind)
+        return names
 
-    def _read_comment(self) -> None:
-        while self._at < len(self._items) and (item := self._items[self._at]) != "\n":
-            if isinstance(item, Field):
-                self._refuse(f"{{{item.name}}} stands in a comment")
-            self._copy()
-
-    def _read_redirection(self) -> None:
-        if self._peek() == "<" and self._items[self._at] == "<":
-            self._refuse("<< takes text that is not quoted; pipe printf '%s' into the command")
-        word = self._frame.word
-        if word is not None and word.text.isdigit():
-            self._frame.drop_word()
-        self._frame.end_word()
-        if self._peek() == "(":  # <(…): the substitution is an argument
-            self._open("substitution", 2)
-            return
-        self._copy()
-        if self._peek(0) and self._peek(0) in ">&|":
-            self._copy()
-        self._frame.expect_target()
-
-    def _end_command(self) -> None:
-        words = self._frame.end_command()
+    def _end_command(self, command: _Command, kind: _Kind) -> None:
+        command.end_word()
+        command.is_target = False
+        words, command.words = command.words, []
         if words:
-            if len(self._stack) > 1 and words[0].text == "case":
+            if kind != "line" and words[0].text == "case":
                 self._refuse("case inside (…) makes its quotes uncertain")
             self._commands.append(words)
 
-    def _pop(self) -> None:
-        """Close a group or a substitution; a bracket that opens nothing ends a case's pattern."""
-        self._end_command()
-        if len(self._stack) == 1:
-            return
-        closed = self._stack.pop()
-        if closed.kind != "substitution":
-            return
-        self._word().write_value(closed.names)
-        if closed.names and self._frame.kind != "double":
-            self._refuse('write "$(…)" in double quotes, or its words would become several')
+    def _read_in_word(self, command: _Command, kind: _Kind) -> set[str]:
+        """Read a value, a quoted text, an expansion or a character, of a word or in quotes."""
+        item = self._peek()
+        if item == VALUE:
+            return self._read_value(command, "double" if kind == "double" else "bare")
+        if item == "`":
+            self._refuse("write $(…) for `…`, so that its quotes are certain")
+        if item == "$":
+            return self._read_dollar(command, kind)
+        word = command.current()
+        text = self._copy()
+        if kind != "double" and text == '"':
+            return self._read_double(command)
+        if kind != "double" and text == "'":
+            return self._read_single(command)
+        word.write(text)
+        return set()
 
-    def _refuse(self, problem: str) -> None:
+    def _read_value(self, command: _Command, quoting: _Quoting) -> set[str]:
+        one = self._field()
+        if quoting != "single" and self._peek(-1) == "$":
+            self._refuse(f"for the shell's own variable write ${{{{{one.name}}}}}")
+        self._at += 1
+        self._line.append((one, quoting))
+        word = command.current()
+        begins = not word.text.strip(VALUE)
+        if begins and not command.is_target and all(w.text != "--" for w in command.words):
+            self.exposed.add(one.name)
+        names = {one.name} if self._is_chosen(one.name) else set[str]()
+        word.write_value(names)
+        return names
+
+    def _field(self) -> Field:
+        return self._fields[self._text.count(VALUE, 0, self._at)]
+
+    def _read_single(self, command: _Command) -> set[str]:
+        names = set[str]()
+        while (item := self._peek()) != "'":
+            if item == VALUE:
+                names |= self._read_value(command, "single")
+            elif not item:
+                self._refuse(_OPEN)
+            else:
+                command.current().write(self._copy())
+        self._copy()
+        return names
+
+    def _read_double(self, command: _Command) -> set[str]:
+        names = set[str]()
+        while (item := self._peek()) != '"':
+            if not item:
+                self._refuse(_OPEN)
+            elif item == "\\":
+                command.current().write(self._copy(2)[1:])
+            else:
+                names |= self._read_in_word(command, "double")
+        self._copy()
+        return names
+
+    def _read_dollar(self, command: _Command, kind: _Kind) -> set[str]:
+        after, word = self._peek(1), command.current()
+        if after == "(" and self._peek(2) == "(":
+            self._copy(3)
+            return self._read_expansion(command, "arithmetic")
+        if after == "(":
+            return self._read_substitution(command, kind)
+        if after == "{":
+            word.note_variable(self._variable_at(2))
+            self._copy(2)
+            return self._read_expansion(command, "braces")
+        if after and after in "'\"" and kind != "double":
+            self._refuse(f"$ stands before a quote: shells differ in what ${after} means")
+        word.note_variable(self._variable_at(1))
+        word.write(self._copy())
+        return set()
+
+    def _variable_at(self, ahead: int) -> str:
+        found = re.compile(r"[^\W\d]\w*|[1-9@*]|").match(self._text, self._at + ahead)
+        return found[0] if found else ""
+
+    def _read_substitution(self, command: _Command, kind: _Kind) -> set[str]:
+        """Read ``$(…)`` or ``<(…)``."""
+        word = command.current()
+        self._copy(2)
+        names = self._read_commands("substitution")
+        word.write_value(names)
+        if names and kind != "double":
+            self._refuse('write "$(…)" in double quotes, or its words would become several')
+        return names
+
+    def _read_expansion(self, command: _Command, kind: Literal["braces", "arithmetic"]) -> set[str]:
+        """Read the rest of ``${…}`` or ``$((…))``."""
+        names = set[str]()
+        depth = 1 if kind == "braces" else 2
+        opens, closes = "" if kind == "braces" else "(", "}" if kind == "braces" else ")"
+        while depth:
+            item = self._peek()
+            if not item:
+                self._refuse(_OPEN)
+            elif item == VALUE:
+                name = self._field().name
+                self._refuse(f"{{{name}}} stands inside ${{…}} or $((…)), which evaluate it")
+            elif item == "\\":
+                self._copy(2)
+            elif item == "'" and kind == "braces":
+                self._refuse("a single quote stands inside ${…}")
+            elif item in "$`" or (item == '"' and kind == "braces"):
+                names |= self._read_in_word(command, kind)
+            else:
+                depth += (item == opens) - (item == closes)
+                self._copy()
+        return names
+
+    def _read_comment(self) -> None:
+        while (item := self._peek()) and item != "\n":
+            if item == VALUE:
+                self._refuse(f"{{{self._field().name}}} stands in a comment")
+            self._copy()
+
+    def _read_redirection(self, command: _Command, kind: _Kind) -> set[str]:
+        if self._peek() == self._peek(1) == "<":
+            self._refuse("<< takes text that is not quoted; pipe printf '%s' into the command")
+        if command.word is not None and command.word.text.isdigit():
+            command.word = None  # the number of a file
+        command.end_word()
+        if self._peek(1) == "(":  # <(…): the substitution is an argument
+            return self._read_substitution(command, kind)
+        self._copy()
+        if (item := self._peek()) and item in ">&|":
+            self._copy()
+        command.is_target = True
+        return set()
+
+    def _refuse(self, problem: str) -> NoReturn:
         raise ToolDefinitionError(
             f"{self._template!r}: {problem}. A value is an argument of a program; for anything "
             "else write a function that returns the program and its arguments"
