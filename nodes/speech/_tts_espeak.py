@@ -11,7 +11,7 @@ from bargein.bridge.validation.numbers import check_count, check_range
 from ._errors import SpeechExtraError
 from ._number_words import numbers_in_words
 from ._spoken_form import NewSpokenForm
-from ._worker_voice import WorkerVoice
+from ._worker_voice import EngineSettings, WorkerVoice
 
 _ENGINE = Path(__file__).with_name("_child_espeak.py")
 
@@ -52,7 +52,7 @@ class EspeakVoice(WorkerVoice):
         check_range("EspeakVoice(pitch_range=)", pitch_range, 0, 100, whole=True, optional=True)
         check_count("EspeakVoice(word_gap=)", word_gap, least=0, optional=True)
         check_count("EspeakVoice(workers=)", workers)
-        settings = {
+        settings: EngineSettings = {
             "voice": voice,
             "words_per_minute": words_per_minute,
             "pitch": pitch,

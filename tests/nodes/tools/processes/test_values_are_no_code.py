@@ -189,6 +189,7 @@ CODE_LINES = [
     'case {x} in a) sh -c "{x}";; esac',
     "{{ {x}; }}",
     'php -r "{x}"',
+    "echo a\0 {x}",
 ]
 """Lines in which a value would be code, or stands where shells differ in what it is."""
 
