@@ -23,16 +23,16 @@ VENDORS = sorted(
 
 PLAIN = """
     accept active address and annotation argument audio base batched binding body bpe cancellation
-    canvas captured chunk clock closeup color completion connect connection content core damaged
-    data deadline decision decorator default demo detector download duplicate editor embedded
-    environment error espeak eval everywhere excerpt execution failure field file folder for foreign
+    canvas captured chunk clock closeup color completion connect connection core damaged
+    data deadline decision decorator default demo detector download editor embedded
+    error espeak eval everywhere excerpt execution failure field file folder for foreign
     format function guard hearing hello http ignored import input json label last late launch layout
     lazy library listener listening local lock long main measure measurement merge microphone
     missing monitoring number nursery observer open option output parser part pausable per picture
     piper plain player process python reconnecting recorded recorder recording rehearse remote
     repeated reply report resample resource result row runner running safe say schema screen script
-    scripted serve server service setting shared shell signature signed simulated slash socket
-    source sqlite start status stdio store table target task terminal testing time traceback
+    scripted serve server service setting shared signature signed simulated slash socket
+    source sqlite start status store table target task terminal testing traceback
     transcription transfer type typed usage validation value warning writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""

@@ -90,7 +90,7 @@ HAND_ON_THE_CALL = {
     "testing/checks/wires.py": "it answers the calls of a wire under test, as users do",
     "tools/_tool_context.py": "what tools are given has the call, for what users write",
     "tools/_tool_runner.py": "makes that",
-    "tools/_worker_tool.py": "keeps one worker for each call",
+    "tools/processes/_python_worker.py": "keeps one worker for each call",
     "user_turns/_turn_taking.py": "a turn taker is attached to a call",
 }
 """Files of nodes that name ``Call``, and why; every other part gets what it needs of it."""
