@@ -38,13 +38,13 @@ from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
-from ._provider_recovery import Provider, ProviderGroup, in_order, providers_of
+from ._provider_recovery import Provider, ProviderGroup, in_order
 
 log = get_logger()
 
 STALLS_AFTER_S = 1.5
-"""How long an ear may report nothing after a loud sound, in seconds: vendors report the first words
-within a second."""
+"""How long an ear may report nothing after a loud sound, and a recogniser may take, in seconds:
+vendors report the first words within a second."""
 
 LOUD_S = 0.2
 """How much loud sound that takes, in seconds: a short word."""
@@ -65,20 +65,18 @@ MOST_KEPT_S = 30.0
 class FallbackEar(ProviderGroup[StreamingSTT]):
     """Several ears used as one; made by ``Fallback()``."""
 
-    def __init__(self, ears: Sequence[StreamingSTT], stalls_after_s: float | None = None) -> None:
+    def __init__(self, ears: Sequence[Provider[StreamingSTT]], stalls_after_s: float) -> None:
         """Keep the ears, the preferred one first.
 
         Args:
             ears: The ears.
-            stalls_after_s: How long an ear may report nothing while the caller is loud; ``None``
-                for `STALLS_AFTER_S`.
+            stalls_after_s: How long an ear may report nothing while the caller is loud.
 
         Raises:
             ValueError: The ears have different sample rates.
         """
-        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
-        super().__init__(providers_of("ear", ears), stalls_after_s)
-        rates = {ear.sample_rate_hz for ear in ears}
+        super().__init__(ears, stalls_after_s)
+        rates = {ear.engine.sample_rate_hz for ear in ears}
         if len(rates) > 1:
             raise ValueError(f"Fallback() takes ears of one sample rate, not of {sorted(rates)}")
 
@@ -298,26 +296,8 @@ async def probe_ear(ear: StreamingSTT, audio: bytes) -> None:
             await stream.receive()
 
 
-log = get_logger()
-
-STALLS_AFTER_S = 1.5
-"""How long a recogniser may take, in seconds: as long as a streaming ear may report nothing."""
-
-
 class FallbackRecogniser(ProviderGroup[SpeechToText]):
     """Several recognisers of whole utterances used as one: if one fails, the next gets the same."""
-
-    def __init__(
-        self, recognisers: Sequence[SpeechToText], stalls_after_s: float | None = None
-    ) -> None:
-        """Keep the recognisers, the preferred one first.
-
-        Args:
-            recognisers: The recognisers.
-            stalls_after_s: How long a recogniser may take; ``None`` for `STALLS_AFTER_S`.
-        """
-        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
-        super().__init__(providers_of("ear", recognisers), stalls_after_s)
 
     async def transcribe(self, pcm: bytes) -> Transcript:
         """Transcribe one utterance; see `SpeechToText.transcribe`.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, overload
 
+from bargein.bridge import ProviderKind
 from bargein.bridge.validation.numbers import check_seconds
 from bargein.nodes.llm import ChatModel
 from bargein.nodes.realtime import RealtimeModel
 from bargein.nodes.speech import SpeechToText, StreamingSTT, StreamingTTS, TextToSpeech
 
+from . import _ears, _models, _voices
 from ._ears import FallbackEar, FallbackRecogniser
 from ._models import FallbackModel
+from ._provider_recovery import ProviderGroup, providers_of
 from ._realtime import FallbackRealtime
 from ._voices import FallbackVoice
 
@@ -70,14 +74,14 @@ def Fallback(first: Any, *others: Any, stalls_after_s: float | None = None) -> A
     check_seconds("Fallback(stalls_after_s=)", stalls_after_s, optional=True, above=0)
     if any(_has_one_of(engine, ("new_codec",)) for engine in engines):
         if _has_one_of(first, ("new_codec",)) and all(_has_one_of(o, ("stream",)) for o in others):
-            return FallbackRealtime(first, others, stalls_after_s)
+            return _combined(FallbackRealtime, "model", engines, stalls_after_s)
         raise TypeError(
             "Fallback(): a speech-to-speech model comes first, and language models (stream) stand "
             f"in for it, not {', '.join(map(repr, engines))}"
         )
-    for methods, make in _KINDS:
+    for methods, kind, made in _KINDS:
         if all(_has_one_of(engine, methods) for engine in engines):
-            return make(engines, stalls_after_s)
+            return _combined(made, kind, engines, stalls_after_s)
     raise TypeError(
         "Fallback() takes ears (open_stream), recognisers (transcribe), voices (open_context or "
         f"synthesize) or models (stream), all of one kind, not {', '.join(map(repr, engines))}"
@@ -90,9 +94,24 @@ def _has_one_of(engine: object, methods: tuple[str, ...]) -> bool:
     return any(callable(getattr(engine, method, None)) for method in methods)
 
 
-_KINDS: tuple[tuple[tuple[str, ...], Any], ...] = (
-    (("open_stream",), FallbackEar),
-    (("transcribe",), FallbackRecogniser),
-    (("open_context", "synthesize"), FallbackVoice),
-    (("stream",), FallbackModel),
+def _combined(
+    made: type[ProviderGroup[Any]],
+    kind: ProviderKind,
+    engines: Sequence[Any],
+    stalls_after_s: float | None,
+) -> ProviderGroup[Any]:
+    default_s = _STALLS_AFTER_S[kind]
+    return made(providers_of(kind, engines), stalls_after_s or default_s)
+
+
+_STALLS_AFTER_S: dict[ProviderKind, float] = {
+    "ear": _ears.STALLS_AFTER_S,
+    "voice": _voices.STALLS_AFTER_S,
+    "model": _models.STALLS_AFTER_S,
+}
+_KINDS: tuple[tuple[tuple[str, ...], ProviderKind, type[ProviderGroup[Any]]], ...] = (
+    (("open_stream",), "ear", FallbackEar),
+    (("transcribe",), "ear", FallbackRecogniser),
+    (("open_context", "synthesize"), "voice", FallbackVoice),
+    (("stream",), "model", FallbackModel),
 )

@@ -25,7 +25,6 @@ from bargein.nodes.llm import (
     AnswerBrokenOffError,
     AnswerPiece,
     AnswerProgress,
-    ChatModel,
     ChatModelTimeoutError,
     EmptyAnswerError,
     SpeechDelta,
@@ -40,7 +39,7 @@ from bargein.routes import until_resumed
 from bargein.routes.error_containment import closing
 from bargein.routes.logs import get_logger
 
-from ._provider_recovery import Provider, ProviderGroup, in_order, providers_of
+from ._provider_recovery import Provider, ProviderGroup, in_order
 
 log = get_logger()
 
@@ -59,8 +58,8 @@ _QUESTIONS_FAULT = frozenset({400, 413, 422})
 PROBE = ({"role": "user", "content": "Say OK."},)
 
 
-class ModelChain(ProviderGroup[Any]):
-    """Several models, of which the first that works answers a request."""
+class FallbackModel(ProviderGroup[Any]):
+    """Several language models used as one; made by ``Fallback()``."""
 
     def stream(self, messages: Chat, *, tools: Chat = ()) -> AsyncGenerator[AnswerPiece, None]:
         """Yield the answer of the first model that works; see `ChatModel.stream`.
@@ -150,21 +149,6 @@ class ModelChain(ProviderGroup[Any]):
                 await anext(pieces)
 
         provider.fail(error, probe)
-
-
-class FallbackModel(ModelChain):
-    """Several language models used as one; made by ``Fallback()``."""
-
-    def __init__(self, models: Sequence[ChatModel], stalls_after_s: float | None = None) -> None:
-        """Keep the models, the preferred one first.
-
-        Args:
-            models: The models.
-            stalls_after_s: How long a model may take to its first piece; ``None`` for
-                `STALLS_AFTER_S`.
-        """
-        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
-        super().__init__(providers_of("model", models), stalls_after_s)
 
 
 class _RemainingModels:

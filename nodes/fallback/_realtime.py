@@ -20,33 +20,18 @@ from bargein.nodes.llm import AnswerPiece, ChatModel
 from bargein.nodes.realtime import CallLine, RealtimeModel
 from bargein.nodes.realtime._realtime_connection import probe_realtime
 
-from ._models import PROBE, STALLS_AFTER_S, Chat, ModelChain
-from ._provider_recovery import Provider, ProviderGroup, in_order, providers_of
+from ._models import PROBE, Chat, FallbackModel
+from ._provider_recovery import Provider, ProviderGroup, in_order
 
 
 class FallbackRealtime(ProviderGroup[Any]):
-    """A speech-to-speech model and its spare language models; made by ``Fallback()``.
+    """A speech-to-speech model and its spare language models; made by ``Fallback()``."""
 
-    Attributes:
-        realtime: The speech-to-speech model.
-    """
-
-    def __init__(
-        self,
-        realtime: RealtimeModel,
-        spares: Sequence[ChatModel],
-        stalls_after_s: float | None = None,
-    ) -> None:
-        """Keep the models.
-
-        Args:
-            realtime: The speech-to-speech model.
-            spares: The language models, the preferred one first.
-            stalls_after_s: How long a model may return nothing; ``None`` for `STALLS_AFTER_S`.
-        """
-        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
-        super().__init__(providers_of("model", (realtime, *spares)), stalls_after_s)
-        self.realtime = realtime
+    @property
+    def realtime(self) -> RealtimeModel:
+        """The speech-to-speech model."""
+        model: RealtimeModel = self._providers[0].engine
+        return model
 
     def in_call(self, line: CallLine) -> ChatModel:
         """Return the models as the one model of a call.
@@ -76,7 +61,7 @@ class _ModelsInCall:
         return request.answer(failed, is_lost=lost is not None)
 
 
-class _ChainInCall(ModelChain):
+class _ChainInCall(FallbackModel):
     """One request to the models of a call."""
 
     def __init__(

@@ -36,7 +36,7 @@ from bargein.routes.error_containment import closing, first_error
 from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
-from ._provider_recovery import Provider, ProviderGroup, in_order, providers_of
+from ._provider_recovery import Provider, ProviderGroup, in_order
 
 log = get_logger()
 
@@ -54,16 +54,6 @@ PROBE_TEXT = "One."
 
 class FallbackVoice(ProviderGroup[AnyVoice]):
     """Several voices used as one; made by ``Fallback()``."""
-
-    def __init__(self, voices: Sequence[AnyVoice], stalls_after_s: float | None = None) -> None:
-        """Keep the voices, the preferred one first.
-
-        Args:
-            voices: The voices.
-            stalls_after_s: How long a voice may return nothing; ``None`` for `STALLS_AFTER_S`.
-        """
-        stalls_after_s = STALLS_AFTER_S if stalls_after_s is None else stalls_after_s
-        super().__init__(providers_of("voice", voices), stalls_after_s)
 
     @property
     def sample_rate_hz(self) -> int:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from bargein.nodes.services.vendor_ear import VendorEarStream
 from bargein.nodes.speech import EarFact
+
+from ._protocol import RealtimeCodec
 
 BYTES_PER_S = 2 * 16_000
 
@@ -27,26 +28,10 @@ LEAST_S = 0.1
 """The shortest audio that can become an item, in seconds: less is an error (OpenAI)."""
 
 
-class AudioCodec(Protocol):
-    """The messages about the caller's audio."""
-
-    def commit(self) -> str:
-        """Return the message that makes the audio so far an item of the conversation."""
-        ...
-
-    def clear(self) -> str:
-        """Return the message that drops the audio that is not an item yet."""
-        ...
-
-    def delete(self, item: str) -> str:
-        """Return the message that deletes an item from the conversation."""
-        ...
-
-
 class CallerAudioStream:
     """The caller's audio on its way to the vendor; an `EarStream`."""
 
-    def __init__(self, post: Callable[[str], None], codec: AudioCodec) -> None:
+    def __init__(self, post: Callable[[str], None], codec: RealtimeCodec) -> None:
         """Start without audio.
 
         Args:

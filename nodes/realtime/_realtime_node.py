@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import trio
@@ -23,7 +24,8 @@ from bargein.bridge.events import (
 from bargein.bridge.validation.arguments import check_has
 from bargein.nodes._chat_node import DEFAULT_CAPS, NO_CAPS, ChatNode
 from bargein.nodes._conversation_context import ConversationContext
-from bargein.nodes.llm import SpeechDelta, Usage
+from bargein.nodes.llm import AnswerPiece, SpeechDelta, Usage
+from bargein.nodes.services import VendorError
 from bargein.nodes.speech import StreamingEar
 from bargein.nodes.speech._clause_audio import ClauseAudio
 from bargein.nodes.tools import Tool
@@ -34,12 +36,6 @@ from ._realtime_connection import Chat, RealtimeLine, SessionSettings
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge
-from collections import deque
-from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass
-
-from bargein.nodes.llm import AnswerPiece
-from bargein.nodes.services import VendorError
 
 CUT_KNOWN_S = 0.3
 """How long a response waits to learn how much of the last one was heard, in seconds: twice as long

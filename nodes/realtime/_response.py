@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 import trio
 
@@ -22,12 +21,15 @@ from ._protocol import (
     AskRefused,
     CallAsked,
     ItemAdded,
+    RealtimeCodec,
     RealtimeFact,
     ResponseBegan,
     ResponseOver,
     SpeechGiven,
     TextGiven,
 )
+
+log = get_logger()
 
 MOST_WAITING_S = 240.0
 """How much audio may wait to be received, in seconds: an OpenAI response has at most 4,096 tokens
@@ -200,20 +202,10 @@ def _lasts_s(delta: SpeechDelta) -> float:
     return len(delta.pcm) / 2 / delta.sample_rate_hz
 
 
-log = get_logger()
-
 ResponseFact = (
     ResponseBegan | ItemAdded | SpeechGiven | TextGiven | CallAsked | ResponseOver | AskRefused
 )
 """A fact about a response."""
-
-
-class ResponseCodec(Protocol):
-    """The part of a codec that cancels responses."""
-
-    def cancel(self, response: str) -> str:
-        """Return the message that ends a response."""
-        ...
 
 
 class Responses:
@@ -228,7 +220,7 @@ class Responses:
     def __init__(
         self,
         vendor: str,
-        codec: ResponseCodec,
+        codec: RealtimeCodec,
         *,
         post: Callable[[str], None],
         delete: Callable[[str], None],
