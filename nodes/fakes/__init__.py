@@ -11,6 +11,7 @@ from ._fake_chat import signature as signature
 from ._fake_chat import with_calls as with_calls
 from ._fake_ear import BYTES_PER_S as BYTES_PER_S
 from ._fake_ear import LATE as LATE
+from ._fake_ear import Asked as Asked
 from ._fake_ear import FakeEar as FakeEar
 from ._fake_ear import FakeTurn as FakeTurn
 from ._fake_ear import VendorMessage as VendorMessage
@@ -38,9 +39,6 @@ __all__ = [
     "FakeVendor",
     "FakeVoice",
     "Fault",
-    "FaultKind",
-    "FaultStage",
-    "MemoryStream",
     "VoiceRequest",
     "memory_stream_pair",
 ]

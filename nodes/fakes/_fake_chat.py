@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import trio
 
@@ -17,12 +18,6 @@ from bargein.nodes.speech import SpeechExtraError
 
 from ._fake_service import FLOOD_BYTES, SLOW_S, FakeService, FaultCountdown
 from ._fault import Fault, FaultKind, FaultStage
-
-if TYPE_CHECKING:
-    import httpx2
-from collections.abc import Awaitable, Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     import httpx2
@@ -64,6 +59,11 @@ class FakeChat(FakeService):
     )
     """The error for a missing extra, as its clients raise it."""
 
+    path: ClassVar[str] = ""
+    """What the path of each request ends in."""
+    no_path: ClassVar[Any] = {}
+    """What a request to another path is answered, with status 404."""
+
     closes_whole: ClassVar[bool] = True
     """Whether an answer that is cut off with a proper HTTP end looks complete."""
 
@@ -93,9 +93,14 @@ class FakeChat(FakeService):
         """Return an answer's events with their stages; "first" is the first one with a word."""
         raise NotImplementedError
 
-    def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
-        """Return the status and the body of a refusal; ``None`` accepts the request."""
-        return None
+    def refusal(self, head: str) -> tuple[int, Any] | None:
+        """Return the status and the body of a refusal; ``None`` accepts the request.
+
+        By default one without a key is refused, and one to another path than `path`.
+        """
+        asked = head.partition("\r\n")[0].split()[1].partition("?")[0]
+        is_there = asked.endswith(self.path)
+        return self.refusal_without_key(head) or (None if is_there else (404, self.no_path))
 
     def call_events(self, body: Mapping[str, Any]) -> Sequence[StreamedEvent]:
         """Return the events of an answer that calls tools; empty for one with words."""

@@ -31,6 +31,9 @@ LATE: frozenset[FaultKind] = frozenset({"late"})
 
 VendorMessage = Mapping[str, Any]
 
+Asked = Literal["end", "close"] | None
+"""What a message asks for."""
+
 
 @dataclass(slots=True)
 class FakeTurn:
@@ -87,6 +90,9 @@ class FakeEar(FakeVendor):
     bytes_per_s: ClassVar[int] = BYTES_PER_S
     """The bytes of a second of its audio."""
 
+    asks: ClassVar[Mapping[str, Asked]] = {}
+    """What its messages that are no audio ask for, by their ``type``."""
+
     def __init__(self, *turns: str, fault: Fault | None = None) -> None:
         """Set the script.
 
@@ -103,13 +109,20 @@ class FakeEar(FakeVendor):
 
     # --- for subclasses -------------------------------------------------------------------------
 
-    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
+    def read(self, data: Data) -> bytes | Asked:
         """Return the audio of a message, or what it asks for; ``None`` if it asks for nothing.
+
+        By default, bytes are audio, and `asks` has the rest.
 
         Raises:
             ValueError: The vendor does not accept the message.
         """
-        raise NotImplementedError
+        if isinstance(data, bytes):
+            return data
+        kind = self.message(data)["type"]
+        if kind not in self.asks:
+            raise ValueError(f"unknown message {kind}")
+        return self.asks[kind]
 
     def is_sound(self, pcm: bytes) -> bool:
         """Return whether a message's audio is more than silence."""

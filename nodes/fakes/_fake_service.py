@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -50,6 +51,13 @@ class FakeService:
     """
 
     faults: ClassVar[frozenset[FaultKind]] = frozenset()
+
+    key: ClassVar[str] = ""
+    """A pattern of the line of a request that brings a key: its path, or a header; case does not
+    count, and an empty pattern asks for none."""
+
+    no_key: ClassVar[Any] = {}
+    """What a request without a key is answered, with status 401."""
 
     def __init__(self, fault: Fault | None = None) -> None:
         """Make a fake without connections.
@@ -124,6 +132,14 @@ class FakeService:
         async with open_service_nursery("the fake is closed") as nursery:
             await nursery.start(partial(trio.serve_listeners, self.handle, listeners))
             yield inner.socket.getsockname()[1]
+
+    def refusal_without_key(self, head: str) -> tuple[int, Any] | None:
+        """Return the status and the body for a request that brings no key; ``None`` for others.
+
+        Args:
+            head: The lines of the request.
+        """
+        return None if re.search(self.key, head, re.I | re.M) else (401, self.no_key)
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Serve one connection.

@@ -259,10 +259,23 @@ class FakeVendor(FakeService):
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
         """Return the status and the body of a refusal; ``None`` accepts the request.
 
+        By default one without a key is refused.
+
         Args:
             request: The request of the handshake.
         """
-        return None
+        headers = (f"{name}: {value}" for name, value in request.headers.raw_items())
+        return self.refusal_without_key("\n".join([request.path, *headers]))
+
+    def message(self, data: Data) -> dict[str, Any]:
+        """Return a message that is JSON, and keep it in `received`.
+
+        Raises:
+            ValueError: It is none.
+        """
+        message: dict[str, Any] = json.loads(data)
+        self.received.append(message)
+        return message
 
     async def talk(self, line: FakeLine) -> None:
         """Serve a line until it is over.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from bargein.nodes.fakes import THOUGHTS, FakeChat, FaultStage, StreamedEvent, signature
 
 __all__ = ["FakeAnthropic"]
+
+
+def _error(kind: str, message: str) -> Mapping[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 class FakeAnthropic(FakeChat):
@@ -17,29 +21,21 @@ class FakeAnthropic(FakeChat):
     Its own thoughts come in pieces, and one of them is encrypted.
     """
 
-    error: ClassVar[Mapping[str, Any]] = {
-        "type": "error",
-        "error": {"type": "overloaded_error", "message": "no"},
-    }
+    error = _error("overloaded_error", "no")
+    key = "^(x-api-key|authorization):"
+    """The SDK 2.12 sends the key as a bearer token, earlier ones as x-api-key."""
+    no_key = _error("authentication_error", "x-api-key header is required")
 
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
-        # The SDK 2.12 sends the key as a bearer token, earlier ones as x-api-key.
-        if not any(f"\r\n{name}:" in head.lower() for name in ("x-api-key", "authorization")):
-            error = {"type": "authentication_error", "message": "x-api-key header is required"}
-        elif "\r\nanthropic-version:" not in head.lower():
-            error = {"type": "invalid_request_error", "message": "anthropic-version is required"}
-        else:
-            return None
-        status = 401 if error["type"] == "authentication_error" else 400
-        return status, {"type": "error", "error": error}
+        """Refuse a request without a key, or without a version."""
+        has_version = "\r\nanthropic-version:" in head.lower()
+        no_version = _error("invalid_request_error", "anthropic-version is required")
+        return self.refusal_without_key(head) or (None if has_version else (400, no_version))
 
     def refusal_of(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
         """Refuse a turn that does not begin with thoughts, and thoughts that were changed."""
         problem = _problem(body)
-        if problem is None:
-            return None
-        error = {"type": "invalid_request_error", "message": problem}
-        return 400, {"type": "error", "error": error}
+        return None if problem is None else (400, _error("invalid_request_error", problem))
 
     def call_events(self, body: Mapping[str, Any]) -> Sequence[StreamedEvent]:
         """Return the thoughts and calls, if the newest message is the user's."""

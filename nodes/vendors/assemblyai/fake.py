@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, ClassVar
 
-from bargein.bridge.websocket import Data, HttpRequest
+from bargein.bridge.websocket import Data
 from bargein.nodes.fakes import (
     BYTES_PER_S,
     LATE,
+    Asked,
     FakeEar,
     FakeTurn,
     FaultKind,
@@ -31,26 +30,21 @@ class FakeAssemblyAIEar(FakeEar):
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults | LATE
     error: ClassVar[Mapping[str, Any] | None] = {"type": "Error", "error_code": 3005, "error": "no"}
     time_keys = ("start", "end")
+    key = r"^authorization: .|[?&]token=[^&]"
+    no_key: ClassVar[Mapping[str, Any]] = {"error": "Not authorized"}
+    asks: ClassVar[Mapping[str, Asked]] = {
+        "ForceEndpoint": "end",
+        "Terminate": "close",
+        "KeepAlive": None,
+        "UpdateConfiguration": None,
+    }
 
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        token = parse_qs(urlsplit(request.path).query).get("token")
-        if request.headers.get("Authorization") or token:
-            return None
-        return 401, {"error": "Not authorized"}
-
-    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        if isinstance(data, bytes):
-            seconds = len(data) / BYTES_PER_S
-            if not LEAST_S <= seconds <= MOST_S:
-                raise ValueError(f"Input duration violation: {1000 * seconds:.0f} ms")
-            return data
-        message = json.loads(data)
-        self.received.append(message)
-        kind = message["type"]
-        if kind not in ("ForceEndpoint", "Terminate", "KeepAlive", "UpdateConfiguration"):
-            raise ValueError(f"unknown message {kind}")
-        asked: dict[str, Literal["end", "close"]] = {"ForceEndpoint": "end", "Terminate": "close"}
-        return asked.get(kind)
+    def read(self, data: Data) -> bytes | Asked:
+        """Refuse audio that is too short or too long."""
+        seconds = len(data) / BYTES_PER_S
+        if isinstance(data, bytes) and not LEAST_S <= seconds <= MOST_S:
+            raise ValueError(f"Input duration violation: {1000 * seconds:.0f} ms")
+        return super().read(data)
 
     def hello(self) -> Sequence[VendorMessage]:
         return ({"type": "Begin", "id": "session", "expires_at": 1_900_000_000},)

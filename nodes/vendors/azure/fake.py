@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from bargein.nodes.fakes import FaultStage, StreamedEvent
 from bargein.nodes.vendors.openai.fake_chat import FakeOpenAIChat
@@ -20,12 +20,18 @@ SAFE = {"filtered": False, "severity": "safe"}
 class FakeAzureChat(FakeOpenAIChat):
     """``/openai/v1`` and ``/openai/deployments/``: the answer begins with results of a filter."""
 
+    key = "^(api-key: |authorization: bearer )"
+    no_key: ClassVar[Mapping[str, Any]] = {
+        "error": {
+            "code": "401",
+            "message": "Access denied due to invalid subscription key or wrong API endpoint.",
+        }
+    }
+
     def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
         """Refuse a request without a key, without a version of the API, or with another path."""
-        lines = head.lower().split("\r\n")
-        if not any(line.startswith(("api-key: ", "authorization: bearer ")) for line in lines):
-            message = "Access denied due to invalid subscription key or wrong API endpoint."
-            return 401, {"error": {"code": "401", "message": message}}
+        if refused := self.refusal_without_key(head):
+            return refused
         path, _, query = head.partition("\r\n")[0].split()[1].partition("?")
         if path == V1 or (DATED.fullmatch(path) and "api-version=" in query):
             return None

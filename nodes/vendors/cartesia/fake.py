@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from bargein.bridge.websocket import Data, HttpRequest
 from bargein.nodes.fakes import (
     CHAR_S,
     LATE,
+    Asked,
     FakeEar,
     FakeTurn,
+    FakeVendor,
     FakeVoice,
     FaultKind,
     VendorMessage,
@@ -24,17 +25,19 @@ __all__ = ["FakeCartesiaEar", "FakeCartesiaVoice"]
 REQUEST = "11111111-2222-3333-4444-555555555555"
 
 
-def _refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-    """Refuse a request without a key or a version."""
-    has_key = request.headers.get("Authorization") or request.headers.get("X-API-Key")
-    if not has_key and "api_key=" not in request.path:
-        return 401, {"error_code": "unauthorized", "title": "Unauthorized"}
-    if not request.headers.get("Cartesia-Version") and "cartesia_version=" not in request.path:
-        return 400, {"error_code": "version_required", "title": "Version required"}
-    return None
+class _FakeCartesia(FakeVendor):
+    key = r"^(authorization|x-api-key): .|api_key="
+    no_key: ClassVar[Mapping[str, Any]] = {"error_code": "unauthorized", "title": "Unauthorized"}
+
+    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
+        """Refuse a request without a key or a version."""
+        if not request.headers.get("Cartesia-Version") and "cartesia_version=" not in request.path:
+            no_version = {"error_code": "version_required", "title": "Version required"}
+            return super().admit(request) or (400, no_version)
+        return super().admit(request)
 
 
-class FakeCartesiaEar(FakeEar):
+class FakeCartesiaEar(_FakeCartesia, FakeEar):
     """``/stt/turns/websocket``: turns; each message has all words so far, without times."""
 
     needed_keys = ("type", "transcript")
@@ -49,18 +52,8 @@ class FakeCartesiaEar(FakeEar):
         "title": "no",
     }
 
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        return _refusal(request)
-
-    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        """Return what a message asks for; the vendor cannot be asked to end a turn."""
-        if isinstance(data, bytes):
-            return data
-        message = json.loads(data)
-        self.received.append(message)
-        if message["type"] not in ("config", "close"):
-            raise ValueError(f"unknown message {message['type']}")
-        return "close" if message["type"] == "close" else None
+    asks: ClassVar[Mapping[str, Asked]] = {"config": None, "close": "close"}
+    """The vendor cannot be asked to end a turn."""
 
     def hello(self) -> Sequence[VendorMessage]:
         return (_message("connected"),)
@@ -85,7 +78,7 @@ def _message(kind: str, **more: Any) -> VendorMessage:
     return {"type": kind, "request_id": REQUEST, **more}
 
 
-class FakeCartesiaVoice(FakeVoice):
+class FakeCartesiaVoice(_FakeCartesia, FakeVoice):
     """``/tts/websocket``: contexts with chunks, each followed by the times of its words."""
 
     needed_keys = ("type", "context_id", "data")
@@ -100,12 +93,8 @@ class FakeCartesiaVoice(FakeVoice):
         "message": "no",
     }
 
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        return _refusal(request)
-
     def read(self, data: Data) -> VoiceRequest | None:
-        message = json.loads(data)
-        self.received.append(message)
+        message = self.message(data)
         context = message["context_id"]
         if message.get("cancel"):
             return VoiceRequest(context=context, cancel=True)

@@ -5,21 +5,22 @@ The audio of a voice does not name its utterance, so a connection says one utter
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import trio
 
-from bargein.bridge.websocket import Data, HttpRequest
+from bargein.bridge.websocket import Data
 from bargein.nodes.fakes import (
     CHAR_S,
     LATE,
+    Asked,
     FakeEar,
     FakeLine,
     FakeTurn,
+    FakeVendor,
     FakeVoice,
     Fault,
     FaultKind,
@@ -33,36 +34,18 @@ __all__ = ["FakeDeepgramAura", "FakeDeepgramFlux", "FakeDeepgramFluxVoice", "Fak
 REQUEST = "11111111-2222-3333-4444-555555555555"
 
 
-def refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-    """Return the status and the body for a request without a key; None lets it in."""
-    kind, _, key = request.headers.get("Authorization", "").partition(" ")
-    if kind in ("Token", "Bearer", "token", "bearer") and key:
-        return None
-    return 401, {"err_code": "INVALID_AUTH", "err_msg": "Invalid credentials."}
+class _FakeDeepgram(FakeVendor):
+    key = r"^authorization: (token|bearer) ."
+    no_key: ClassVar[Mapping[str, Any]] = {
+        "err_code": "INVALID_AUTH",
+        "err_msg": "Invalid credentials.",
+    }
 
 
-class _FakeDeepgram(FakeEar):
-    asks_end: ClassVar[str]
-
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        return refusal(request)
-
-    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
-        if isinstance(data, bytes):
-            return data
-        message = json.loads(data)
-        self.received.append(message)
-        kind = message["type"]
-        if kind == self.asks_end:
-            return "end"
-        if kind == "CloseStream":
-            return "close"
-        if kind not in ("KeepAlive", "Configure"):
-            raise ValueError(f"unknown message {kind}")
-        return None
+ASKS: Mapping[str, Asked] = {"CloseStream": "close", "KeepAlive": None, "Configure": None}
 
 
-class FakeDeepgramFlux(_FakeDeepgram):
+class FakeDeepgramFlux(_FakeDeepgram, FakeEar):
     """``/v2/listen``: turns with probabilities; each message has the whole turn."""
 
     needed_keys = ("type", "event", "transcript")
@@ -75,7 +58,7 @@ class FakeDeepgramFlux(_FakeDeepgram):
         "description": "no",
     }
     time_keys = ("start", "end")
-    asks_end = "ForceEndTurn"
+    asks: ClassVar[Mapping[str, Asked]] = {**ASKS, "ForceEndTurn": "end"}
 
     def __init__(self, *turns: str, fault: Fault | None = None) -> None:
         super().__init__(*turns, fault=fault)
@@ -124,7 +107,7 @@ class FakeDeepgramFlux(_FakeDeepgram):
         return self._sequence
 
 
-class FakeDeepgramNova(_FakeDeepgram):
+class FakeDeepgramNova(_FakeDeepgram, FakeEar):
     """``/v1/listen``: segments; it reports the end of words and the end of speech separately.
 
     Its errors do not end the stream.
@@ -142,7 +125,7 @@ class FakeDeepgramNova(_FakeDeepgram):
 
     faults: ClassVar[frozenset[FaultKind]] = FakeEar.faults - {"error"} | LATE
     time_keys = ("start", "end")
-    asks_end = "Finalize"
+    asks: ClassVar[Mapping[str, Asked]] = {**ASKS, "Finalize": "end"}
 
     def began(self, turn: FakeTurn) -> Sequence[VendorMessage]:
         return ({"type": "SpeechStarted", "channel": [0, 1], "timestamp": turn.began_s},)
@@ -205,16 +188,12 @@ FLUSHES, WITHIN_S = 20, 60.0
 CONTROLS = {"pronunciations_applied": 0, "breaks_applied": 0, "pronunciation_warnings": 0}
 
 
-class _FakeDeepgramVoice(FakeVoice):
+class _FakeDeepgramVoice(_FakeDeepgram, FakeVoice):
     faults: ClassVar[frozenset[FaultKind]] = FakeVoice.faults - {"backwards"}  # it sends no times
     stop: ClassVar[str]
 
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        return refusal(request)
-
     def read(self, data: Data) -> VoiceRequest | None:
-        message = json.loads(data)
-        self.received.append(message)
+        message = self.message(data)
         match message["type"]:
             case "Speak":
                 return VoiceRequest(context="", text=message["text"])

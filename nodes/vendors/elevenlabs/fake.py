@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from bargein.bridge.websocket import Data, HttpRequest
+from bargein.bridge.websocket import Data
 from bargein.nodes.fakes import (
     CHAR_S,
+    Asked,
     FakeEar,
     FakeTurn,
+    FakeVendor,
     FakeVoice,
     VendorMessage,
     VoiceRequest,
@@ -21,14 +23,14 @@ from bargein.nodes.fakes import (
 __all__ = ["FakeElevenLabsEar", "FakeElevenLabsVoice"]
 
 
-def _refusal(request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-    """Refuse a request without a key or a token."""
-    if request.headers.get("xi-api-key") or "token=" in request.path:
-        return None
-    return 401, {"detail": {"status": "invalid_api_key", "message": "Invalid API key"}}
+class _FakeElevenLabs(FakeVendor):
+    key = "^xi-api-key: .|token="
+    no_key: ClassVar[Mapping[str, Any]] = {
+        "detail": {"status": "invalid_api_key", "message": "Invalid API key"}
+    }
 
 
-class FakeElevenLabsEar(FakeEar):
+class FakeElevenLabsEar(_FakeElevenLabs, FakeEar):
     """``/v1/speech-to-text/realtime``: transcripts; a committed one ends a turn.
 
     Its messages have no number, so late ones would look new; it does not play that fault.
@@ -39,10 +41,7 @@ class FakeElevenLabsEar(FakeEar):
     faults = FakeEar.faults - {"backwards"}
     error: ClassVar[Mapping[str, Any] | None] = {"message_type": "transcriber_error", "error": "no"}
 
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        return _refusal(request)
-
-    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
+    def read(self, data: Data) -> bytes | Asked:
         """Return the audio of a chunk, or that it commits."""
         message = json.loads(data)
         if message["message_type"] != "input_audio_chunk":
@@ -62,7 +61,7 @@ class FakeElevenLabsEar(FakeEar):
         return ({"message_type": "committed_transcript", "text": turn.text},)
 
 
-class FakeElevenLabsVoice(FakeVoice):
+class FakeElevenLabsVoice(_FakeElevenLabs, FakeVoice):
     """``multi-stream-input``: audio with its characters; a closed context says flushed text."""
 
     needed_keys = ("audio", "contextId", "isFinal")
@@ -75,12 +74,8 @@ class FakeElevenLabsVoice(FakeVoice):
     }
     most_contexts = 5
 
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        return _refusal(request)
-
     def read(self, data: Data) -> VoiceRequest | None:
-        message = json.loads(data)
-        self.received.append(message)
+        message = self.message(data)
         if message.get("close_socket"):
             return None
         return VoiceRequest(

@@ -6,7 +6,7 @@ A request that continues a turn without the signatures of its calls is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from bargein.nodes.fakes import signature, with_calls
 from bargein.nodes.vendors.openai.fake_chat import FakeOpenAIChat
@@ -17,20 +17,18 @@ SKIP = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_g
 """What stands for the signature of another model's call."""
 
 
+def _error(code: int, status: str, message: str) -> Mapping[str, Any]:
+    return {"error": {"code": code, "message": message, "status": status}}
+
+
 class FakeGeminiChat(FakeOpenAIChat):
     """Gemini's ``/chat/completions``: the first call of each message is signed."""
 
-    error = {"error": {"code": 503, "message": "no", "status": "UNAVAILABLE"}}  # noqa: RUF012
-
-    def refusal(self, head: str) -> tuple[int, Any] | None:
-        """Refuse a request without a key, or to another path."""
-        path = head.partition("\r\n")[0].split()[1].partition("?")[0]
-        if not path.endswith("/chat/completions"):
-            return 404, [{"error": {"code": 404, "message": "no", "status": "NOT_FOUND"}}]
-        if "\r\nauthorization: bearer " in head.lower():
-            return None
-        told = "Missing or invalid Authorization header."
-        return 401, [{"error": {"code": 401, "message": told, "status": "UNAUTHENTICATED"}}]
+    error = _error(503, "UNAVAILABLE", "no")
+    key = "^authorization: bearer "
+    no_key: ClassVar[Any] = [_error(401, "UNAUTHENTICATED", "Missing or invalid key.")]
+    path = "/chat/completions"
+    no_path: ClassVar[Any] = [_error(404, "NOT_FOUND", "no")]
 
     def own_fields(self, index: int) -> Mapping[str, Any]:
         """Return the signature of the first call."""
@@ -48,5 +46,5 @@ class FakeGeminiChat(FakeOpenAIChat):
                 "Function call is missing a thought_signature in functionCall parts. Additional "
                 f"data, function call `{first['function']['name']}`, position {number}."
             )
-            return 400, [{"error": {"code": 400, "message": told, "status": "INVALID_ARGUMENT"}}]
+            return 400, [_error(400, "INVALID_ARGUMENT", told)]
         return None

@@ -52,6 +52,12 @@ class FakeOpenAIChat(FakeChat):
         return [*pieces, (_chunk({}, "stop"), "last"), (end, "after"), ("[DONE]", "after")]
 
 
+def refused(message: str, param: str | None = None) -> Mapping[str, Any]:
+    """Return the body of a refusal."""
+    error = {"message": message, "type": "invalid_request_error", "param": param, "code": None}
+    return {"error": error}
+
+
 def _chunk(delta: Mapping[str, Any], reason: str | None = None) -> dict[str, Any]:
     choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
     head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_800_000_000}

@@ -6,10 +6,21 @@ import base64
 import json
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from bargein.bridge.websocket import Data, HttpRequest
-from bargein.nodes.fakes import LATE, FakeEar, FakeTurn, Fault, FaultKind, VendorMessage
+from bargein.bridge.websocket import Data
+from bargein.nodes.fakes import (
+    LATE,
+    Asked,
+    FakeEar,
+    FakeTurn,
+    FakeVendor,
+    Fault,
+    FaultKind,
+    VendorMessage,
+)
+
+from .fake_chat import refused
 
 __all__ = ["FakeOpenAIEar"]
 
@@ -19,12 +30,11 @@ LOUD = 256
 HEARS = "conversation.item.input_audio_transcription."
 
 
-def refusal(head: Mapping[str, str]) -> tuple[int, Mapping[str, Any]] | None:
-    """Return the status and the body for a request without a key; None lets it in."""
-    if head.get("Authorization", "").startswith("Bearer "):
-        return None
-    error = {"type": "invalid_request_error", "code": None, "param": None}
-    return 401, {"error": {**error, "message": "Missing bearer authentication in header"}}
+class FakeOpenAILine(FakeVendor):
+    """A WebSocket of OpenAI's, at which there must be a key."""
+
+    key = "^authorization: bearer ."
+    no_key = refused("Missing bearer authentication in header")
 
 
 def is_loud(pcm: bytes) -> bool:
@@ -37,7 +47,7 @@ def event(kind: str, **fields: Any) -> VendorMessage:
     return {"type": kind, "event_id": "event_1", **fields}
 
 
-class FakeOpenAIEar(FakeEar):
+class FakeOpenAIEar(FakeOpenAILine, FakeEar):
     """``/v1/realtime?intent=transcription``: stretches of speech, followed by their words.
 
     A session without turn detection streams words during speech.
@@ -58,10 +68,7 @@ class FakeOpenAIEar(FakeEar):
         self._sessions = 0
         self._streams = False
 
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        return refusal(request.headers)
-
-    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
+    def read(self, data: Data) -> bytes | Asked:
         message = json.loads(data)
         kind = message["type"]
         if kind == "input_audio_buffer.append":

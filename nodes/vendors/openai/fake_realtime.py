@@ -17,21 +17,20 @@ from typing import Any, ClassVar
 
 import trio
 
-from bargein.bridge.websocket import ConnectionClosedError, HttpRequest
+from bargein.bridge.websocket import ConnectionClosedError
 from bargein.nodes.fakes import (
     CHAR_S,
     FLOOD_BYTES,
     SAMPLE_RATE_HZ,
     SPEED,
     FakeLine,
-    FakeVendor,
     Fault,
     FaultKind,
     FaultStage,
     base64_of,
 )
 
-from .fake_ear import HEARS, is_loud, refusal
+from .fake_ear import HEARS, FakeOpenAILine, is_loud
 
 __all__ = ["FakeOpenAIRealtime", "RealtimeCall", "RealtimeConversation", "RealtimeItem"]
 
@@ -110,7 +109,7 @@ class RealtimeConversation:
         return [(item.what, item.text) for item in self.items]
 
 
-class FakeOpenAIRealtime(FakeVendor):
+class FakeOpenAIRealtime(FakeOpenAILine):
     """``/v1/realtime``: each response is the next reply of its script.
 
     With `words` it hears them in any loud audio; otherwise call ``hear``.
@@ -163,9 +162,6 @@ class FakeOpenAIRealtime(FakeVendor):
     def line(self) -> RealtimeConversation:
         """The conversation of the newest line."""
         return self.conversations[-1]
-
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        return refusal(request.headers)
 
     async def talk(self, line: FakeLine) -> None:
         """Converse until the line is over."""

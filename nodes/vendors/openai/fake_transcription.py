@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 from bargein.nodes.fakes import FakeChat, Fault, FaultKind, FaultStage, StreamedEvent
 from bargein.nodes.speech import SpeechExtraError
 
+from .fake_chat import refused
+
 __all__ = ["FakeTranscription"]
 
 WAV_HEAD_BYTES = 44
@@ -32,6 +34,10 @@ class FakeTranscription(FakeChat):
     extra = "openai"
     missing_extra = SpeechExtraError
     content_type = "application/json"
+    key = "^(authorization: bearer |api-key: )"
+    no_key = refused("Missing bearer authentication in header")
+    path = "/audio/transcriptions"
+    no_path = refused("Invalid URL")
 
     def __init__(
         self,
@@ -71,24 +77,18 @@ class FakeTranscription(FakeChat):
                 fields[name[1].decode()] = value if is_file else value.decode()
         return fields
 
-    def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key, or with another path."""
-        if self._needs_key and not re.search(
-            r"\r\n(authorization: bearer |api-key: )", head.lower()
-        ):
-            return 401, _refused("Missing bearer authentication in header")
-        path = head.partition("\r\n")[0].split()[1].partition("?")[0]
-        return None if path.endswith("/audio/transcriptions") else (404, _refused("Invalid URL"))
+    def refusal_without_key(self, head: str) -> tuple[int, Any] | None:
+        return super().refusal_without_key(head) if self._needs_key else None
 
     def refusal_of(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
         """Refuse a request without a model or a WAV file, or for a format that the model lacks."""
         if not body.get("model"):
-            return 400, _refused("model is missing")
+            return 400, refused("model is missing")
         file = body.get("file")
         if not isinstance(file, bytes) or not (file[:4] == b"RIFF" and file[8:12] == b"WAVE"):
-            return 400, _refused("Audio file might be corrupted or unsupported")
+            return 400, refused("Audio file might be corrupted or unsupported")
         if _format(body) not in self._formats:
-            return 400, _refused(f"response_format {_format(body)!r} is not compatible with model")
+            return 400, refused(f"response_format {_format(body)!r} is not compatible with model")
         return None
 
     def words_of(self, body: Mapping[str, Any]) -> Sequence[str]:
@@ -122,8 +122,3 @@ def _segment(text: str) -> Mapping[str, Any]:
         **{"temperature": 0.0, "avg_logprob": -0.2, "compression_ratio": 1.0},
         "no_speech_prob": 0.01,
     }
-
-
-def _refused(message: str) -> Mapping[str, Any]:
-    error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
-    return {"error": error}

@@ -19,6 +19,8 @@ from bargein.nodes.fakes import (
 )
 from bargein.nodes.speech import SpeechExtraError
 
+from .fake_chat import refused
+
 __all__ = ["FakeOpenAIVoice"]
 
 FIELDS = ("model", "voice", "input")
@@ -38,23 +40,16 @@ class FakeOpenAIVoice(FakeChat):
     missing_extra = SpeechExtraError
     content_type = "audio/pcm"
     closes_whole = False
-
-    def refusal(self, head: str) -> tuple[int, Mapping[str, Any]] | None:
-        """Refuse a request without a key, or with another path."""
-        if not any(f"\r\n{key}" in head.lower() for key in ("authorization: bearer ", "api-key: ")):
-            message = "Missing bearer authentication in header"
-            return 401, {"error": {"message": message, "type": "invalid_request_error"}}
-        path = head.partition("\r\n")[0].split()[1].partition("?")[0]
-        if not path.endswith("/audio/speech"):
-            return 404, {"error": {"message": "Invalid URL", "type": "invalid_request_error"}}
-        return None
+    key = "^(authorization: bearer |api-key: )"
+    no_key = refused("Missing bearer authentication in header")
+    path = "/audio/speech"
+    no_path = refused("Invalid URL")
 
     def refusal_of(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | None:
         """Refuse a request with a missing field or an empty text."""
         for field in FIELDS:
             if not str(body.get(field) or "").strip():
-                error = {"message": f"{field} is missing", "type": "invalid_request_error"}
-                return 400, {"error": {**error, "param": field, "code": None}}
+                return 400, refused(f"{field} is missing", field)
         return None
 
     def words_of(self, body: Mapping[str, Any]) -> Sequence[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlsplit
 
 from bargein.bridge.websocket import Data, HttpRequest
 from bargein.nodes.fakes import CHAR_S, FakeVoice, VendorMessage, VoiceRequest, base64_of
@@ -21,19 +19,18 @@ class FakeRimeVoice(FakeVoice):
     needed_keys = ("type", "data")
 
     time_keys = ("start", "end")
+    key = "^authorization: bearer ."
+    no_key: ClassVar[Mapping[str, Any]] = {"error": "Unauthorized"}
     error: ClassVar[Mapping[str, Any] | None] = {"type": "error", "message": "no"}
 
     def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
         """Refuse a request without a key, or without what every synthesis needs."""
-        if not request.headers.get("Authorization", "").startswith("Bearer "):
-            return 401, {"error": "Unauthorized"}
-        asked = parse_qs(urlsplit(request.path).query)
-        missing = [name for name in WANTED if name not in asked]
-        return (400, {"error": f"{missing[0]} is missing"}) if missing else None
+        missing = [name for name in WANTED if name not in request.query]
+        no_name = (400, {"error": f"{missing[0]} is missing"}) if missing else None
+        return super().admit(request) or no_name
 
     def read(self, data: Data) -> VoiceRequest | None:
-        message = json.loads(data)
-        self.received.append(message)
+        message = self.message(data)
         match message.get("operation"):
             case None:
                 return VoiceRequest(context="", text=message["text"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from bargein.bridge.websocket import Data, HttpRequest
-from bargein.nodes.fakes import LATE, FakeEar, FakeTurn, FaultKind, VendorMessage
+from bargein.bridge.websocket import Data
+from bargein.nodes.fakes import LATE, Asked, FakeEar, FakeTurn, FaultKind, VendorMessage
 
 __all__ = ["FakeSonioxEar"]
 
@@ -27,19 +26,16 @@ class FakeSonioxEar(FakeEar):
         "error_message": "Cannot continue request (code 1). Please restart the request.",
     }
 
-    def admit(self, request: HttpRequest) -> tuple[int, Mapping[str, Any]] | None:
-        if request.headers.get("Authorization", "").startswith("Bearer "):
-            return None
-        return 401, {"error_code": 401, "error_message": "Missing API key."}
+    key = "^authorization: bearer ."
+    no_key: ClassVar[Mapping[str, Any]] = {"error_code": 401, "error_message": "Missing API key."}
 
-    def read(self, data: Data) -> bytes | Literal["end", "close"] | None:
+    def read(self, data: Data) -> bytes | Asked:
         """Return what a message asks for; an empty text ends the session."""
         if isinstance(data, bytes):
             return data
         if not data:
             return "close"
-        message = json.loads(data)
-        self.received.append(message)
+        message = self.message(data)
         if "type" not in message and not message.keys() >= NEEDED:
             raise ValueError(f"{', '.join(sorted(NEEDED - message.keys()))} is missing")
         return "end" if message.get("type") == "finalize" else None
