@@ -52,14 +52,14 @@ KEY = "a key"
 async def open_ear(ear: Any, fake: type[FakeVendor], fault: Fault | None) -> AsyncIterator[Any]:
     """Open an ear in front of its fake."""
     async with fake(fault=fault).open() as vendor:
-        yield ear(api_key=KEY, url="ws://fake", dial=vendor.dial)
+        yield ear(api_key=KEY, base_url="ws://fake", dial=vendor.dial)
 
 
 @asynccontextmanager
 async def open_voice(voice: Any, fake: type[FakeVendor], fault: Fault | None) -> AsyncIterator[Any]:
     """Open a voice in front of its fake."""
     async with fake(fault=fault).open() as vendor:
-        speaker = voice(api_key=KEY, url="ws://fake", dial=vendor.dial)
+        speaker = voice(api_key=KEY, base_url="ws://fake", dial=vendor.dial)
         async with speaker.open():
             yield speaker
 
@@ -88,7 +88,7 @@ async def open_azure(fault: Fault | None) -> AsyncIterator[AzureChat]:
 async def open_http_voice(fault: Fault | None) -> AsyncIterator[Any]:
     """Open the voice that is asked over HTTP in front of its fake."""
     async with FakeOpenAIVoice(fault=fault).open() as endpoint:
-        voice = OpenAIVoice(api_key=KEY, url="http://fake/v1", transport=endpoint.transport())
+        voice = OpenAIVoice(api_key=KEY, base_url="http://fake/v1", transport=endpoint.transport())
         async with voice.open():
             yield voice
 
@@ -109,7 +109,7 @@ async def open_realtime(fault: Fault | None) -> AsyncIterator[OpenAIRealtime]:
     """Open a model that hears and speaks in front of its fake."""
     answer = "One large latte with oat milk. Anything else?"
     async with FakeOpenAIRealtime(answer, words="A large latte.", fault=fault).open() as vendor:
-        yield OpenAIRealtime(api_key=KEY, url="ws://fake/v1", dial=vendor.dial)
+        yield OpenAIRealtime(api_key=KEY, base_url="ws://fake/v1", dial=vendor.dial)
 
 
 Made = dict[str, tuple[Any, type[FakeVendor]]]

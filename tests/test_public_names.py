@@ -158,6 +158,25 @@ def test_a_name_that_is_not_there_is_an_error(name):
         getattr(bargein, name)
 
 
+REMOVED = import_module("bargein._removed").REMOVED
+GONE = [(module, name) for module, names in REMOVED.items() for name in names]
+
+
+@pytest.mark.parametrize(("module", "name"), GONE)
+def test_a_name_that_is_gone_says_what_to_write(module, name):
+    """Importing it is an ImportError that names its successor; ``__all__`` has it no longer."""
+    room = import_module(f"bargein.{module}")
+    assert name not in room.__all__
+    with pytest.raises(ImportError, match=re.escape(REMOVED[module][name])):
+        exec(f"from bargein.{module} import {name}")
+
+
+def test_a_name_that_was_never_there_is_a_typo():
+    """A module whose names are gone still tells one that it never had."""
+    with pytest.raises(ImportError, match="cannot import name 'VendorErorr'"):
+        exec("from bargein.vendors import VendorErorr")
+
+
 NO_ERRORS = {"Interrupted"}
 """Signals: they report what somebody asked for, and nothing went wrong."""
 

@@ -27,7 +27,7 @@ PAGE = ROOT / "docs" / "commands.md"
 OF_VENDORS = {
     "api_key": "the key, unless your code gives one",
     "base_url": "the address of the endpoint, unless your code gives one",
-    "endpoint": "the address of the resource, unless your code gives one",
+    "resource": "the address of the resource, unless your code gives one",
     "model": "the model's name, unless your code gives one",
 }
 """What a variable means that an argument of a vendor's class reads."""
@@ -39,7 +39,13 @@ def _vendor_variables() -> dict[str, str]:
     for module in (ears, llm, realtime, voices):
         for name in module.__all__:
             made = getattr(module, name)
-            text = inspect.getdoc(made.__init__) or "" if inspect.isclass(made) else ""
+            if not inspect.isclass(made):
+                continue
+            if "_vendor" in vars(made) and "__init__" not in vars(made):  # that of all chat models
+                for argument in ("api_key", "base_url", "model"):
+                    variable = f"{made._vendor.variables}_{argument.upper()}"
+                    readers.setdefault((variable, argument), []).append(f"`{name}`")
+            text = inspect.getdoc(vars(made).get("__init__")) or ""
             for argument, told in re.findall(r"^    (\w+): ((?:.*\n)(?:     .*\n)*)", text, re.M):
                 for variable in re.findall(r"reads\s+([A-Z]+(?:_[A-Z]+)+)", told):
                     readers.setdefault((variable, argument), []).append(f"`{name}`")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from bargein._removed import REMOVED
+
 ROOT = Path(__file__).parents[2]
 FACADES = ROOT / "bargein"
 
@@ -21,6 +23,13 @@ DOORS = {
     "voices": ("services.vendor_voice", ("voice",)),
 }
 """Each module: what all vendors share there, and which files of a vendor's folder it has."""
+
+GONE = """
+TYPE_CHECKING = False
+if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every name
+    __getattr__ = removed_names(__name__)
+"""
+"""What a module has of whose names some are gone."""
 
 
 def folders() -> list[Path]:
@@ -46,10 +55,12 @@ def reference(door: str) -> str:
         module = f".nodes.vendors.{path.parent.name}.{path.stem}"
         imports |= {f"from {module} import {name} as {name}\n" for name in names}
         exported += names
+    gone = GONE if door in REMOVED else ""
+    imports |= {"from ._removed import removed_names\n"} if gone else set()
     listed = "".join(f'    "{name}",\n' for name in sorted(exported))
     return (
         f"{head}\n\nimport bargein.nodes.{shared} as _shared\n\n{''.join(sorted(imports))}\n"
-        f"__all__ = [\n{listed}]\n__all__ += _shared.__all__\n"
+        f"__all__ = [\n{listed}]\n__all__ += _shared.__all__\n{gone}"
     )
 
 

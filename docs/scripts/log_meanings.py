@@ -102,8 +102,6 @@ MEANINGS = {
     "listener_failed": "a function of yours that listens to the call raised",
     "llm_answer_close_failed": "closing the connection of a dropped answer failed",
     "llm_prewarm_failed": "no connection to the model could be opened in advance",
-    "llm_retry": "the model refused or failed, and is asked again; often: look at the vendor's "
-    "limits",
     "loading_speech": "the speech engines are being loaded",
     "mcp_call_failed": "a call of an MCP tool failed, and the model was told",
     "mcp_question_not_asked": "a question of an MCP server could not be asked; `reason` says why",
@@ -181,8 +179,8 @@ MEANINGS = {
     "unheard_agent": "an agent without the floor answered; nobody hears it",
     "vendor_alignment_unreadable": "a vendor sent times of characters that cannot be read; the "
     "audio is heard, without times of its words",
-    "vendor_asked_again": "a voice or another service failed before it gave anything, and is asked "
-    "again",
+    "vendor_asked_again": "a model, a voice or another service refused or failed before it gave "
+    "anything, and is asked again; often: look at the vendor's limits",
     "vendor_error": "a vendor reported an error; `code` names it",
     "vendor_line_lost": "a connection to a vendor is lost, and opened again in `again_in_s`",
     "vendor_line_reopened": "the connection to a vendor is open again",

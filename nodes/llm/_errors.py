@@ -86,15 +86,6 @@ class ChatModelError(BargeinError):
         self.detail = detail[:_DETAIL_CHARACTERS]
         self.retry_after_s = retry_after_s
 
-    def allow_retry(self, *, retryable: bool, after_s: float | None) -> None:
-        """Record whether a retry may help, from the response's status and headers.
-
-        Args:
-            retryable: Whether the same request may succeed when sent again.
-            after_s: Seconds that the server asks to wait; ``None`` if it does not say.
-        """
-        self.retryable, self.retry_after_s = retryable, after_s
-
     @property
     def is_too_long(self) -> bool:
         """Whether the conversation is too long for the model, so that a shorter one may pass."""

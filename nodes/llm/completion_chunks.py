@@ -141,7 +141,7 @@ class Assembler:
         """
         error = error_in(chunk)
         if error is not None:
-            raise self.error(error)
+            raise reported_error(self._model, error, self._errors)
         usage = chunk.get("usage") or object_of(chunk.get("x_groq")).get("usage")
         self._usage = object_of(usage) or self._usage
         pieces: list[AnswerPiece] = []
@@ -180,15 +180,6 @@ class Assembler:
             own = self._own.whole(kept_fields(call.id, call.extra, message))
             yield call.request(number, provider=self._provider, extra=own)
             message = {}
-
-    def error(self, error: object, status: int | None = None) -> ChatModelError:
-        """Return the exception for an error that the server reports.
-
-        Args:
-            error: The value of ``error``: an object or a text.
-            status: HTTP status; ``None`` if the error came inside an answer.
-        """
-        return reported_error(self._model, error, self._errors, status)
 
     def _assemble(self, delta: Mapping[str, Any]) -> Iterator[AnswerPiece]:
         """Yield the pieces of a delta, in the order in which models write them."""

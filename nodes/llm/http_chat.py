@@ -11,30 +11,26 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Unpack
 
 import trio
 
 from bargein.bridge.validation.numbers import check_numbers
 from bargein.nodes.services import (
     Backoff,
-    HttpService,
-    Query,
+    ServiceArguments,
     Vendor,
     VendorError,
     checked_options,
     without_secrets,
 )
-from bargein.routes import until_resumed
 from bargein.routes.logs import get_logger
 
 from ._answer_stream import AnswerStream
-from ._errors import ChatModelError, ChatModelExtraError, ChatModelTimeoutError
+from ._errors import ChatModelExtraError, ChatModelTimeoutError
 from ._protocol import AnswerPiece
 from .http_reply import HttpReply, Reading
-
-if TYPE_CHECKING:
-    import httpx2
 
 _log = get_logger()
 
@@ -69,6 +65,16 @@ class HttpLimits:
         check_numbers(self, HttpLimits, first_wait_s=0, max_wait_s=0)
 
 
+class ChatArguments(ServiceArguments, total=False):
+    """What each chat model over HTTP takes beside its own."""
+
+    options: Mapping[str, Any] | None
+    """Further fields of each request (``{"temperature": 0.3}``), which override ours; ``None`` as a
+    value removes a field."""
+    limits: HttpLimits | None
+    """The limits of a request; ``None`` for the defaults."""
+
+
 class HttpChat:
     """Streams answers from an endpoint, over one pool of connections.
 
@@ -86,46 +92,47 @@ class HttpChat:
 
     def __init__(
         self,
-        model: str | None,
+        model: str | None = None,
         *,
-        api_key: str | None,
-        options: Mapping[str, Any] | None,
-        base_url: str | None,
-        headers: Mapping[str, str] | None,
-        query: Query | None,
-        limits: HttpLimits | None,
-        transport: httpx2.AsyncBaseTransport | None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        **request: Unpack[ChatArguments],
     ) -> None:
         """Configure the endpoint; nothing connects yet.
+
+        Args:
+            model: The model's name; ``None`` reads the vendor's ``_MODEL``, as in OPENAI_MODEL.
+            api_key: The key; ``None`` reads the vendor's ``_API_KEY``.  Without either none is
+                sent, as servers of your own often need none.
+            base_url: The URL that the path is appended to, before its query if it has one; ``None``
+                reads the vendor's ``_BASE_URL``, and without that uses the vendor's own.
+            request: What each request carries, as `ChatArguments` says.
 
         Raises:
             ChatModelExtraError: httpx2 is not installed (extra ``llm``).
             TypeError: `options`, `headers` or `query` is no mapping.
-            ValueError: No model is named, there is no key and there must be one, or a request
-                cannot carry something.
+            ValueError: No model is named, the endpoint is the vendor's and there is no key, or a
+                request cannot carry a key, URL, option or header.
         """
         owner, variables = type(self).__name__, self._vendor.variables
-        base_url = base_url or os.environ.get(f"{variables}_BASE_URL") or self._vendor.url
+        options, limits = request.pop("options", None), request.pop("limits", None)
         model = model or os.environ.get(f"{variables}_MODEL", "")
         if not model:
             raise ValueError(f'no model named: pass {owner}("name") or set {variables}_MODEL')
         self.model = model
         self._options = checked_options(options)
         self.limits = limits = limits or HttpLimits()
-        self._backoff = Backoff(
-            limits.attempts, limits.first_wait_s, limits.max_wait_s, limits.random
-        )
-        self._service = HttpService(
+        vendor = replace(self._vendor, errors=replace(self._vendor.errors, vendor=model))
+        self._service = vendor.service(
             owner,
-            base_url,
-            errors=replace(self._vendor.errors, vendor=model),
+            api_key or None,
+            base_url or os.environ.get(f"{variables}_BASE_URL") or vendor.url,
+            request,
             extra="llm",
             missing=ChatModelExtraError,
             variable=f"base_url= or {variables}_BASE_URL",
-            headers=self._vendor.headers_for(base_url, api_key or None, headers, owner=owner),
-            query=query,
             connect_s=limits.connect_timeout_s,
-            transport=transport,
+            backoff=Backoff(limits.attempts, limits.first_wait_s, limits.max_wait_s, limits.random),
         )
         self.base_url = self._service.base_url
         self.provider = f"{owner} {without_secrets(self.base_url)}"
@@ -201,41 +208,22 @@ class HttpChat:
             await reply.aclose()
 
     async def _send_until_answered(self, body: Mapping[str, Any]) -> HttpReply:
-        """Send the request until an answer begins; raise the error after the last attempt."""
-        attempt = 1
-        while True:
-            try:
-                return await self._attempt(body)
-            except ChatModelTimeoutError as error:
-                if error.phase != "connect":
-                    raise  # the caller has waited long enough
-                failure: ChatModelError = error
-            except ChatModelError as error:
-                failure = error
-            wait_s = self._backoff.wait_s(failure, attempt)
-            if wait_s is None:
-                raise failure
-            _log.info(
-                "llm_retry",
-                model=self.model,
-                attempt=attempt,
-                status=failure.status,
-                wait_s=round(wait_s, 3),
-            )
-            await trio.sleep(wait_s)
-            await until_resumed()
-            attempt += 1
+        """Send the request until an answer begins; raise the error of the last attempt.
 
-    async def _attempt(self, body: Mapping[str, Any]) -> HttpReply:
-        """Send the request once and wait for the first token."""
+        Whoever has waited in vain for a token has waited long enough: there is no other attempt.
+        """
         limit_s = self.limits.first_token_timeout_s
+        try:
+            return await self._service.retrying(partial(self._attempt, body, limit_s))
+        except trio.TooSlowError:
+            raise ChatModelTimeoutError("first_token", limit_s or 0, model=self.model) from None
+
+    async def _attempt(self, body: Mapping[str, Any], limit_s: float | None) -> HttpReply:
+        """Send the request once and wait for the first token."""
         reply = HttpReply(self.model, self.limits.connect_timeout_s, self._reading())
         try:
             with trio.fail_after(math.inf if limit_s is None else limit_s):
                 await reply.send(self._service, self._path, body)
-        except trio.TooSlowError:
-            await reply.aclose()
-            raise ChatModelTimeoutError("first_token", limit_s or 0, model=self.model) from None
         except BaseException:
             await reply.aclose()
             raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from pydantic_core import from_json
@@ -23,7 +23,6 @@ from bargein.routes import BargeinError
 
 from ._errors import ChatModelError, ChatModelTimeoutError
 from ._protocol import AnswerPiece
-from .server_errors import error_of_body
 
 
 @contextmanager
@@ -31,7 +30,7 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
     """Translate the errors of the HTTP service into those of models.
 
     Raises:
-        ChatModelError: Any error of the transport.
+        ChatModelError: Any error of the transport, or a refusal.
     """
     try:
         yield
@@ -40,7 +39,13 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
         raise ChatModelTimeoutError("connect", limit_s, model=model) from error.__cause__
     except VendorError as error:
         raise ChatModelError(
-            error.problem, model=model, retryable=error.retryable, detail=error.detail
+            error.problem,
+            model=model,
+            retryable=error.retryable,
+            status=error.status,
+            code=error.code,
+            detail=error.detail,
+            retry_after_s=error.retry_after_s,
         ) from error.__cause__
 
 
@@ -85,10 +90,6 @@ class Reading(Protocol):
         """Return the pieces that are known only at the end: tool calls, then the usage."""
         ...
 
-    def error(self, error: object, status: int | None = None) -> ChatModelError:
-        """Return the exception for an error that the server reports."""
-        ...
-
 
 class HttpReply:
     """An answer in progress; `aclose` must be called however it ends."""
@@ -125,7 +126,7 @@ class HttpReply:
         with translated(self._model, self._connect_timeout_s):
             await service.send(path, exchange=exchange, json=body)
             if not exchange.is_success:
-                raise await self._refusal(service, exchange)
+                raise await service.refusal(exchange, "the server reported an error")
             if exchange.content_type == "text/html":
                 problem = "the address answered with a web page: check base_url="
                 raise ChatModelError(problem, model=self._model)
@@ -192,18 +193,6 @@ class HttpReply:
             raise ChatModelError(problem, model=self._model, retryable=True)
         self._ended = True
         return self._assembler.finish()
-
-    async def _refusal(self, service: HttpService, exchange: HttpResponse) -> ChatModelError:
-        """Return the error for an unsuccessful response."""
-        told = None
-        body = await exchange.read_some()
-        with suppress(ValueError):
-            told = from_json(body)
-        reported = error_of_body(told)
-        error = self._assembler.error(reported or exchange.reason, exchange.status)
-        meant = service.errors.refusal("", exchange.status, exchange.headers, body)
-        error.allow_retry(retryable=meant.retryable, after_s=meant.retry_after_s)
-        return error
 
 
 MAX_EVENT_BYTES = 4 << 20

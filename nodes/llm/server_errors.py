@@ -1,4 +1,4 @@
-"""Reads the errors that endpoints report in their own words, with a status or behind HTTP 200.
+"""Reads the errors that endpoints report in their own words, behind HTTP 200.
 
 Shapes: ``{"error": {...}}`` and ``{"error": "..."}`` (OpenAI and most), ``{"object": "error",
 "message": ...}`` (older vLLM, Mistral), ``{"type": "error", "error": {...}}`` (Anthropic),
@@ -33,25 +33,13 @@ def error_in(message: Mapping[str, Any]) -> object | None:
     return object_of(message.get("x_groq")).get("error") or None
 
 
-def error_of_body(body: object) -> object | None:
-    """Return the error in the body of a refusal; ``None`` if it says nothing."""
-    if isinstance(body, list):
-        body = body[0] if body else None
-    if not isinstance(body, dict):
-        return body if isinstance(body, str) else None
-    return error_in(body) or body.get("detail") or body or None
-
-
-def reported_error(
-    model: str, error: object, errors: ErrorTable, status: int | None = None
-) -> ChatModelError:
+def reported_error(model: str, error: object, errors: ErrorTable) -> ChatModelError:
     """Return the exception for an error that a server reports in its own words.
 
     Args:
         model: The model's name.
         error: The value of ``error``: an object or a text.
         errors: What the vendor's errors mean.
-        status: HTTP status; ``None`` if the error came inside an answer.
     """
     fields = object_of(error) or {"message": error}
     fields = object_of(fields.get("error")) or fields
@@ -60,8 +48,7 @@ def reported_error(
     told = count_of(code)
     if told is None:
         told = count_of(word)
-    if status is None and told is not None and 400 <= told < 600:
-        status = told
+    status = told if told is not None and 400 <= told < 600 else None
     meaning = errors.meaning_of_request(code, kind, word, message, status=status)
     words = f"{code} {kind} {word}".lower()
     if safe_word(message) or isinstance(error, str):

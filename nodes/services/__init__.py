@@ -4,7 +4,6 @@ The base classes of ears and voices are in `vendor_ear` and `vendor_voice`; `bar
 has the vendors.
 """
 
-from ._credentials import Credential as Credential
 from ._credentials import with_key as with_key
 from ._error_table import ErrorTable as ErrorTable
 from ._error_table import error_in_body as error_in_body
@@ -42,44 +41,24 @@ from ._request_settings import without_secrets as without_secrets
 from ._session_settings import SessionLimits as SessionLimits
 from ._session_settings import VendorAddress as VendorAddress
 from ._shared_resource import SharedResource as SharedResource
+from ._vendor import LineArguments as LineArguments
+from ._vendor import ServiceArguments as ServiceArguments
 from ._vendor import Vendor as Vendor
+from ._vendor import check_arguments as check_arguments
 
 __all__ = [
     "Backoff",
-    "Credential",
     "ErrorTable",
-    "HttpResponse",
     "HttpService",
+    "LineArguments",
     "Meaning",
-    "Query",
+    "ServiceArguments",
     "SessionLimits",
     "SessionReopened",
-    "SharedResource",
+    "Vendor",
     "VendorAddress",
     "VendorError",
     "VendorSession",
-    "WholeCharacters",
-    "checked_base_url",
-    "checked_headers",
-    "checked_options",
-    "checked_query",
-    "endpoint",
-    "http_errors",
-    "in_time_order",
-    "lowest_probability",
     "open_session",
-    "parse_json",
-    "probability",
-    "query_string",
-    "retry_after_s",
     "timed_words",
-    "error_in_body",
-    "UNREADABLE",
-    "count_of",
-    "number_of",
-    "object_of",
-    "objects_of",
-    "text_of",
-    "with_key",
-    "without_secrets",
 ]

@@ -4,47 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import final
 
 from ._request_settings import checked_headers
 
 _CARRY_KEYS = {"authorization", "api-key", "x-api-key", "xi-api-key"}
 """Headers that carry keys, at the vendors here, at Azure and at gateways."""
-
-
-@final
-class Credential:
-    """An API key that never appears in a ``repr``, a log line or an error."""
-
-    __slots__ = ("_secret",)
-
-    def __init__(self, vendor: str, given: str | None, variable: str) -> None:
-        """Wrap a key.
-
-        Args:
-            vendor: The vendor's name, for the error.
-            given: The key; ``None`` reads the environment.
-            variable: The environment variable to read.
-
-        Raises:
-            ValueError: There is no key, or a header cannot hold it.
-        """
-        secret = (os.environ.get(variable, "") if given is None else given).strip()
-        if not secret:
-            raise ValueError(f"{vendor} requires a key: pass api_key= or set {variable}")
-        if not secret.isascii() or not secret.isprintable():
-            raise ValueError(
-                f"the key for {vendor} has characters that no header may have: "
-                f"look at api_key= or {variable}"
-            )
-        self._secret = secret
-
-    def reveal(self) -> str:
-        """Return the key, to put it into the header that sends it."""
-        return self._secret
-
-    def __repr__(self) -> str:
-        return "<a key>"
 
 
 def with_key(
@@ -78,6 +42,18 @@ def with_key(
     known = os.environ.get(variable, "") if api_key is None else api_key
     if (is_given and api_key is None) or not (known.strip() or is_required):
         return given
-    key = Credential(vendor, api_key, variable)
+    key = _checked(vendor, known.strip(), variable)
     own_names = {own.lower() for own in given}
-    return given if name.lower() in own_names else {name: form.format(key.reveal()), **given}
+    return given if name.lower() in own_names else {name: form.format(key), **given}
+
+
+def _checked(vendor: str, key: str, variable: str) -> str:
+    """Return a key that a header can hold; no error shows it."""
+    if not key:
+        raise ValueError(f"{vendor} requires a key: pass api_key= or set {variable}")
+    if not key.isascii() or not key.isprintable():
+        raise ValueError(
+            f"the key for {vendor} has characters that no header may have: "
+            f"look at api_key= or {variable}"
+        )
+    return key

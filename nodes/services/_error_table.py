@@ -218,7 +218,7 @@ class ErrorTable:
             problem,
             meaning=self.meaning_of_request(*told, text, status=status),
             status=status,
-            code=next(iter(words(told)), ""),
+            code=next((word for word in words(told) if word != str(status)), ""),
             detail=text,
             retry_after_s=retry_after_s(headers),
         )

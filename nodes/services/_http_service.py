@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import trio
 
+from bargein.bridge.monitoring.error_text import safe_text
+from bargein.routes import BargeinError, until_resumed
 from bargein.routes.logs import get_logger
 
 from ._error_table import ErrorTable
 from ._errors import VendorError
 from ._http_response import MAX_ANSWER_BYTES, HttpResponse, http_errors
-from ._request_retries import Backoff
+from ._request_retries import Backoff, RetryAdvice
 from ._request_settings import Query, checked_base_url, checked_query, endpoint, without_secrets
 from ._shared_resource import SharedResource
 
@@ -52,7 +54,7 @@ class HttpService:
         errors: ErrorTable,
         extra: str,
         missing: Callable[[str, str, str], Exception],
-        variable: str = "url=",
+        variable: str = "base_url=",
         headers: Mapping[str, str] | None = None,
         query: Query | None = None,
         connect_s: float | None = 5.0,
@@ -153,8 +155,9 @@ class HttpService:
             exchange: The response, of whose body nothing was read.
             problem: What was refused, in our words.
         """
-        body = await exchange.read_some()
-        told = body or exchange.reason.encode()
+        told = await exchange.read_some()
+        if not told or exchange.content_type == "text/html":
+            told = exchange.reason.encode()
         return self.errors.refusal(problem, exchange.status, exchange.headers, told)
 
     async def fetch(
@@ -185,23 +188,41 @@ class HttpService:
     async def retrying(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Make attempts until one succeeds, as often and as late as the back-off says.
 
+        While the call is paused, no further attempt is made.
+
         Args:
-            attempt: Makes one, from the request to what is wanted of its answer.
+            attempt: Makes one, from the request to what is wanted of its answer.  What it raises
+                says by its `RetryAdvice` whether another may help; anything else ends the attempts.
 
         Raises:
-            VendorError: The last attempt failed.
+            VendorError: The last attempt failed, with this error or with another of ours.
         """
         number = 1
         while True:
             try:
                 return await attempt()
-            except VendorError as error:
-                wait_s = self.backoff.wait_s(error, number)
+            except BargeinError as error:
+                wait_s = self._wait_s(error, number)
                 if wait_s is None:
                     raise
-                log.info("vendor_asked_again", vendor=self.errors.vendor, error=error.safe_text)
             await trio.sleep(wait_s)
+            await until_resumed()
             number += 1
+
+    def _wait_s(self, error: BargeinError, attempt: int) -> float | None:
+        """Return how long to wait before another attempt, which is logged; ``None`` for none."""
+        if not isinstance(error, RetryAdvice):
+            return None
+        wait_s = self.backoff.wait_s(error, attempt)
+        if wait_s is not None:
+            log.info(
+                "vendor_asked_again",
+                vendor=self.errors.vendor,
+                error=safe_text(error),
+                attempt=attempt,
+                wait_s=round(wait_s, 3),
+            )
+        return wait_s
 
     async def _fetch_once(
         self,

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 _LARGEST_POWER = 30
 
 
+@runtime_checkable
 class RetryAdvice(Protocol):
     """The fields of an error that decide whether to try again."""
 

@@ -47,7 +47,7 @@ from bargein.nodes.speech import (
 )
 from bargein.routes.logs import get_logger
 
-__all__ = ["EarCodec", "VendorEar", "VendorEarStream"]
+__all__ = ["EarCodec", "VendorEar"]
 
 log = get_logger()
 

@@ -99,7 +99,7 @@ async def bare_ear(url: str, frames: int) -> None:
 async def our_ear(url: str, frames: int) -> None:
     """Send one turn through `DeepgramFlux`."""
     async with (
-        DeepgramFlux(api_key="k", url=url).open_stream() as stream,
+        DeepgramFlux(api_key="k", base_url=url).open_stream() as stream,
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(_say_frames, stream.send, frames)
@@ -159,7 +159,7 @@ async def bare_voice(url: str) -> float:
 
 async def our_voice(url: str) -> float:
     """Have all sentences said at once by `CartesiaVoice`; return the CPU time per piece, in µs."""
-    voice = CartesiaVoice("joe", api_key="k", url=url)
+    voice = CartesiaVoice("joe", api_key="k", base_url=url)
     pieces = 0
 
     async def say() -> None:

@@ -98,8 +98,8 @@ async def _answer(call: Call) -> None:
 
 async def _ours(flux: _Flux, ear: str, voice: str, line: _Line) -> None:
     speech = Speech(
-        DeepgramFlux(api_key="k", url=ear),
-        CartesiaVoice("joe", api_key="k", url=voice),
+        DeepgramFlux(api_key="k", base_url=ear),
+        CartesiaVoice("joe", api_key="k", base_url=voice),
         fillers=None,
     )
     async with speech.open(), App(_answer, speech=speech).open_call(line) as call:

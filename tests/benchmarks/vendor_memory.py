@@ -83,8 +83,8 @@ async def _bytes_per_call(
     state: str, calls: int, meter: str, scale: float, ear: str, voice: str
 ) -> float:
     speech = Speech(
-        DeepgramFlux(api_key="k", url=ear),
-        CartesiaVoice("joe", api_key="k", url=voice),
+        DeepgramFlux(api_key="k", base_url=ear),
+        CartesiaVoice("joe", api_key="k", base_url=voice),
         fillers=None,
     )
     app = App(_answer, speech=speech)

@@ -174,7 +174,7 @@ class MessageReading:
             raise self._unknown(what, "no object")
         error_told = error_in(message)
         if error_told is not None:
-            raise self.error(error_told)
+            raise reported_error(self._model, error_told, ANTHROPIC_ERRORS)
         return message
 
     def _unknown(self, what: str, why: str) -> ChatModelError:
@@ -197,10 +197,6 @@ class MessageReading:
                 self._stop_reason,
             ),
         ]
-
-    def error(self, error: object, status: int | None = None) -> ChatModelError:
-        """Return the exception for an error that the server reports."""
-        return reported_error(self._model, error, ANTHROPIC_ERRORS, status)
 
     def _note_usage(self, told: object) -> None:
         self._usage |= {name: n for name, n in object_of(told).items() if n is not None}

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
-
-import trio
+from typing import Any, Unpack
 
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.services import (
-    Query,
-    SessionLimits,
+    LineArguments,
     Vendor,
     count_of,
     lowest_probability,
@@ -55,11 +52,7 @@ class AssemblyAIEar(VendorEar):
         end_threshold: float | None = None,
         shortest_silence_s: float | None = None,
         longest_silence_s: float | None = None,
-        url: str = ASSEMBLYAI.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the ear; nothing connects yet.
 
@@ -75,16 +68,11 @@ class AssemblyAIEar(VendorEar):
                 ``None`` for the vendor's default.
             longest_silence_s: Silence that ends any turn, in seconds; ``None`` for the vendor's
                 default.
-            url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
             TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
-                header cannot be sent.
+            ValueError: There is no key, or an address or a header that cannot be used.
         """
         check_strings("AssemblyAIEar(keyterms=)", keyterms)
         asked = {
@@ -97,11 +85,11 @@ class AssemblyAIEar(VendorEar):
             "max_turn_silence": _ms(longest_silence_s),
             "keyterms_prompt": json.dumps([*keyterms]) if keyterms else None,
         }
-        address = ASSEMBLYAI.at(url, api_key, headers, query).address(
+        address = ASSEMBLYAI.at(type(self).__name__, api_key, line).address(
             "/v3/ws", asked, keep_alive='{"type": "KeepAlive"}', farewell='{"type": "Terminate"}'
         )
         codec = partial(TurnCodec, formatted=format_turns)
-        super().__init__(address, codec, limits=limits, dial=dial)
+        super().__init__(address, codec, limits=line.get("limits"), dial=line.get("dial"))
 
 
 class TurnCodec(PlainEarCodec):

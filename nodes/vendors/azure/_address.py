@@ -7,39 +7,42 @@ one address for all deployments, which are named as models; dated versions have 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from bargein.bridge.validation.arguments import check_instance
-from bargein.nodes.services import Query, checked_base_url, checked_query, with_key
+from bargein.nodes.services import (
+    ServiceArguments,
+    check_arguments,
+    checked_base_url,
+    checked_query,
+    with_key,
+)
 
 VENDOR = "Azure OpenAI"
 VARIABLE = "AZURE_OPENAI_API_KEY"
 ENDPOINT = "AZURE_OPENAI_ENDPOINT"
 
 
-@dataclass(frozen=True, slots=True)
-class AzureDeployment:
-    """One deployment, with what each request to it carries."""
+class AzureArguments(ServiceArguments, total=False):
+    """What each class of Azure's takes beside its own."""
 
-    name: str
+    endpoint: str | None
+    """The resource's address, such as ``https://mine.openai.azure.com``; ``None`` reads
+    AZURE_OPENAI_ENDPOINT."""
+    api_version: str | None
+    """A dated version of the API, such as "2024-10-21", which has an address for each deployment;
+    ``None`` for the v1 API, which needs none."""
+
+
+class AzureDeployment(ServiceArguments):
+    """Where a deployment is, with what each request to it carries."""
+
     base_url: str
     """What ``/chat/completions`` and the like are appended to."""
-    headers: Mapping[str, str] = field(repr=False)
-    """The user's headers, with the key."""
-    query: Query = field(repr=False)
-    """The user's parameters, with the version of the API."""
 
 
 def azure_deployment(
-    owner: str,
-    deployment: str,
-    api_key: str | None,
-    endpoint: str | None,
-    api_version: str | None,
-    headers: Mapping[str, str] | None,
-    query: Query | None,
+    owner: str, deployment: str, api_key: str | None, resource: AzureArguments
 ) -> AzureDeployment:
     """Return where a deployment is.
 
@@ -47,29 +50,29 @@ def azure_deployment(
         owner: The class that asks, for errors.
         deployment: The name of the deployment.
         api_key: The resource's key; ``None`` reads AZURE_OPENAI_API_KEY.
-        endpoint: The resource's address; ``None`` reads AZURE_OPENAI_ENDPOINT.
-        api_version: A dated version of the API; ``None`` for the v1 API.
-        headers: The user's headers; ``authorization`` or ``api-key`` among them replaces the key.
-        query: The user's parameters of each address.
+        resource: What the user gave beside.  A header ``authorization`` (a token of Entra ID) or
+            ``api-key`` replaces the key.
 
     Raises:
-        TypeError: `deployment` or another text is not a string.
+        TypeError: `deployment` or another text is not a string, or there is another argument.
         ValueError: There is no deployment, endpoint or key, or a request cannot carry one.
     """
+    check_arguments(owner, resource, AzureArguments, address="endpoint")
+    version, endpoint = resource.get("api_version"), resource.get("endpoint")
     check_instance(f"{owner}(deployment)", deployment, str, required=True)
-    check_instance(f"{owner}(api_version=)", api_version, str)
+    check_instance(f"{owner}(api_version=)", version, str)
     if not deployment:
         raise ValueError(f"{owner}() names no deployment")
     given = os.environ.get(ENDPOINT, "") if endpoint is None else endpoint
     if not given:
         raise ValueError(f"{owner} requires an address: pass endpoint= or set {ENDPOINT}")
-    resource = checked_base_url(given, f"endpoint= or {ENDPOINT}")
-    resource = resource.removesuffix("/v1").removesuffix("/openai")
-    path = "v1" if api_version is None else f"deployments/{quote(deployment, safe='')}"
-    version = {} if api_version is None else {"api-version": api_version}
+    address = checked_base_url(given, f"endpoint= or {ENDPOINT}")
+    address = address.removesuffix("/v1").removesuffix("/openai")
+    path = "v1" if version is None else f"deployments/{quote(deployment, safe='')}"
+    dated = {} if version is None else {"api-version": version}
     return AzureDeployment(
-        deployment,
-        f"{resource}/openai/{path}",
-        with_key(VENDOR, api_key, VARIABLE, "api-key", headers=headers),
-        {**version, **checked_query(query)},
+        base_url=f"{address}/openai/{path}",
+        headers=with_key(VENDOR, api_key, VARIABLE, "api-key", headers=resource.get("headers")),
+        query={**dated, **checked_query(resource.get("query"))},
+        transport=resource.get("transport"),
     )

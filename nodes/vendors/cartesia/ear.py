@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
-
-import trio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from bargein.bridge.validation.arguments import check_strings
-from bargein.nodes.services import (
-    Query,
-    SessionLimits,
-    text_of,
-)
+from bargein.nodes.services import LineArguments, text_of
 from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, PerhapsOver, TurnOver, VoiceBegan, WentOn, WordsHeard
 
@@ -39,11 +33,7 @@ class CartesiaEar(VendorEar):
         end_threshold: float | None = None,
         eager_end_threshold: float | None = None,
         end_timeout_s: float | None = None,
-        url: str = CARTESIA.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the ear; nothing connects yet.
 
@@ -57,16 +47,11 @@ class CartesiaEar(VendorEar):
                 to 0.6; ``None`` for the vendor's default.
             end_timeout_s: Silence that ends any turn, 0.64 to 11.2 s; ``None`` for the vendor's
                 default.
-            url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
             TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
-                header cannot be sent.
+            ValueError: There is no key, or an address or a header that cannot be used.
         """
         check_strings("CartesiaEar(keyterms=)", keyterms)
         asked = {
@@ -78,10 +63,10 @@ class CartesiaEar(VendorEar):
             "turn_end_timeout_ms": None if end_timeout_s is None else round(1000 * end_timeout_s),
             "keyterm": tuple(keyterms),
         }
-        address = CARTESIA.at(url, api_key, headers, query).address(
+        address = CARTESIA.at(type(self).__name__, api_key, line).address(
             "/stt/turns/websocket", asked, farewell='{"type": "close"}'
         )
-        super().__init__(address, InkCodec, limits=limits, dial=dial)
+        super().__init__(address, InkCodec, limits=line.get("limits"), dial=line.get("dial"))
 
 
 class InkCodec(PlainEarCodec):

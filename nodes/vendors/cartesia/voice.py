@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
-import trio
-
-from bargein.nodes.services import (
-    Query,
-    SessionLimits,
-)
+from bargein.nodes.services import LineArguments
 from bargein.nodes.services.vendor_voice import Piece, TimedChunks, VendorVoice
 from bargein.nodes.speech import TextSaid, VoiceStyle
 
@@ -37,11 +32,7 @@ class CartesiaVoice(VendorVoice):
         api_key: str | None = None,
         model: str = "sonic-3",
         language: str | None = None,
-        url: str = CARTESIA.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the voice; nothing connects yet.
 
@@ -50,17 +41,12 @@ class CartesiaVoice(VendorVoice):
             api_key: The key; ``None`` reads CARTESIA_API_KEY.
             model: The vendor's name of the model.
             language: An ISO 639 code; ``None`` for the vendor's default.
-            url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
-                header cannot be sent.
+            ValueError: There is no key, or an address or a header that cannot be used.
         """
-        address = CARTESIA.at(url, api_key, headers, query).address("/tts/websocket")
+        address = CARTESIA.at(type(self).__name__, api_key, line).address("/tts/websocket")
 
         def codec(context: str, style: VoiceStyle) -> SonicCodec:
             return SonicCodec(
@@ -78,8 +64,8 @@ class CartesiaVoice(VendorVoice):
             lambda message: message.get("context_id"),
             sample_rate_hz=SAMPLE_RATE_HZ,
             times="words",
-            limits=limits,
-            dial=dial,
+            limits=line.get("limits"),
+            dial=line.get("dial"),
         )
 
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
-
-import trio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
 from bargein.nodes.services import (
-    Query,
-    SessionLimits,
+    LineArguments,
     count_of,
     lowest_probability,
     number_of,
@@ -58,11 +55,7 @@ class DeepgramFlux(VendorEar):
         eager_threshold: float | None = 0.4,
         end_threshold: float | None = None,
         end_timeout_s: float | None = None,
-        url: str = DEEPGRAM.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the ear; nothing connects yet.
 
@@ -77,16 +70,11 @@ class DeepgramFlux(VendorEar):
                 vendor's default.
             end_timeout_s: Silence that ends a turn at any confidence, in seconds; ``None`` for the
                 vendor's default.
-            url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
             TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
-                header cannot be sent.
+            ValueError: There is no key, or an address or a header that cannot be used.
         """
         check_strings("DeepgramFlux(keyterms=)", keyterms)
         check_strings("DeepgramFlux(language_hints=)", language_hints)
@@ -100,9 +88,9 @@ class DeepgramFlux(VendorEar):
             "keyterm": keyterms,
             "language_hint": language_hints,
         }
-        at = DEEPGRAM.at(url, api_key, headers, query)
+        at = DEEPGRAM.at(type(self).__name__, api_key, line)
         address = at.address("/v2/listen", asked, farewell=CLOSE)
-        super().__init__(address, FluxCodec, limits=limits, dial=dial)
+        super().__init__(address, FluxCodec, limits=line.get("limits"), dial=line.get("dial"))
 
 
 class FluxCodec(PlainEarCodec):
@@ -172,11 +160,7 @@ class DeepgramNova(VendorEar):
         keyterms: Sequence[str] = (),
         silence_s: float = 0.3,
         diarize: bool = False,
-        url: str = DEEPGRAM.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the ear; nothing connects yet.
 
@@ -187,16 +171,11 @@ class DeepgramNova(VendorEar):
             keyterms: Words that callers are likely to use, for the vendor's model.
             silence_s: Silence that ends a turn, in seconds.
             diarize: Whether to label speakers.
-            url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
             TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
-                header cannot be sent.
+            ValueError: There is no key, or an address or a header that cannot be used.
         """
         check_strings("DeepgramNova(keyterms=)", keyterms)
         asked = {
@@ -214,9 +193,9 @@ class DeepgramNova(VendorEar):
             "diarize": "true" if diarize else None,
         }
         keep_alive = json.dumps({"type": "KeepAlive"})
-        at = DEEPGRAM.at(url, api_key, headers, query)
+        at = DEEPGRAM.at(type(self).__name__, api_key, line)
         address = at.address("/v1/listen", asked, keep_alive=keep_alive, farewell=CLOSE)
-        super().__init__(address, NovaCodec, limits=limits, dial=dial)
+        super().__init__(address, NovaCodec, limits=line.get("limits"), dial=line.get("dial"))
 
 
 class NovaCodec(PlainEarCodec):

@@ -8,16 +8,10 @@ with ``SpeechMetadata`` (there ``Flushed`` is only an echo).
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
-import trio
-
-from bargein.nodes.services import (
-    Query,
-    SessionLimits,
-    VendorAddress,
-)
+from bargein.nodes.services import LineArguments, VendorAddress
 from bargein.nodes.services.vendor_voice import Piece, VendorVoice, VoiceCodec
 from bargein.nodes.speech import TextSaid, VoiceStyle
 from bargein.routes.logs import get_logger
@@ -48,11 +42,7 @@ class DeepgramVoice(VendorVoice):
         *,
         api_key: str | None = None,
         speed: float | None = None,
-        url: str = DEEPGRAM.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the voice; nothing connects yet.
 
@@ -62,17 +52,12 @@ class DeepgramVoice(VendorVoice):
             api_key: The key; ``None`` reads DEEPGRAM_API_KEY.
             speed: Factor on the usual speed; not every voice supports it. ``None`` for the vendor's
                 default.
-            url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
-                header cannot be sent.
+            ValueError: There is no key, or an address or a header that cannot be used.
         """
-        at = DEEPGRAM.at(url, api_key, headers, query)
+        at = DEEPGRAM.at(type(self).__name__, api_key, line)
 
         def address_of(style: VoiceStyle) -> VendorAddress:
             model = style.voice or voice
@@ -93,9 +78,9 @@ class DeepgramVoice(VendorVoice):
             None,
             sample_rate_hz=SAMPLE_RATE_HZ,
             times="none",
-            limits=limits,
+            limits=line.get("limits"),
             most_flushes_a_minute=None if _is_flux(voice) else AURA_FLUSHES_A_MINUTE,
-            dial=dial,
+            dial=line.get("dial"),
         )
 
 

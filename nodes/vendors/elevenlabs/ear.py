@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
-
-import trio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
-from bargein.nodes.services import (
-    Query,
-    SessionLimits,
-    text_of,
-)
+from bargein.nodes.services import LineArguments, text_of
 from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 
@@ -39,11 +33,7 @@ class ElevenLabsEar(VendorEar):
         language: str | None = None,
         keyterms: Sequence[str] = (),
         silence_s: float | None = None,
-        url: str = ELEVENLABS.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the ear; nothing connects yet.
 
@@ -53,16 +43,11 @@ class ElevenLabsEar(VendorEar):
             language: An ISO 639 code; ``None`` lets the model detect it.
             keyterms: Words that callers are likely to use, at most 50.
             silence_s: Silence that ends a turn, 0.3 to 3 s; ``None`` for the vendor's default.
-            url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
             TypeError: `keyterms` is not a list of strings, or `headers` or `query` is no mapping.
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
-                header cannot be sent.
+            ValueError: There is no key, or an address or a header that cannot be used.
         """
         check_strings("ElevenLabsEar(keyterms=)", keyterms)
         asked = {
@@ -73,9 +58,15 @@ class ElevenLabsEar(VendorEar):
             "vad_silence_threshold_secs": silence_s,
             "keyterms": tuple(keyterms),
         }
-        at = ELEVENLABS.at(url, api_key, headers, query)
+        at = ELEVENLABS.at(type(self).__name__, api_key, line)
         address = at.address("/v1/speech-to-text/realtime", asked)
-        super().__init__(address, ScribeCodec, limits=limits, wire_bytes=1.4, dial=dial)  # base64
+        super().__init__(
+            address,
+            ScribeCodec,
+            limits=line.get("limits"),
+            wire_bytes=1.4,  # base64
+            dial=line.get("dial"),
+        )
 
 
 class ScribeCodec(PlainEarCodec):

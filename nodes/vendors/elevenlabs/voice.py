@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 from urllib.parse import quote
-
-import trio
 
 from bargein.bridge.events import WordTiming
 from bargein.bridge.playout.word_alignment import SaidWords
 from bargein.bridge.validation.texts import has_words
-from bargein.nodes.services import (
-    Query,
-    SessionLimits,
-    VendorAddress,
-)
+from bargein.nodes.services import LineArguments, VendorAddress
 from bargein.nodes.services.vendor_voice import ContextLimit, Piece, VendorVoice
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 from bargein.routes.logs import get_logger
@@ -56,11 +50,7 @@ class ElevenLabsVoice(VendorVoice):
         api_key: str | None = None,
         model: str = "eleven_flash_v2_5",
         language: str | None = None,
-        url: str = ELEVENLABS.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the voice; nothing connects yet.
 
@@ -70,17 +60,12 @@ class ElevenLabsVoice(VendorVoice):
             api_key: The key; ``None`` reads ELEVENLABS_API_KEY.
             model: The vendor's name of the model.
             language: An ISO 639 code; ``None`` for the vendor's default.
-            url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
-                header cannot be sent.
+            ValueError: There is no key, or an address or a header that cannot be used.
         """
-        at = ELEVENLABS.at(url, api_key, headers, query)
+        at = ELEVENLABS.at(type(self).__name__, api_key, line)
 
         def address_of(style: VoiceStyle) -> VendorAddress:
             asked = {
@@ -100,10 +85,10 @@ class ElevenLabsVoice(VendorVoice):
             lambda message: message.get("contextId"),
             sample_rate_hz=SAMPLE_RATE_HZ,
             times="words",
-            limits=limits,
+            limits=line.get("limits"),
             limit=LIMIT,
             quiet_s=QUIET_S,
-            dial=dial,
+            dial=line.get("dial"),
         )
 
 

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
-
-import trio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Unpack
 
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.websocket import Data
-from bargein.nodes.services import (
-    Query,
-    SessionLimits,
-)
+from bargein.nodes.services import LineArguments
 from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, EvenResampler
 from bargein.routes.logs import get_logger
@@ -64,11 +59,7 @@ class OpenAIEar(VendorEar):
         threshold: float | None = None,
         noise_reduction: Literal["near_field", "far_field"] | None = None,
         tells_confidence: bool = False,
-        url: str = OPENAI.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the ear; nothing connects yet.
 
@@ -89,16 +80,12 @@ class OpenAIEar(VendorEar):
                 nothing.
             tells_confidence: Whether to ask the model for its confidence; not every model reports
                 it.
-            url: The URL that ``/realtime`` is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
             TypeError: `keywords` is not a list of strings, or `headers` or `query` is no mapping.
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, a header
-                cannot be sent, or a setting does not fit `turns`.
+            ValueError: There is no key, an address or a header that cannot be used, or a setting
+                that does not fit `turns`.
             SpeechExtraError: soxr is not installed (extra ``openai``).
         """
         check_strings("OpenAIEar(keywords=)", keywords)
@@ -122,12 +109,16 @@ class OpenAIEar(VendorEar):
         if tells_confidence:
             session["include"] = ["item.input_audio_transcription.logprobs"]
         update = {"type": "session.update", "event_id": CONFIGURE, "session": session}
-        address = OPENAI.at(url, api_key, headers, query).address(
+        address = OPENAI.at(type(self).__name__, api_key, line).address(
             "/realtime", {"intent": "transcription"}, greeting=(json.dumps(update),)
         )
         self.ends_turns = turns != "none"
         super().__init__(
-            address, TranscriptionCodec, limits=limits, wire_bytes=WIRE_BYTES, dial=dial
+            address,
+            TranscriptionCodec,
+            limits=line.get("limits"),
+            wire_bytes=WIRE_BYTES,
+            dial=line.get("dial"),
         )
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any, Literal
-
-import trio
+from typing import Any, Literal, Unpack
 
 from bargein.bridge.validation.foreign_data import read_json
 from bargein.nodes.llm import ToolCallRequest, Usage
@@ -28,7 +26,7 @@ from bargein.nodes.realtime import (
     TextGiven,
 )
 from bargein.nodes.services import (
-    Query,
+    LineArguments,
     SessionLimits,
     VendorError,
     WholeCharacters,
@@ -83,11 +81,7 @@ class OpenAIRealtime:
         speed: float | None = None,
         max_output_tokens: int | None = None,
         options: Mapping[str, Any] | None = None,
-        url: str = OPENAI.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the model; nothing connects yet.
 
@@ -109,24 +103,20 @@ class OpenAIRealtime:
             speed: Factor on the usual speed, 0.25 to 1.5; ``None`` for 1.
             max_output_tokens: The longest response, in tokens; ``None`` for the model's own limit.
             options: Further fields of the session (``{"reasoning": {"effort": "low"}}``).
-            url: The URL that ``/realtime`` is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, a header
-                cannot be sent, or a setting does not fit `turns`.
+            ValueError: There is no key, an address or a header that cannot be used, or a setting
+                that does not fit `turns`.
             SpeechExtraError: soxr is not installed (extra ``openai``).
         """
         EvenResampler(16_000, RATE_HZ)  # raises if soxr is missing
         self.model = model
-        self.address = OPENAI.at(url, api_key, headers, query).address(
+        self.address = OPENAI.at(type(self).__name__, api_key, line).address(
             "/realtime", {"model": model}
         )
-        self.limits = limits or SessionLimits()
-        self.dial = dial
+        self.limits = line.get("limits") or SessionLimits()
+        self.dial = line.get("dial")
         detection = turn_detection(
             turns, silence_s=silence_s, threshold=threshold, eagerness=eagerness
         )

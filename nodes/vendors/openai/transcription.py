@@ -12,7 +12,7 @@ import random
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from pydantic_core import from_json
 
@@ -20,8 +20,7 @@ from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_range
 from bargein.nodes.services import (
     Backoff,
-    HttpService,
-    Query,
+    ServiceArguments,
     VendorError,
     checked_options,
     without_secrets,
@@ -31,9 +30,6 @@ from bargein.nodes.speech import SpeechExtraError, Transcript
 from ._address import OPENAI_HTTP
 from ._whisper_languages import language_code
 from .errors import OPENAI_ERRORS
-
-if TYPE_CHECKING:
-    import httpx2
 
 __all__ = ["TranscriptionService"]
 
@@ -63,13 +59,11 @@ class TranscriptionService:
         hint: str = "",
         options: Mapping[str, Any] | None = None,
         base_url: str = OPENAI_HTTP.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
         limit_s: float = 8.0,
         connect_s: float = 5.0,
         attempts: int = 3,
         random: Callable[[], float] = random.random,
-        transport: httpx2.AsyncBaseTransport | None = None,
+        **service: Unpack[ServiceArguments],
     ) -> None:
         """Configure the endpoint; nothing connects yet.
 
@@ -85,13 +79,11 @@ class TranscriptionService:
                 ``None`` as a value removes a field.
             base_url: The URL that ``/audio/transcriptions`` is appended to, before its query if it
                 has one.
-            headers: Further headers of each request, which override ours, the key included.
-            query: Further parameters of each address, which override others; ``None`` removes one.
             limit_s: How long an attempt may take, in seconds, above 0.
             connect_s: Limit for connecting, TLS included, in seconds, above 0.
             attempts: The largest number of attempts for an utterance, from 1.
             random: Returns a number from 0 to 1, for the waits between attempts.
-            transport: Carries the requests instead of the network; ``None`` uses the network.
+            service: What all services over HTTP take: see `ServiceArguments`.
 
         Raises:
             SpeechExtraError: httpx2 is not installed (extra ``openai``).
@@ -111,18 +103,15 @@ class TranscriptionService:
         self._fields = {"model": model, "language": language, "prompt": hint or None}
         self._options = checked_options(options)
         self._is_detailed = "transcribe" not in model  # OpenAI's models of that name answer plainly
-        self._service = HttpService(
+        self._service = OPENAI_HTTP.service(
             type(self).__name__,
+            api_key,
             base_url,
-            errors=OPENAI_ERRORS,
+            service,
             extra="openai",
             missing=SpeechExtraError,
-            variable="base_url=",
-            headers=OPENAI_HTTP.headers_for(base_url, api_key, headers),
-            query=query,
             connect_s=connect_s,
             backoff=Backoff(attempts, random=random),
-            transport=transport,
         )
 
     @asynccontextmanager

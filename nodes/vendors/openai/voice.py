@@ -9,10 +9,10 @@ the intonation starts over with each clause. There are no word times.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import Any, Literal, Unpack, final
 
 import trio
 
@@ -21,8 +21,7 @@ from bargein.bridge.validation.numbers import check_range
 from bargein.nodes.services import (
     Backoff,
     HttpResponse,
-    HttpService,
-    Query,
+    ServiceArguments,
     VendorError,
     without_secrets,
 )
@@ -37,9 +36,6 @@ from bargein.routes.service_nursery import open_service_nursery
 
 from ._address import OPENAI_HTTP
 from .errors import OPENAI_ERRORS
-
-if TYPE_CHECKING:
-    import httpx2
 
 __all__ = ["OpenAIVoice"]
 
@@ -73,15 +69,13 @@ class OpenAIVoice:
         model: str = "gpt-4o-mini-tts",
         instructions: str | None = None,
         speed: float | None = None,
-        url: str = OPENAI_HTTP.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
+        base_url: str = OPENAI_HTTP.url,
         connect_s: float = 5.0,
         first_audio_s: float = 8.0,
         next_audio_s: float = 8.0,
         attempts: int = 3,
         random: Callable[[], float] = random.random,
-        transport: httpx2.AsyncBaseTransport | None = None,
+        **service: Unpack[ServiceArguments],
     ) -> None:
         """Configure the voice; nothing connects yet.
 
@@ -91,22 +85,20 @@ class OpenAIVoice:
             model: The vendor's name of the model.
             instructions: How to speak, in words; not for ``tts-1``.
             speed: Factor on the usual speed, 0.25 to 4; ``None`` for 1.
-            url: The URL that ``/audio/speech`` is appended to, before its query if it has one.
-            headers: Further headers of each request, which override ours, the key included.
-            query: Further parameters of each address, which override others; ``None`` removes one.
+            base_url: The URL that ``/audio/speech`` is appended to, before its query if it has one.
             connect_s: Limit for connecting, TLS included.
             first_audio_s: Limit from a clause's request to its first audio.
             next_audio_s: Limit between two pieces of audio.
             attempts: The largest number of requests for a clause that got no audio.
             random: Returns a number from 0 to 1, for the waits between attempts.
-            transport: Carries the requests instead of the network; ``None`` uses the network.
+            service: What all services over HTTP take: see `ServiceArguments`.
 
         Raises:
             SpeechExtraError: httpx2 is not installed (extra ``openai``).
             TypeError: `voice` is not a string, `speed` is not a number, or `headers` or `query` is
                 no mapping.
-            ValueError: `url` is the vendor's and there is no key, `url` is not an HTTP URL, a
-                header cannot be sent, or `speed` is out of bounds.
+            ValueError: There is no key, `base_url` is not an HTTP URL, a header cannot be sent, or
+                `speed` is out of bounds.
         """
         check_instance("OpenAIVoice(voice=)", voice, str, required=True)
         check_range("OpenAIVoice(speed=)", speed, 0.25, 4, optional=True)
@@ -117,17 +109,15 @@ class OpenAIVoice:
             "speed": speed,
         }
         self._limits_s = (first_audio_s, next_audio_s)
-        self._service = HttpService(
+        self._service = OPENAI_HTTP.service(
             type(self).__name__,
-            url,
-            errors=OPENAI_ERRORS,
+            api_key,
+            base_url,
+            service,
             extra="openai",
             missing=SpeechExtraError,
-            headers=OPENAI_HTTP.headers_for(url, api_key, headers),
-            query=query,
             connect_s=connect_s,
             backoff=Backoff(attempts, random=random),
-            transport=transport,
         )
         self._is_open = False
 

@@ -7,18 +7,11 @@ flushed (``segment=never``), and ``done`` reports that it was.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
-
-import trio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from bargein.bridge.validation.arguments import check_instance
-from bargein.nodes.services import (
-    Query,
-    SessionLimits,
-    Vendor,
-    VendorAddress,
-)
+from bargein.nodes.services import LineArguments, Vendor, VendorAddress
 from bargein.nodes.services.vendor_voice import TimedChunks, VendorVoice, VoiceCodec
 from bargein.nodes.speech import SpeechPiece, TextSaid, VoiceStyle
 
@@ -44,11 +37,7 @@ class RimeVoice(VendorVoice):
         api_key: str | None = None,
         model: str = "coda",
         language: str | None = None,
-        url: str = RIME.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the voice; nothing connects yet.
 
@@ -58,19 +47,14 @@ class RimeVoice(VendorVoice):
             api_key: The key; ``None`` reads RIME_API_KEY.
             model: The vendor's name of the model.
             language: An ISO 639 code, such as "en"; ``None`` for the vendor's default.
-            url: The URL that the path is appended to, before its query if it has one.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
             TypeError: `voice` is not a string.
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, or a
-                header cannot be sent.
+            ValueError: There is no key, or an address or a header that cannot be used.
         """
         check_instance("RimeVoice(voice)", voice, str, required=True)
-        at = RIME.at(url, api_key, headers, query)
+        at = RIME.at(type(self).__name__, api_key, line)
 
         def address_of(style: VoiceStyle) -> VendorAddress:
             spoken = style.language or language
@@ -91,8 +75,8 @@ class RimeVoice(VendorVoice):
             None,
             sample_rate_hz=SAMPLE_RATE_HZ,
             times="words",
-            limits=limits,
-            dial=dial,
+            limits=line.get("limits"),
+            dial=line.get("dial"),
         )
 
 

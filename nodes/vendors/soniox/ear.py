@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
-
-import trio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from bargein.bridge.events import WordTiming
 from bargein.bridge.validation.arguments import check_strings
 from bargein.bridge.validation.numbers import check_range
 from bargein.bridge.websocket import Data
 from bargein.nodes.services import (
-    Query,
-    SessionLimits,
+    LineArguments,
     Vendor,
     lowest_probability,
     objects_of,
     text_of,
 )
-from bargein.nodes.services.vendor_ear import PlainEarCodec, VendorEar
+from bargein.nodes.services.vendor_ear import SAMPLE_RATE_HZ, PlainEarCodec, VendorEar
 from bargein.nodes.speech import EarFact, TurnOver, WordsHeard
 
 from .errors import SONIOX_ERRORS
@@ -39,8 +36,6 @@ SONIOX = Vendor(
     url="wss://stt-rt.soniox.com/transcribe-websocket",
     variables="SONIOX",
 )
-
-SAMPLE_RATE_HZ = 16_000
 
 ENDS = {"<end>", "<fin>"}
 
@@ -63,11 +58,7 @@ class SonioxEar(VendorEar):
         diarize: bool = False,
         longest_delay_s: float | None = None,
         sensitivity: float | None = None,
-        url: str = SONIOX.url,
-        headers: Mapping[str, str] | None = None,
-        query: Query | None = None,
-        limits: SessionLimits | None = None,
-        dial: Callable[[], Awaitable[trio.abc.Stream]] | None = None,
+        **line: Unpack[LineArguments],
     ) -> None:
         """Configure the ear; nothing connects yet.
 
@@ -81,17 +72,13 @@ class SonioxEar(VendorEar):
                 seconds; ``None`` for the vendor's default.
             sensitivity: How readily the model ends a turn, -1 to 1; ``None`` for the vendor's
                 default.
-            url: The vendor's address.
-            headers: Further headers of the handshake, which override ours, the key included.
-            query: Further parameters of the address, which override others; ``None`` removes one.
-            limits: The limits of a session; ``None`` for the defaults.
-            dial: Opens the stream of a connection; ``None`` connects to the address.
+            line: Where and how it connects, as `LineArguments` says.
 
         Raises:
             TypeError: `languages` or `keyterms` is not a list of strings, a number is none, or
                 `headers` or `query` is no mapping.
-            ValueError: `url` is the vendor's and there is no key, it is no WebSocket URL, a header
-                cannot be sent, or a number is out of bounds.
+            ValueError: There is no key, an address or a header that cannot be used, or a number
+                out of bounds.
         """
         check_strings("SonioxEar(languages=)", languages)
         check_strings("SonioxEar(keyterms=)", keyterms)
@@ -111,10 +98,10 @@ class SonioxEar(VendorEar):
             "endpoint_sensitivity": sensitivity,
         }
         given = {name: value for name, value in config.items() if value is not None}
-        address = SONIOX.at(url, api_key, headers, query).address(
+        address = SONIOX.at(type(self).__name__, api_key, line).address(
             greeting=(json.dumps(given),), keep_alive='{"type": "keepalive"}', farewell=""
         )
-        super().__init__(address, TokenCodec, limits=limits, dial=dial)
+        super().__init__(address, TokenCodec, limits=line.get("limits"), dial=line.get("dial"))
 
 
 class TokenCodec(PlainEarCodec):

@@ -35,4 +35,6 @@ async def test_a_long_answer_has_no_gap(autojump_clock, is_among_others):
 
 def aura(vendor: FakeDeepgramAura) -> DeepgramVoice:
     """Return a voice that asks a fake."""
-    return DeepgramVoice("aura-2-thalia-en", api_key="s3cret", url="ws://fake", dial=vendor.dial)
+    return DeepgramVoice(
+        "aura-2-thalia-en", api_key="s3cret", base_url="ws://fake", dial=vendor.dial
+    )

@@ -32,7 +32,7 @@ async def calling(
     """Open a call whose agent is the vendor's model; without `speech` it has no fillers."""
     made = OpenAIRealtime(
         api_key="s3cret",
-        url="ws://fake/v1",
+        base_url="ws://fake/v1",
         dial=vendor.dial,
         limits=SessionLimits(attempts=3),
         **(model or {}),

@@ -48,7 +48,7 @@ def test_both_sides_stay_alike_wherever_it_is_interrupted(twice):
         vendor = FakeOpenAIRealtime(*replies, "It is ready now.")
         vendors.append(vendor)
         await call.nursery.start(serve, vendor)
-        model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+        model = OpenAIRealtime(api_key="k", base_url="ws://fake/v1", dial=vendor.dial)
         call.converse(RealtimeNode(model, "You sell coffee.", tools=[brew]))
 
     async def order(caller: Caller) -> None:

@@ -35,7 +35,7 @@ HARMLESS = [
 async def test_whatever_goes_wrong_with_an_answer_the_next_one_is_heard(autojump_clock, fault):
     """No fault of the vendor's costs more than the answer in which it happens."""
     vendor = FakeOpenAIRealtime(REPLY, fault=fault)
-    model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+    model = OpenAIRealtime(api_key="k", base_url="ws://fake/v1", dial=vendor.dial)
 
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(model, "You sell coffee."))
@@ -57,7 +57,7 @@ async def test_whatever_goes_wrong_with_an_answer_the_next_one_is_heard(autojump
 async def test_text_without_end_costs_one_answer(autojump_clock):
     """An answer that a caller reads has a longest length, too; the next one is whole."""
     vendor = FakeOpenAIRealtime(("on" * 500 + " ") * 200, REPLY)
-    model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+    model = OpenAIRealtime(api_key="k", base_url="ws://fake/v1", dial=vendor.dial)
 
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(model, "You sell coffee."))
@@ -78,7 +78,7 @@ async def test_text_without_end_costs_one_answer(autojump_clock):
 async def test_a_line_that_was_given_up_opens_again_in_the_call(autojump_clock, audio):
     """An answer in the meantime fails at once; later ones know all that was said before."""
     vendor = FakeOpenAIRealtime(REPLY, fault=Fault("refuse", "connect", 6, 503))
-    model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+    model = OpenAIRealtime(api_key="k", base_url="ws://fake/v1", dial=vendor.dial)
 
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(model, "You sell coffee."))

@@ -180,7 +180,7 @@ async def test_the_speech_of_an_utterance_is_one_stream(autojump_clock):
                 await self.send(line, "response.output_audio.delta", delta=delta, **head)
 
     vendor, sounds = Beeping("Beep."), []
-    model = At16kHz(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+    model = At16kHz(api_key="k", base_url="ws://fake/v1", dial=vendor.dial)
 
     async def answer(call: Call) -> None:
         call.router.observe(AgentAudio, lambda message: sounds.append(message.event))
@@ -417,7 +417,7 @@ async def test_a_voice_says_what_the_model_does_not(autojump_clock, vendor):
 async def test_a_simulated_voice_leaves_the_model_its_own(autojump_clock, vendor):
     """In tests whose speech is simulated, what the model says is heard once, as it says it."""
     vendor.replies += ["Sure thing."]
-    model = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+    model = OpenAIRealtime(api_key="k", base_url="ws://fake/v1", dial=vendor.dial)
 
     async def answer(call: Call) -> None:
         call.converse(RealtimeNode(model, PROMPT))

@@ -43,7 +43,10 @@ async def calling(
 ) -> AsyncIterator[Caller]:
     """Open a call whose agent is the vendor's model, with a spare one."""
     made = OpenAIRealtime(
-        api_key="k", url="ws://fake/v1", dial=vendor.dial, limits=SessionLimits(attempts=attempts)
+        api_key="k",
+        base_url="ws://fake/v1",
+        dial=vendor.dial,
+        limits=SessionLimits(attempts=attempts),
     )
     model = Fallback(made, spare)
     speech = Speech(voice=WordVoice())
@@ -260,7 +263,7 @@ async def test_a_model_known_to_rest_costs_no_wait(autojump_clock: Any) -> None:
 async def test_in_writing_the_spare_answers_too(autojump_clock: Any) -> None:
     """A call without audio needs neither ears nor a voice."""
     vendor = FakeOpenAIRealtime({"type": "server_error", "code": "x", "message": "x"})
-    made = OpenAIRealtime(api_key="k", url="ws://fake/v1", dial=vendor.dial)
+    made = OpenAIRealtime(api_key="k", base_url="ws://fake/v1", dial=vendor.dial)
     model = Fallback(made, ScriptedModel("Sure."))
 
     async def answer(call: Call) -> None:

@@ -44,7 +44,7 @@ async def test_two_utterances_on_a_line_without_silence(autojump_clock, name, va
     model = ScriptedModel(then="Hi.")
     vendor = fake("hello there", "a latte")
     async with vendor.open():
-        ear = make(api_key="any", url="ws://fake", dial=vendor.dial)
+        ear = make(api_key="any", base_url="ws://fake", dial=vendor.dial)
         async with open_call(app_with(ear, model, vad=vad), own_speech=True) as caller:
             await send(caller, 2 * WORD)
             await be_away(caller, 5.0)

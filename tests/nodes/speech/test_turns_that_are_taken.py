@@ -101,7 +101,7 @@ async def test_a_turn_of_a_line_that_hangs_is_answered_once(autojump_clock, name
     model = ScriptedModel(then="Hi.")
     vendor = fake("hello there", "a latte", fault=Fault("stall", at="last"))
     async with vendor.open():
-        ear = make(api_key="any", url="ws://fake", dial=vendor.dial)
+        ear = make(api_key="any", base_url="ws://fake", dial=vendor.dial)
         async with open_call(app_with(ear, model), own_speech=True) as caller:
             await be_silent(caller, 1.0)
             await send(caller, 2 * WORD)
@@ -362,7 +362,7 @@ async def test_a_line_on_which_nothing_is_sent_does_not_hang(autojump_clock, nam
     make, fake = VENDORS[name]
     vendor = fake("hello there", fault=Fault("stall", at="last"))
     async with vendor.open():
-        ear = make(api_key="any", url="ws://fake", dial=vendor.dial)
+        ear = make(api_key="any", base_url="ws://fake", dial=vendor.dial)
         async with ear.open_stream() as stream, trio.open_nursery() as nursery:
             await stream.send(WORD * 2)
             facts: list[Any] = []
@@ -381,7 +381,7 @@ async def test_a_line_that_was_asked_for_the_end_of_the_turn_owes_it(autojump_cl
     """A talk key is released, and nothing is sent any more: the line is replaced and asked."""
     vendor = FakeDeepgramFlux("hello there", fault=Fault("stall", at="last"))
     async with vendor.open():
-        ear = DeepgramFlux(api_key="any", url="ws://fake", dial=vendor.dial)
+        ear = DeepgramFlux(api_key="any", base_url="ws://fake", dial=vendor.dial)
         async with ear.open_stream() as stream:
             await stream.send(WORD * 2)
             await stream.end_turn()

@@ -53,7 +53,7 @@ async def test_an_ear_hears_over_a_real_socket():
     vendor = FakeDeepgramFlux("a large latte", "thanks")
     with trio.fail_after(LIMIT_S):
         async with vendor.serve() as port:
-            ear = DeepgramFlux(api_key="any", url=f"ws://127.0.0.1:{port}")
+            ear = DeepgramFlux(api_key="any", base_url=f"ws://127.0.0.1:{port}")
             async with ear.open_stream() as stream:
                 heard = []
                 for _ in range(2):
@@ -73,7 +73,7 @@ async def test_a_fault_happens_over_a_real_socket():
         async with vendor.serve() as port:
             limits = SessionLimits(attempts=1)
             url = f"ws://127.0.0.1:{port}"
-            voice = CartesiaVoice("joe", api_key="any", url=url, limits=limits)
+            voice = CartesiaVoice("joe", api_key="any", base_url=url, limits=limits)
             async with voice.open(), voice.open_context(VoiceStyle()) as context:
                 with pytest.raises(VendorError, match="401"):
                     await context.receive()
@@ -82,7 +82,7 @@ async def test_a_fault_happens_over_a_real_socket():
 async def test_who_has_no_key_is_refused(autojump_clock):
     """A fake wants what its vendor wants."""
     async with FakeDeepgramFlux().open() as vendor:
-        ear = DeepgramFlux(api_key="k", url="ws://fake", dial=vendor.dial)
+        ear = DeepgramFlux(api_key="k", base_url="ws://fake", dial=vendor.dial)
         async with ear.open_stream() as stream:
             await stream.send(SOUND)
             assert await stream.receive()

@@ -212,7 +212,7 @@ def test_a_model_passes_over_a_real_socket():
     async def make(fault):
         vendor = FakeOpenAIRealtime("Sure.", words="A latte.", fault=fault)
         async with vendor.serve() as port:
-            yield OpenAIRealtime(api_key=KEY, url=f"ws://127.0.0.1:{port}/v1")
+            yield OpenAIRealtime(api_key=KEY, base_url=f"ws://127.0.0.1:{port}/v1")
 
     loud = b"\x00\x10" * 3200
     report = check_speech_to_speech(make, pcm=loud, virtual=False, only=["nothing"])

@@ -18,7 +18,7 @@ LONG = "It goes on and on. " * 40
 
 def voice_of(fake: FakeElevenLabsVoice) -> ElevenLabsVoice:
     """Return a voice that asks a fake, which takes five contexts a socket as the vendor does."""
-    return ElevenLabsVoice("joe", api_key="k", url="ws://fake", dial=fake.dial)
+    return ElevenLabsVoice("joe", api_key="k", base_url="ws://fake", dial=fake.dial)
 
 
 async def say(voice: ElevenLabsVoice, text: str) -> int:

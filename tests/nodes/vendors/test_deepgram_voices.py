@@ -34,7 +34,9 @@ def vendor_of(model: str, fault: Fault | None = None) -> FakeVoice:
 def voice_of(model: str, vendor: FakeVoice) -> DeepgramVoice:
     """Return a voice that asks a fake."""
     limits = SessionLimits(attempts=2)
-    return DeepgramVoice(model, api_key="s3cret", url="ws://fake", dial=vendor.dial, limits=limits)
+    return DeepgramVoice(
+        model, api_key="s3cret", base_url="ws://fake", dial=vendor.dial, limits=limits
+    )
 
 
 def long(text: str) -> Any:

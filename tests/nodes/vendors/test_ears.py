@@ -345,7 +345,7 @@ def ear_of(case: Case, vendor: Vendor, **limits: Any) -> StreamingSTT:
     """Return the vendor's ear, in front of its fake."""
     return case.make(
         api_key="s3cret",
-        url="ws://fake",
+        base_url="ws://fake",
         dial=vendor.dial,
         limits=SessionLimits(attempts=3, **limits),
     )

@@ -153,7 +153,7 @@ def test_a_status_in_a_message_has_its_meaning(status: int | None, meaning: Mean
             [{"error": {"code": 503, "message": "no", "status": "UNAVAILABLE"}}],
             503,
             "passing",
-            "503",
+            "UNAVAILABLE",
         ),
         ({"error": "Insufficient Funds"}, 400, "credit", ""),
         ({"error": {"type": "invalid_request_error", "message": "no"}}, 400, "final", None),

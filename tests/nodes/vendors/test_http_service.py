@@ -22,10 +22,11 @@ from bargein.fakes import (
 )
 from bargein.llm import AnthropicChat, AzureChat, ChatModelExtraError, GeminiChat, OpenAIChat
 from bargein.speech import SpeechExtraError, VoiceStyle
-from bargein.vendors import ErrorTable, HttpService, VendorError, endpoint, with_key
+from bargein.vendors import ErrorTable, HttpService, Vendor, VendorError
 from bargein.voices import AzureVoice, OpenAIVoice
 
 Answer = Callable[[httpx2.Request], httpx2.Response]
+ANY = Vendor(errors=ErrorTable("Any"), url="wss://any.example", variables="ANY")
 
 
 def service(answer: Answer, url: str = "http://host/v1", **options: Any) -> HttpService:
@@ -43,20 +44,21 @@ def service(answer: Answer, url: str = "http://host/v1", **options: Any) -> Http
 @pytest.mark.parametrize(
     ("base", "query", "expected"),
     [
-        ("http://h/v1", None, "http://h/v1/x?a=1"),
-        ("http://h/v1/", {"b": True}, "http://h/v1/x?a=1&b=true"),
+        ("ws://h/v1", None, "ws://h/v1/x?a=1"),
+        ("ws://h/v1/", {"b": True}, "ws://h/v1/x?a=1&b=true"),
         (
-            "https://h/d/m?api-version=2024-10-21",
+            "wss://h/d/m?api-version=2024-10-21",
             None,
-            "https://h/d/m/x?a=1&api-version=2024-10-21",
+            "wss://h/d/m/x?a=1&api-version=2024-10-21",
         ),
         ("wss://h?a=2&c=", {"c": ["3", "4"]}, "wss://h/x?a=2&c=3&c=4"),
-        ("http://h", {"a": None}, "http://h/x"),
+        ("wss://h", {"a": None}, "wss://h/x"),
     ],
 )
 def test_an_address_has_one_query(base: str, query: Any, expected: str) -> None:
     """The path is appended before the query of a base URL, and the user's parameters win."""
-    assert endpoint(base, "/x", {"a": 1, "none": None, "empty": ()}, query) == expected
+    at = ANY.at("Ear", "k", {"base_url": base, "query": query})
+    assert at.address("/x", {"a": 1, "none": None, "empty": ()}).url == expected
 
 
 async def test_each_request_has_the_headers_and_the_query() -> None:
@@ -137,7 +139,7 @@ async def test_chat_and_voice_reach_a_deployment_behind_a_query() -> None:
     options: Any = {"headers": {"api-key": "k"}, "transport": httpx2.MockTransport(answer)}
     model = OpenAIChat("m", base_url=url, **options)
     _ = [piece async for piece in model.stream([{"role": "user", "content": "hi"}])]
-    voice = OpenAIVoice(url=url, **options)
+    voice = OpenAIVoice(base_url=url, **options)
     async with voice.open(), voice.open_context(VoiceStyle()) as context:
         await context.send("Hello.")
         await context.end()
@@ -166,7 +168,7 @@ async def test_a_voice_of_ones_own_needs_no_key_and_never_plays_a_text(
         return httpx2.Response(200, json={"error": {"code": "voice_not_found", "message": "no"}})
 
     transport = httpx2.MockTransport(answer)
-    voice = OpenAIVoice(url="http://localhost:8880/v1", transport=transport, attempts=1)
+    voice = OpenAIVoice(base_url="http://localhost:8880/v1", transport=transport, attempts=1)
     async with voice.open(), voice.open_context(VoiceStyle()) as context:
         await context.send("Hello.")
         await context.end()
@@ -179,15 +181,11 @@ async def test_a_voice_of_ones_own_needs_no_key_and_never_plays_a_text(
 
 def test_the_users_own_header_is_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """A header of the user's that carries a key keeps the key of the environment out."""
-    monkeypatch.setenv("ANY_KEY", "from-environment")
-    headers = with_key(
-        "Any", None, "ANY_KEY", "Authorization", "Bearer {}", headers={"api-key": "k"}
-    )
-    assert headers == {"api-key": "k"}
-    assert with_key("Any", None, "ANY_KEY", "Authorization", "Bearer {}") == {
-        "Authorization": "Bearer from-environment"
-    }
-    assert with_key("Any", "", "ANY_KEY", "x-api-key", is_required=False) == {}
+    monkeypatch.setenv("ANY_API_KEY", "from-environment")
+    assert ANY.headers_for("Ear", None, ANY.url, {"api-key": "k"}) == {"api-key": "k"}
+    from_environment = {"Authorization": "Bearer from-environment"}
+    assert ANY.headers_for("Ear", None, ANY.url, None) == from_environment
+    assert ANY.headers_for("Ear", "", "wss://mine", None) == {}
 
 
 MODELS: list[Any] = [OpenAIChat, AnthropicChat, GeminiChat, AzureChat]

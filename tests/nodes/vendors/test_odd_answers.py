@@ -46,7 +46,7 @@ async def say(voice: Any, *clauses: str, pause_s: float = 0.0) -> tuple[float, i
 
 async def length_of(fake: Any, make: Any, *clauses: str, **options: Any) -> tuple[float, int]:
     async with fake.open() as vendor:
-        voice = make(api_key="k", url="ws://fake", dial=vendor.dial, **options)
+        voice = make(api_key="k", base_url="ws://fake", dial=vendor.dial, **options)
         async with voice.open():
             return await say(voice, *clauses)
 
@@ -94,7 +94,7 @@ async def test_a_flush_of_unreported_characters_is_answered(autojump_clock: Any)
             return super().audio(context, word, at_s)
 
     async with Plain().open() as vendor:
-        voice = ElevenLabsVoice("joe", api_key="k", url="ws://fake", dial=vendor.dial)
+        voice = ElevenLabsVoice("joe", api_key="k", base_url="ws://fake", dial=vendor.dial)
         async with voice.open():
             audio_s, answers = await say(voice, "Well done 🎉 ", "And more.", pause_s=30)
     assert answers == 2
@@ -125,7 +125,7 @@ async def test_a_flush_is_answered_by_its_last_word_and_not_by_characters(
     fake.spellings = {"25": spelled, "50": spelled}
     first, second = "It is 25 or 50 dollars now. ", "That is all."
     async with fake.open() as vendor:
-        voice = ElevenLabsVoice("joe", api_key="k", url="ws://fake", dial=vendor.dial)
+        voice = ElevenLabsVoice("joe", api_key="k", base_url="ws://fake", dial=vendor.dial)
         async with voice.open(), voice.open_context(VoiceStyle()) as context:
             for clause in (first, second):
                 await context.send(clause)
@@ -148,7 +148,7 @@ async def test_an_emoji_at_the_end_of_a_clause_costs_no_wait(autojump_clock: Any
     fake = Respelling()
     fake.spellings = {"🎉": ""}
     async with fake.open() as vendor:
-        voice = ElevenLabsVoice("joe", api_key="k", url="ws://fake", dial=vendor.dial)
+        voice = ElevenLabsVoice("joe", api_key="k", base_url="ws://fake", dial=vendor.dial)
         async with voice.open(), voice.open_context(VoiceStyle()) as context:
             await context.send("Well done 🎉 ")
             await context.flush()
@@ -167,7 +167,7 @@ async def test_a_context_that_the_vendor_ended_is_opened_anew(autojump_clock: An
             return (*super().audio(context, word, at_s), *final)
 
     async with Forgetful().open() as vendor:
-        voice = ElevenLabsVoice("joe", api_key="k", url="ws://fake", dial=vendor.dial)
+        voice = ElevenLabsVoice("joe", api_key="k", base_url="ws://fake", dial=vendor.dial)
         async with voice.open():
             whole_s, answers = await say(voice, "One last", "Two more", pause_s=200)
         opened = [m for m in vendor.received if m.get("text") == " "]
@@ -225,7 +225,7 @@ async def test_an_answer_that_comes_again_in_the_next_turn_is_none(
 async def test_the_echo_of_a_flush_answers_nothing(autojump_clock: Any) -> None:
     """Flux echoes a flush before it says anything: the text is said when the turn is over."""
     async with FakeDeepgramFluxVoice().open() as vendor:
-        voice = DeepgramVoice("flux-haley-en", api_key="k", url="ws://fake", dial=vendor.dial)
+        voice = DeepgramVoice("flux-haley-en", api_key="k", base_url="ws://fake", dial=vendor.dial)
         async with voice.open(), voice.open_context(VoiceStyle()) as context:
             await context.send("Hello there.")
             await context.flush()
@@ -246,7 +246,9 @@ async def test_an_error_without_a_context_fails_all_at_once(autojump_clock: Any)
     failed_s: list[float] = []
     async with Failing().open() as vendor:
         limits = SessionLimits(answer_s=60)
-        voice = CartesiaVoice("joe", api_key="k", url="ws://fake", dial=vendor.dial, limits=limits)
+        voice = CartesiaVoice(
+            "joe", api_key="k", base_url="ws://fake", dial=vendor.dial, limits=limits
+        )
 
         async def fail(text: str) -> None:
             try:
@@ -266,7 +268,7 @@ async def test_an_error_without_a_context_fails_all_at_once(autojump_clock: Any)
 async def test_text_waits_for_its_flush(autojump_clock: Any) -> None:
     """Pieces of a word reach Cartesia, which says each request by itself, in one request."""
     async with FakeCartesiaVoice().open() as vendor:
-        voice = CartesiaVoice("joe", api_key="k", url="ws://fake", dial=vendor.dial)
+        voice = CartesiaVoice("joe", api_key="k", base_url="ws://fake", dial=vendor.dial)
         async with voice.open(), voice.open_context(VoiceStyle()) as context:
             for piece in ("Hel", "lo", " there."):
                 await context.send(piece)

@@ -103,7 +103,7 @@ def ear_of(vendor: FakeVendor, **options: Any) -> OpenAIEar:
     """Return the ear in front of a fake."""
     limits = SessionLimits(attempts=2)
     return OpenAIEar(
-        api_key="s3cret", url="ws://fake/v1", dial=vendor.dial, limits=limits, **options
+        api_key="s3cret", base_url="ws://fake/v1", dial=vendor.dial, limits=limits, **options
     )
 
 

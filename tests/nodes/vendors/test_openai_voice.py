@@ -40,7 +40,7 @@ async def open_voice(
         voice = OpenAIVoice(
             "coral",
             api_key="s3cret",
-            url="http://fake/v1",
+            base_url="http://fake/v1",
             transport=vendor.transport(),
             random=lambda: 0.0,
             **options,
@@ -189,7 +189,7 @@ def test_settings_that_are_none_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="OPENAI_API_KEY"):
         OpenAIVoice()
     with pytest.raises(ValueError, match="https://"):
-        OpenAIVoice(api_key="k", url="wss://api.openai.com")
+        OpenAIVoice(api_key="k", base_url="wss://api.openai.com")
 
 
 # --- in a call ------------------------------------------------------------------------------------

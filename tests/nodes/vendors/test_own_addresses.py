@@ -33,7 +33,7 @@ async def requests_of(name: str, key: str | None, url: str) -> list[Any]:
 
     async with Gateway().open() as gateway:
         settings = OURS if key is None else {**OURS, "api_key": key}
-        made = make(url=url, dial=gateway.dial, **settings)
+        made = make(base_url=url, dial=gateway.dial, **settings)
         with trio.move_on_after(2), suppress(VendorError):
             if name in EARS:
                 async with made.open_stream() as stream:

@@ -26,7 +26,7 @@ class Rime(FakeRimeVoice):
 
 
 def rime(vendor, **given):
-    return RimeVoice("astra", api_key="s3cret", url="ws://fake", dial=vendor.dial, **given)
+    return RimeVoice("astra", api_key="s3cret", base_url="ws://fake", dial=vendor.dial, **given)
 
 
 async def said(voice, *clauses, style=None):

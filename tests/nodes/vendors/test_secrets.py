@@ -30,7 +30,7 @@ REFUSED = Fault("refuse", status=401)
 async def use_ear(name: str, fault: Fault | None) -> Any:
     make, fake = providers.EARS[name]
     async with fake(fault=fault).open() as vendor:
-        ear = make(url="ws://fake", dial=vendor.dial, **SECRETS)
+        ear = make(base_url="ws://fake", dial=vendor.dial, **SECRETS)
         async with ear.open_stream() as stream:
             with trio.move_on_after(2):
                 await stream.send(b"\1\0" * 16_000)
@@ -41,7 +41,7 @@ async def use_ear(name: str, fault: Fault | None) -> Any:
 async def use_voice(name: str, fault: Fault | None) -> Any:
     make, fake = providers.VOICES[name]
     async with fake(fault=fault).open() as vendor:
-        voice = make(url="ws://fake", dial=vendor.dial, **SECRETS)
+        voice = make(base_url="ws://fake", dial=vendor.dial, **SECRETS)
         async with voice.open():
             await say(voice)
     return voice
@@ -49,7 +49,7 @@ async def use_voice(name: str, fault: Fault | None) -> Any:
 
 async def use_http_voice(name: str, fault: Fault | None) -> Any:
     async with FakeOpenAIVoice(fault=fault).open() as endpoint:
-        voice = OpenAIVoice(url="http://fake/v1", transport=endpoint.transport(), **SECRETS)
+        voice = OpenAIVoice(base_url="http://fake/v1", transport=endpoint.transport(), **SECRETS)
         async with voice.open():
             await say(voice)
     return voice
@@ -75,7 +75,7 @@ async def use_model(name: str, fault: Fault | None) -> Any:
 
 async def use_realtime(name: str, fault: Fault | None) -> Any:
     async with FakeOpenAIRealtime("Hello.", words="Hello.", fault=fault).open() as vendor:
-        model = OpenAIRealtime(url="ws://fake/v1", dial=vendor.dial, **SECRETS)
+        model = OpenAIRealtime(base_url="ws://fake/v1", dial=vendor.dial, **SECRETS)
         async with open_session(model.address, model.limits, dial=model.dial) as session:
             with trio.move_on_after(2):
                 await session.receive()
@@ -121,7 +121,7 @@ async def test_a_server_of_ones_own_in_no_log(
         raise OSError("nobody is there")
 
     make, _ = providers.EARS["DeepgramFlux"]
-    ear = make(url="ws://me:s3cr3t@fake?key=s3cr3t", dial=nobody, api_key="s3cr3t-key")
+    ear = make(base_url="ws://me:s3cr3t@fake?key=s3cr3t", dial=nobody, api_key="s3cr3t-key")
     with pytest.raises(VendorError) as told:
         async with ear.open_stream() as stream:
             await stream.receive()

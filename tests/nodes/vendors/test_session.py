@@ -10,8 +10,8 @@ import pytest
 import trio
 import trio.testing
 
+from bargein import vendors
 from bargein.vendors import (
-    Credential,
     ErrorTable,
     SessionLimits,
     SessionReopened,
@@ -80,7 +80,7 @@ async def session_with(vendor: Vendor, **options: object) -> AsyncIterator[Vendo
     address = VendorAddress(
         vendor="Acme",
         url="ws://acme.test/v1",
-        headers={"Authorization": f"Token {Credential('Acme', 's3cret', 'X').reveal()}"},
+        headers={"Authorization": "Token s3cret"},
         greeting=("hello",),
         keep_alive=KEEP_ALIVE,
         farewell="bye",
@@ -303,14 +303,15 @@ async def test_errors_of_the_block_come_as_they_are(autojump_clock, nursery):
 def test_a_key_is_in_no_text(monkeypatch):
     """A key comes from the argument or the environment, and stays secret."""
     monkeypatch.setenv("ACME_API_KEY", " env ")
-    assert Credential("Acme", None, "ACME_API_KEY").reveal() == "env"
-    key = Credential("Acme", "arg", "ACME_API_KEY")
-    assert key.reveal() == "arg"
-    address = VendorAddress(vendor="Acme", url="wss://a", headers={"Authorization": key.reveal()})
-    assert "arg" not in f"{key!r} {address!r}"
+    acme = vendors.Vendor(errors=ErrorTable("Acme"), url="wss://a", variables="ACME")
+    assert acme.at("AcmeEar", None, {}).address().headers == {"Authorization": "Bearer env"}
+    at = acme.at("AcmeEar", "arg", {})
+    address = at.address()
+    assert address.headers == {"Authorization": "Bearer arg"}
+    assert "arg" not in f"{at!r} {address!r}"
     for given in ("", "k\u00e9y", "a\nb"):
-        with pytest.raises(ValueError, match="Acme"):
-            Credential("Acme", given, "ACME_API_KEY")
+        with pytest.raises(ValueError, match="AcmeEar"):
+            acme.at("AcmeEar", given, {})
 
 
 def test_an_address_is_a_websocket():

@@ -53,7 +53,7 @@ async def hearing(scripts: list[Sequence[Any]], **options: Any) -> AsyncIterator
             nursery.start_soon(serve, ours)
             return theirs
 
-        ear = SonioxEar(api_key="k", url="ws://fake", dial=dial, **options)
+        ear = SonioxEar(api_key="k", base_url="ws://fake", dial=dial, **options)
         async with ear.open_stream() as stream:
             yield stream
         nursery.cancel_scope.cancel()
@@ -135,7 +135,7 @@ async def test_the_session_is_configured_once_and_the_key_is_in_no_message(autoj
             diarize=True,
             longest_delay_s=1.5,
             sensitivity=0.0,
-            url="ws://fake/transcribe-websocket",
+            base_url="ws://fake/transcribe-websocket",
             dial=vendor.dial,
         )
         async with ear.open_stream() as stream:
@@ -169,6 +169,6 @@ def test_settings_out_of_bounds_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="longest_delay_s"):
         SonioxEar(api_key="k", longest_delay_s=0.1)
     with pytest.raises(ValueError, match="wss://"):
-        SonioxEar(api_key="k", url="https://soniox.com")
+        SonioxEar(api_key="k", base_url="https://soniox.com")
     with pytest.raises(TypeError, match="languages"):
         SonioxEar(api_key="k", languages="en")

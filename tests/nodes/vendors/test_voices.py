@@ -185,7 +185,7 @@ def place(request: pytest.FixtureRequest, nursery: trio.Nursery) -> Iterator[tup
     voice = make(
         "joe",
         api_key="s3cret",
-        url="ws://fake",
+        base_url="ws://fake",
         dial=vendor.dial,
         limits=SessionLimits(attempts=2),
     )

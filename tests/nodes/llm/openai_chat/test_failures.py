@@ -29,7 +29,8 @@ async def test_busy_server_is_asked_again(server) -> None:
         with structlog.testing.capture_logs() as logs:
             assert text_of(await collect(model.stream(ASK))) == "ok"
     (entry,) = logs
-    assert (entry["event"], entry["status"], entry["attempt"]) == ("llm_retry", 429, 1)
+    assert (entry["event"], entry["vendor"], entry["attempt"]) == ("vendor_asked_again", "tiny", 1)
+    assert "HTTP status 429" in entry["error"]
     assert "555" not in repr(logs)
 
 
@@ -172,4 +173,4 @@ async def test_no_server() -> None:
     assert caught.value.detail.startswith(f"http://127.0.0.1:{port}: ")
     assert "127.0.0.1" not in caught.value.safe_text  # callers may read it
     assert isinstance(caught.value.__cause__, httpx2.ConnectError)
-    assert [entry["event"] for entry in logs] == ["llm_retry", "llm_prewarm_failed"]
+    assert [entry["event"] for entry in logs] == ["vendor_asked_again", "llm_prewarm_failed"]

@@ -1,0 +1,66 @@
+"""Public names that are gone, by the module that had them, each with what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_CHECKED = "HttpService and Vendor.at() check what they are given"
+_FIELDS = "look at the field's type with isinstance() before you use it"
+
+REMOVED: dict[str, dict[str, str]] = {
+    "ears": {"VendorEarStream": "annotate with bargein.speech.EarStream"},
+    "fakes": {
+        "FaultKind": "Fault(kind) takes a text",
+        "FaultStage": "Fault(kind, at) takes a text",
+        "MemoryStream": "annotate with trio.abc.HalfCloseableStream",
+    },
+    "realtime": {
+        "CallLine": "Fallback() makes what uses it",
+        "RealtimeWithSpares": "Fallback() makes it",
+    },
+    "vendors": {
+        "Credential": "Vendor.at() reads the key and keeps it out of every text",
+        "HttpResponse": "HttpService.send() makes it",
+        "Query": "annotate with Mapping[str, Any]",
+        "SharedResource": "HttpService and open_session() share connections",
+        "UNREADABLE": "VendorEar and VendorVoice skip messages that cannot be read",
+        "WholeCharacters": "VendorEar, VendorVoice and chat models join halves of characters",
+        "checked_base_url": _CHECKED,
+        "checked_headers": _CHECKED,
+        "checked_options": _CHECKED,
+        "checked_query": _CHECKED,
+        "count_of": _FIELDS,
+        "endpoint": "Vendor.at().address(path, asked) makes an address with one query",
+        "error_in_body": "ErrorTable.refusal() reads the body of a refusal",
+        "http_errors": "HttpService raises VendorError",
+        "in_time_order": "VendorEar and VendorVoice put the times of words in order",
+        "lowest_probability": "use min()",
+        "number_of": _FIELDS,
+        "object_of": _FIELDS,
+        "objects_of": _FIELDS,
+        "parse_json": "use json.loads()",
+        "probability": _FIELDS,
+        "query_string": "use urllib.parse.urlencode()",
+        "retry_after_s": "the retry_after_s of a VendorError is what a server asks to wait",
+        "text_of": _FIELDS,
+        "with_key": "Vendor.headers_for() returns the headers with the key",
+        "without_secrets": "the repr of a provider shows its address without secrets",
+    },
+    "voices": {"VendorVoiceContext": "annotate with bargein.speech.VoiceContext"},
+}
+
+
+def removed_names(module: str) -> Callable[[str], object]:
+    """Return a ``__getattr__`` that says of a name that is gone what to write instead.
+
+    Args:
+        module: The ``__name__`` of the public module.
+    """
+    gone = REMOVED[module.rpartition(".")[2]]
+
+    def missing(name: str) -> object:
+        if name in gone:
+            raise ImportError(f"{module} has no {name} any more: {gone[name]}")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return missing
