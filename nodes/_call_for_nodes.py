@@ -25,15 +25,24 @@ class RememberedCall(Protocol):
         ...
 
 
-class SpokenAnswers(Protocol):
-    """Controls what the agents of a call say."""
+class AnswerTexts(Protocol):
+    """Takes the text of the answers of a call."""
 
-    def complete_text(self, answer: Answer, /) -> None:
+    def complete(self, answer: Answer, /) -> None:
         """Speak the text of an answer so far without waiting for the end of its clause."""
         ...
 
     def withdraw(self, answer: Answer, text: str, /) -> bool:
         """Withdraw the last text of an answer if none of its audio has reached the line."""
+        ...
+
+
+class SpokenAnswers(Protocol):
+    """Controls what the agents of a call say."""
+
+    @property
+    def text(self) -> AnswerTexts:
+        """Takes what they say."""
         ...
 
 

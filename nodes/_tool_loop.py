@@ -368,7 +368,7 @@ class ToolLoop:
         """Withdraw the model's text if the caller heard none of it; return whether that worked."""
         if self._answer is None or self._call is None:
             return not self._text
-        return self._call.answers.withdraw(self._answer, self._text)
+        return self._call.answers.text.withdraw(self._answer, self._text)
 
     def _count(self, usage: Usage, counted: int) -> None:
         """Count the tokens and cost of a request, less the pieces counted as they came."""
@@ -389,7 +389,7 @@ class ToolLoop:
         calls = self._story.add_step(self._text, self._requests)
         if self._answer is not None and self._call is not None:
             # The text before the tools is complete: no voice waits for the rest of a clause.
-            self._call.answers.complete_text(self._answer)
+            self._call.answers.text.complete(self._answer)
         refused: CapReachedError | None = None
         for request, event in calls:
             if not await self._may_go_on():

@@ -5,7 +5,6 @@ if __name__ == "routes":
 
 from ._cancellation_token import InterruptToken
 from ._chain_runtime import RouteRuntime
-from ._chain_start import ChainStart
 from ._errors import (
     BargeinError,
     CodeExitError,
@@ -18,24 +17,22 @@ from ._errors import (
     StageTimeoutError,
 )
 from ._event_match import Predicate
-from ._events import Event, alias_of, class_of, needs_no_validation, register
-from ._message import Message
+from ._events import Event, alias_of, class_of, register
+from ._message import Interruption, Message
 from ._pausable_deadlines import Clock, Deadline
-from ._route import Route
+from ._route import ChainStart, Route
 from ._router import Router, open_router
 from ._rules import Overlap
 from ._run import Run
 from ._run_context import PauseGate, current_run, run_in, until_resumed
 from ._run_outcome import (
     Decision,
-    Interruption,
     Outcome,
     Phase,
     RouterStatistics,
     RouteStatistics,
     RouteVerdict,
 )
-from ._timers import start_timer_task
 
 __all__ = [
     "BargeinError",
@@ -70,10 +67,8 @@ __all__ = [
     "alias_of",
     "class_of",
     "current_run",
-    "needs_no_validation",
     "open_router",
     "register",
     "run_in",
-    "start_timer_task",
     "until_resumed",
 ]

@@ -26,11 +26,6 @@ class InterruptToken:
     run, and a cut of the run requests the token.
     """
 
-    __slots__ = (
-        "__weakref__", "_background", "_children", "_force", "_lock", "_on_background",
-        "_on_request", "_requested", "_waiters",
-    )  # fmt: skip
-
     def __init__(
         self,
         on_request: Callable[[], None] | None = None,
@@ -80,7 +75,7 @@ class InterruptToken:
         if on_request is not None:
             on_request()
         for trio_token, event in waiters:
-            _set_from_anywhere(trio_token, event)
+            call_on(trio_token, event.set)
         for child in children:
             child.request()
 
@@ -156,20 +151,10 @@ class InterruptToken:
         return f"<InterruptToken {state}>"
 
 
-def _set_from_anywhere(trio_token: trio.lowlevel.TrioToken, event: trio.Event) -> None:
-    if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is trio_token:
-        event.set()
-        return
-    try:
-        trio_token.run_sync_soon(event.set)
-    except trio.RunFinishedError:
-        return  # the event loop is gone, and with it whoever waited
-
-
 def call_on(trio_token: trio.lowlevel.TrioToken, fn: Callable[[], object]) -> None:
     """Call a function in an event loop: now if this is its thread, else soon."""
     if trio.lowlevel.in_trio_run() and trio.lowlevel.current_trio_token() is trio_token:
         fn()
     else:
         with contextlib.suppress(trio.RunFinishedError):
-            trio_token.run_sync_soon(fn)
+            trio_token.run_sync_soon(fn)  # without the event loop, nobody waits any more

@@ -12,8 +12,7 @@ from ._run import Run
 from ._run_outcome import RouteStatistics
 from .logs import get_logger
 
-NO_RUNS: dict[Run, None] = {}
-"""What most chains have, instead of empty dictionaries of 64 bytes; nothing is added to it."""
+log = get_logger()
 
 
 class ChainRuns:
@@ -28,17 +27,11 @@ class ChainRuns:
         suspended: Whether a rule keeps the chain from starting runs.
     """
 
-    __slots__ = ("_places", "active", "all_paused", "background", "delivered", "suspended")
-
     def __init__(self, places: float) -> None:
-        """Start without runs.
-
-        Args:
-            places: How many may be active at once; infinity means no limit.
-        """
-        self._places = places
+        self._places = places  # how many may be active at once; infinity means no limit
         self.active: dict[Run, None] = {}
-        self.delivered = self.background = NO_RUNS
+        self.delivered: dict[Run, None] = {}
+        self.background: dict[Run, None] = {}
         self.all_paused: list[tuple[Run, bool]] | None = None
         self.suspended = False
 
@@ -53,16 +46,11 @@ class ChainRuns:
         return len(self.active) < self._places and not self.suspended and self.all_paused is None
 
     def add_active(self, run: Run) -> None:
-        """Give a run a place, whether or not one is free."""
         self.active[run] = None
 
     def live(self) -> list[Run]:
         """Return the runs that can still be cut, without those in the background."""
-        live = []  # no comprehension: in Python 3.11 it is a call, and this runs at each cut
-        for run in (*self.active, *self.delivered) if self.delivered else self.active:
-            if not run.is_cut:
-                live.append(run)
-        return live
+        return [run for run in (*self.active, *self.delivered) if not run.is_cut]
 
     def vacate(self, run: Run) -> bool:
         """Free the place of a run.
@@ -78,24 +66,18 @@ class ChainRuns:
             return False
         del self.active[run]
         if run.keep_count and not run.is_cut:
-            self._add_delivered(run)
+            self.delivered[run] = None
         return True
 
     def keep_delivered(self, run: Run) -> None:
         """Keep an ended run interruptible, unless it still has its place or was cut."""
         is_over = run.outcome is not None and run not in self.active
         if is_over and not run.is_cut and run not in self.background:
-            self._add_delivered(run)
-
-    def _add_delivered(self, run: Run) -> None:
-        if self.delivered is NO_RUNS:
-            self.delivered = {}
-        self.delivered[run] = None
+            self.delivered[run] = None
 
     def forget_delivered(self, run: Run) -> None:
         """Forget a run whose output has all arrived; ignored if it is not kept here."""
-        if self.delivered:
-            self.delivered.pop(run, None)
+        self.delivered.pop(run, None)
         if run in self.background and run.outcome is not None:
             del self.background[run]
 
@@ -104,8 +86,6 @@ class ChainRuns:
         if run not in self.active:
             return False
         del self.active[run]
-        if self.background is NO_RUNS:
-            self.background = {}
         self.background[run] = None
         return True
 
@@ -134,54 +114,26 @@ class ChainRuns:
                 run.resume()
 
 
-log = get_logger()
-
-
 WaitingTrigger = tuple[Message, Any, Any]
 """The trigger, what the sync stages made of it, and a result of theirs still to be awaited."""
 
 
-class TriggerQueue:
-    """Triggers in order of arrival; each one dropped is counted and explained.
-
-    Attributes:
-        waiting: The triggers, oldest first.
-    """
-
-    __slots__ = ("_decisions", "_limit", "_statistics", "waiting")
+class TriggerQueue(deque[WaitingTrigger]):
+    """Triggers in order of arrival; each one dropped is counted and explained."""
 
     def __init__(self, limit: float, statistics: RouteStatistics, decisions: DecisionLog) -> None:
-        """Start empty.
-
-        Args:
-            limit: How many may wait; infinity means no limit.
-            statistics: Counts dropped triggers.
-            decisions: Records why each was dropped.
-        """
+        super().__init__()
         self._limit = limit
         self._statistics = statistics
         self._decisions = decisions
-        self.waiting: deque[WaitingTrigger] = deque()
 
     def has_room(self, message: Message, route: object) -> bool:
         """Return whether a trigger may wait; if not, drop it and log a warning."""
-        if len(self.waiting) < self._limit:
+        if len(self) < self._limit:
             return True
-        self.drop(message, None, f"{len(self.waiting)} triggers wait already")
-        log.warning("trigger_dropped", route=str(route), waiting=len(self.waiting))
+        self.drop(message, None, f"{len(self)} triggers wait already")
+        log.warning("trigger_dropped", route=str(route), waiting=len(self))
         return False
-
-    def add(self, message: Message, value: Any, pending: Any) -> None:
-        """Queue a trigger behind the others."""
-        self.waiting.append((message, value, pending))
-
-    def next(self) -> WaitingTrigger:
-        """Remove the oldest trigger, and return it.
-
-        Raises:
-            IndexError: The queue is empty.
-        """
-        return self.waiting.popleft()
 
     def drop(self, message: Message, pending: Any, why: str) -> None:
         """Count a trigger that starts no run, and record why."""
@@ -191,23 +143,14 @@ class TriggerQueue:
             pending.discard()
 
     def drop_all(self, why: str) -> None:
-        """Drop every queued trigger."""
-        while self.waiting:
-            message, _, pending = self.waiting.popleft()
+        while self:
+            message, _, pending = self.popleft()
             self.drop(message, pending, why)
 
     def drop_where(self, meant: Callable[[Message], bool], why: str) -> list[Message]:
         """Drop some of the queued triggers, and return them in order."""
-        waiting, self.waiting = self.waiting, deque()
-        dropped: list[Message] = []
-        for message, value, pending in waiting:
-            if meant(message):
-                self.drop(message, pending, why)
-                dropped.append(message)
-            else:
-                self.waiting.append((message, value, pending))
-        return dropped
-
-    def has(self, message: Message) -> bool:
-        """Return whether a message is queued."""
-        return any(message is waiting for waiting, _, _ in self.waiting)
+        dropped = [trigger for trigger in self if meant(trigger[0])]
+        for trigger in dropped:
+            self.remove(trigger)
+            self.drop(trigger[0], trigger[2], why)
+        return [message for message, _, _ in dropped]

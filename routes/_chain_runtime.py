@@ -14,9 +14,8 @@ from ._dispatch import Dispatch
 from ._errors import PublishLoopError, ScopeLeakError
 from ._listeners import DecisionLog
 from ._message import Message
-from ._repeated_failures import ChainFailures
+from ._repeated_failures import Failures
 from ._route import Route
-from ._rules import ChainRule
 from ._run import Run, link_to_ancestors
 from ._run_context import CURRENT_RUN
 from ._run_outcome import Decision, RouteStatistics
@@ -45,41 +44,24 @@ class RouteRuntime:
         pipeline: Its stages, ready to run.
         kept: Its runs that are running, or whose output has not all arrived.
         queue: Its queued triggers.
-        cuts: What reports each cut: the dispatch of the router.
+        dispatch: The router's, which reports each cut.
         log: Its last decisions.
         failures: Its persisting failures.
-        gate: The router's.
-        removed: Whether it was removed, and starts no more runs.
-        notified: The rule whose handler runs after a cut that no rule made; ``None`` if no rule
-            has a handler.
+        removed: Whether it was removed, and starts no more runs; once its last run has ended,
+            ``leave`` is called.
     """
-
-    __slots__ = (
-        "_advancing", "_dispatch", "_leave", "_makes_runs", "_push", "_statistics",
-        "cuts", "failures", "gate", "kept", "log", "notified", "pipeline", "queue", "removed",
-        "route", "source",
-    )  # fmt: skip
 
     def __init__(
         self, route: Route, dispatch: Dispatch, leave: Callable[[RouteRuntime], None]
     ) -> None:
-        """Put a chain to work.
-
-        Args:
-            route: The chain.
-            dispatch: The router's.
-            leave: Called once the chain is removed and its last run has ended.
-        """
         trigger = route.trigger
         self.route = route
-        self._dispatch = self.cuts = dispatch
+        self.dispatch = dispatch
         self._leave = leave
         self.source = route.source
-        self.gate = dispatch.gate
-        self.failures = ChainFailures(route)
+        self.failures = Failures(route=route)
         publish = partial(dispatch.publish_value, route.source)
         self.pipeline = Pipeline(route, publish, self.failures.works)
-        self._push = self.pipeline.lead.push
         self._statistics = RouteStatistics()
         self.removed = False
         self.log = DecisionLog(route, dispatch.listeners)
@@ -87,7 +69,6 @@ class RouteRuntime:
         limit = trigger.limit if trigger.overlap == "queue" else math.inf
         self.queue = TriggerQueue(limit, self._statistics, self.log)
         self._advancing = False
-        self.notified = next((rule for rule in route.rules if rule.handler is not None), None)
         self._makes_runs = bool(route.rules) or bool(self.pipeline.head) or trigger.linked
 
     @property
@@ -103,42 +84,34 @@ class RouteRuntime:
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """Its last decisions and their reasons, oldest first."""
-        self._dispatch.report_cuts()
+        self.dispatch.report_cuts()
         return self.log.decisions
 
     @property
     def statistics(self) -> RouteStatistics:
         """What it has done so far."""
-        self._dispatch.report_cuts()
+        self.dispatch.report_cuts()
         return self._statistics
 
     @property
     def queued(self) -> list[Message]:
         """The queued triggers, oldest first."""
-        return [message for message, _, _ in self.queue.waiting]
+        return [message for message, _, _ in self.queue]
 
     # --- triggers -----------------------------------------------------------------------------
 
     def trigger(self, message: Message) -> None:
         """Start a run for a message, or follow ``overlap=`` if none may start now."""
-        if self.removed or (self.cuts.withholds is not None and self.is_withheld(message)):
+        if self.removed or (self.dispatch.withholds is not None and self.is_withheld(message)):
             return
         if self._makes_runs:
             self._trigger_run(message)
-            return
-        try:
-            result = self._push(message, message.run)
-        except StageError as failure:
-            self._failed_early(failure)
-            return
-        if type(result) is Pending:
-            # A plain function returned an awaitable: from now on this chain has runs to order.
-            self._makes_runs = True
-            self._start(message, NOT_YET, result)
+        else:
+            self._lead_in(message)
 
     def is_withheld(self, message: Message) -> bool:
         """Return whether a message is withheld from this chain, and record the decision if so."""
-        withholds = self._dispatch.withholds
+        withholds = self.dispatch.withholds
         if withholds is None or not withholds(self.source, message):
             return False
         self.log.add(message, "gated", WITHHELD)
@@ -158,7 +131,7 @@ class RouteRuntime:
             for run in runs.live():
                 if not run.is_protected:
                     run.cut(message, reason="overlap='restart'")
-        if not runs.has_place or self.queue.waiting:
+        if not runs.has_place or self.queue:
             if overlap == "drop":
                 self.queue.drop(message, None, "overlap='drop': a run is active")
             else:
@@ -176,12 +149,11 @@ class RouteRuntime:
         if self.pipeline.head and len(self.pipeline.lead):
             self._lead_in(message, now=False)
         else:
-            self.queue.add(message, NOT_YET, None)
+            self.queue.append((message, NOT_YET, None))
 
     def has_run_or_trigger(self, message: Message) -> bool:
-        """Return whether a message is queued here, or started a run that is not over."""
-        begun = (run.trigger for run in self.runs if not run.is_cut)
-        return message in begun or self.queue.has(message)
+        """Whether a message is queued here, or started a run that is not over."""
+        return message in [run.trigger for run in self.runs if not run.is_cut] + self.queued
 
     def _lead_in(self, message: Message, *, now: bool = True) -> None:
         """Run the sync lead stages, in this scheduler step."""
@@ -190,36 +162,39 @@ class RouteRuntime:
         except StageError as failure:
             self._failed_early(failure)
             return
-        if result is NOTHING:
+        value, pending = result, None
+        if type(result) is Pending:
+            # A plain function may return an awaitable: then this chain has runs to order.
+            self._makes_runs, value, pending = True, NOT_YET, result
+        elif result is NOTHING or not self.pipeline.head:
             return
-        value, pending = (NOT_YET, result) if type(result) is Pending else (result, None)
         if now:
             self._start(message, value, pending)
         else:
-            self.queue.add(message, value, pending)
+            self.queue.append((message, value, pending))
 
     def _failed_early(self, failure: StageError) -> None:
         self._statistics.failed += 1
         self.failed(None, failure.stage, failure.error)
 
     def _start(self, message: Message, value: Any, pending: Pending | None) -> None:
-        if self._dispatch.closing is not None:
-            self.queue.drop(message, pending, f"the router is closing: {self._dispatch.closing}")
+        if self.dispatch.closing is not None:
+            self.queue.drop(message, pending, f"the router is closing: {self.dispatch.closing}")
             return
         self._start_task(self._new_run(message), value, pending)
 
     def _start_task(self, run: Run, value: Any, pending: Pending | None) -> None:
         name = f"run of {self.source}: {self.route.trigger.written}"
-        self._dispatch.nursery.start_soon(self._task, run, value, pending, name=name)
+        self.dispatch.nursery.start_soon(self._task, run, value, pending, name=name)
 
     def _new_run(self, message: Message) -> Run:
-        run = Run(self, self._dispatch.next_run_id(), message, trio.current_time())
+        run = Run(self, self.dispatch.next_run_id(), message, trio.current_time())
         self.kept.add_active(run)
         self._statistics.started += 1
         self.log.add(message, "matched", f"run {run.id}")
         if self.route.trigger.linked:
             link_to_ancestors(run)
-        listeners = self._dispatch.listeners
+        listeners = self.dispatch.listeners
         listeners.notify(listeners.run_started, run, self.route)
         return run
 
@@ -236,7 +211,7 @@ class RouteRuntime:
         finally:
             CURRENT_RUN.reset(token)
         if type(pending) is Pending:
-            if self._dispatch.closing is None:
+            if self.dispatch.closing is None:
                 self._start_task(run, NOT_YET, pending)
                 return
             pending.discard()
@@ -272,7 +247,7 @@ class RouteRuntime:
     def _ended(self, run: Run, error: Exception | None, *, reached_end: bool) -> bool:
         """Give a run its outcome; False if it has one already, because it was abandoned."""
         run.note_stages_over()
-        self._dispatch.catch_up()
+        self.dispatch.catch_up()
         first = run.outcome is None
         if first:
             if run.is_cut:
@@ -282,31 +257,31 @@ class RouteRuntime:
                 self._statistics.failed += 1
             elif reached_end or run.is_stopping:
                 run.finish("completed")
-                self.failures.all_work(self.pipeline.watches)
+                # This proves that all async stages work, and nothing about sync ones that failed.
+                for stage in self.failures.stages:
+                    if not self.pipeline.watches(stage):
+                        self.failures.works(stage)
             else:
-                run.finish(self._dispatch.closing or "shutdown")
+                run.finish(self.dispatch.closing or "shutdown")
         for stage, cause in causes(error, self.pipeline.head_name):
             if not (run.is_cut and is_stop(cause)):
                 self.failed(run, stage, cause)
         if first:
-            listeners = self._dispatch.listeners
+            listeners = self.dispatch.listeners
             listeners.notify(listeners.run_ended, run)
             run.let_go()
         return first
 
     def _handle_soon(self, run: Run) -> None:
         """Call the handler, if there is one, in a task of its own; else free the run's place."""
-        if _has_handler(run) and not self._dispatch.closed:
-            nursery = self._dispatch.nursery
+        if _has_handler(run) and not self.dispatch.closed:
+            nursery = self.dispatch.nursery
             nursery.start_soon(self._handle, run, name=f"handler of {run.source}")
         else:
             self._vacate(run)
 
     async def _handle(self, run: Run) -> None:
-        """Call the handler of a cut run, in bounded time; then free the run's place.
-
-        An error of the handler is reported as a failure of the chain and goes no further.
-        """
+        """Call the handler of a cut run, in bounded time; then free the run's place."""
         if _has_handler(run):
             await self._call_handler(run)
         self._vacate(run)
@@ -317,12 +292,12 @@ class RouteRuntime:
         assert rule is not None
         assert rule.handler is not None
         assert interruption is not None
-        limit_s = self._dispatch.handler_s
+        limit_s = self.dispatch.handler_s
         until_s = trio.current_time() + limit_s + OVERRUN_S
-        self._dispatch.timers.set(run, until_s, partial(self.abandon, run, "handler"))
+        self.dispatch.timers.set(run, until_s, partial(self.abandon, run, "handler"))
         with trio.move_on_after(limit_s, shield=True) as scope:
             try:
-                describe = self._dispatch.listeners.describe_interruption
+                describe = self.dispatch.listeners.describe_interruption
                 if describe is not None:
                     interruption = await describe(run, interruption)
                 result = rule.handler(interruption.cause, interruption)
@@ -338,7 +313,7 @@ class RouteRuntime:
             log.warning("handler_too_slow", route=run.written, rule=rule.written, limit_s=limit_s)
 
     def _vacate(self, run: Run) -> None:
-        self._dispatch.timers.cancel(run)
+        self.dispatch.timers.cancel(run)
         if self.kept.vacate(run):
             self.start_waiting()
         self._leave_if_done()
@@ -349,10 +324,10 @@ class RouteRuntime:
             return
         self._advancing = True
         queue = self.queue
-        turns = len(queue.waiting) + REENTRY_LIMIT
+        turns = len(queue) + REENTRY_LIMIT
         try:
-            while queue.waiting and self.kept.has_place and not self._dispatch.closing:
-                message, value, pending = queue.next()
+            while queue and self.kept.has_place and not self.dispatch.closing:
+                message, value, pending = queue.popleft()
                 turns -= 1
                 if message.is_stale:
                     queue.drop(message, pending, "what caused it was cut")
@@ -378,29 +353,6 @@ class RouteRuntime:
 
     # --- called by runs and rules -------------------------------------------------------------
 
-    def still_sending(self) -> list[Run]:
-        """Return the runs whose messages wait for async sinks, although they have ended."""
-        waiting = self._dispatch.async_sinks.waiting
-        return [run for run in self.kept.delivered if run in waiting]
-
-    def is_cut_by(self, event_class: type) -> bool:
-        """Whether a rule would cut runs for some event of this class, published now."""
-        return self.kept.all_paused is None and any(
-            rule.cuts and rule.matcher.for_class(event_class) is not None
-            for rule in self.route.rules
-        )
-
-    def rule_with_handler_for(self, cause: Message | None) -> ChainRule | None:
-        """Return the rule whose handler runs after a cut that no rule made; ``None`` for none.
-
-        Args:
-            cause: The message that cuts; ``None`` if no message does.
-        """
-        if self.notified is None or cause is None:
-            return self.notified
-        cuts = (rule for rule in self.route.rules if rule.cuts)
-        return next((rule for rule in cuts if rule.matches(cause)), self.notified)
-
     def move_to_background(self, run: Run) -> None:
         """Move a run to the background: rules no longer affect it, and its place is free."""
         if self.kept.move_to_background(run):
@@ -425,8 +377,8 @@ class RouteRuntime:
     def watch_unwinding(self, run: Run) -> None:
         """Wait no longer for a run that was cut than it may take to unwind."""
         if run.outcome is None and run.cut_at_s is not None and not run.stages_are_over:
-            until_s = run.cut_at_s + self._dispatch.unwind_s
-            self._dispatch.timers.set(run, until_s, partial(self.abandon, run, "unwinding"))
+            until_s = run.cut_at_s + self.dispatch.unwind_s
+            self.dispatch.timers.set(run, until_s, partial(self.abandon, run, "unwinding"))
 
     def was_released(self, run: Run) -> None:
         """Forget a run whose output has all arrived."""
@@ -462,18 +414,16 @@ class RouteRuntime:
         if self.removed and not self.runs:
             self._leave(self)
 
-    def works(self, stage: str) -> None:
-        """Record that something worked that may have failed before."""
-        self.failures.works(stage)
-
     def failed(self, run: Run | None, stage: str, error: Exception) -> None:
         """Report a failure of this chain; the other chains continue.
 
-        A failure that repeats with each message is reported once, until the stage works again.
+        A failure that repeats with each message is reported once, until the stage works again;
+        every failed answer is, because a caller waits for it.
         """
-        self._dispatch.listeners.show(error)
-        if self.failures.is_new(run, stage, error):
-            self._dispatch.report_failure(run, self.route, stage, error)
+        self.dispatch.listeners.show(error)
+        of_answer = run is not None and self.route.answers
+        if of_answer or self.failures.is_new(stage, error, run.id if run is not None else 0):
+            self.dispatch.report_failure(run, self.route, stage, error)
 
 
 def _has_handler(run: Run) -> bool:

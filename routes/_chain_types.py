@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     import trio
     from typing_extensions import TypeVar as DefaultTypeVar
 
-    from ._message import Message
-    from ._run_outcome import Interruption
+    from ._message import Interruption, Message
 
     T_co = DefaultTypeVar("T_co", covariant=True, default=Any)
 

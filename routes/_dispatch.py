@@ -34,7 +34,7 @@ from ._run import Run
 from ._run_context import PauseGate
 from ._run_outcome import Outcome, RouterStatistics
 from ._stage_results import ResultKind, kind_of
-from ._timers import Timers, TimerTask, raise_later
+from ._timers import Timers
 from .error_containment import as_error
 
 DEPTH_LIMIT = 32
@@ -99,7 +99,6 @@ class Dispatch:
         self.closing: Outcome | None = None
         self.closed = False
         self._published = self._dropped = self._stale = self._runs = 0
-        self._clock = TimerTask.of_run()
         self._now_s = trio.lowlevel.current_clock().current_time
         self._depth = 0
         self._depth_limit = DEPTH_LIMIT
@@ -113,15 +112,7 @@ class Dispatch:
     # --- the dispatch -------------------------------------------------------------------------
 
     def publish(self, event: Any, source: str, run: Run | None) -> Message:
-        """Dispatch an event now; see the rules above.
-
-        Args:
-            event: An instance of any event class.
-            source: Who publishes it.
-            run: The run it belongs to; ``None`` for none.
-
-        Returns:
-            The message that carried it.
+        """Dispatch an event now, for a run or for none; see the rules above.
 
         Raises:
             PublishLoopError: Sync stages trigger one another without end.
@@ -171,7 +162,7 @@ class Dispatch:
             return False
         self._rest = message, plan
         self._waits, self._is_due = True, False
-        self._clock.call_in_next_step(self._catch_up_at_last)
+        self.timers.call_in_next_step(self.catch_up)
         return True
 
     def _hand_out(self, message: Message, plan: Plan) -> None:
@@ -206,7 +197,7 @@ class Dispatch:
     def _publication_over(self) -> None:
         if (self.unreported or self._unwinding) and not self._is_closed:
             self._waits = True
-            self._clock.call_in_next_step(self._catch_up_at_last)
+            self.timers.call_in_next_step(self.catch_up)
         else:
             self._finish()
 
@@ -237,7 +228,6 @@ class Dispatch:
             self.catch_up()
 
     def ask_for_background(self, run: Run) -> None:
-        """Ask the listener to move a run to the background."""
         self.listeners.notify(self.listeners.background_requested, run)
 
     # --- what follows -------------------------------------------------------------------------
@@ -287,13 +277,6 @@ class Dispatch:
         for fn in calls:
             self.listeners.notify(fn)
 
-    def _catch_up_at_last(self) -> None:
-        try:
-            self.catch_up()
-        except BaseException as error:  # noqa: BLE001, ASYNC103 - raised in the router's nursery
-            if not self._is_closed:
-                raise_later(self.nursery, error)
-
     def _call_timer(self, fn: Callable[[], None]) -> None:
         if self._waits:
             self.catch_up()
@@ -315,11 +298,9 @@ class Dispatch:
 
     @property
     def statistics(self) -> RouterStatistics:
-        """What was done so far."""
         return RouterStatistics(self._published - self._dropped, self._dropped + self._stale)
 
     def next_run_id(self) -> int:
-        """Return the number of a new run."""
         self._runs += 1
         return self._runs
 

@@ -98,9 +98,6 @@ def source_check(source: object, where_from: str) -> Predicate:
         raise RouteDefinitionError(
             f"{where_from} source= needs names of publishers, such as 'caller', not {source!r}"
         )
-    if len(names) == 1:
-        only = names[0]
-        return lambda message: message.source == only
     return lambda message: message.source in names
 
 
@@ -170,7 +167,6 @@ def _check_value(cls: type, name: str, annotation: Any, value: object, where_fro
 
 
 def all_met(checks: tuple[Predicate, ...], message: Message) -> bool:
-    """Whether a message meets all conditions."""
     return all(check(message) for check in checks)
 
 
@@ -268,9 +264,12 @@ def _of_classes(classes: tuple[type, ...], where_from: str) -> Matcher:
 
 
 def _checked_all(named: Iterable[object], where_from: str) -> tuple[Spec, ...]:
-    specs = tuple(checked(item, where_from) for item in named)
-    _refuse_duplicates(specs, where_from)
-    return specs
+    specs: list[Spec] = []
+    for spec in (checked(item, where_from) for item in named):
+        if spec in specs:
+            raise RouteDefinitionError(f"{where_from} names {_spec_name(spec)} twice; name it once")
+        specs.append(spec)
+    return tuple(specs)
 
 
 def written_options(
@@ -283,14 +282,6 @@ def written_options(
     if where is not None:
         options.append(f"where={name_of(where)}")
     return options
-
-
-def _refuse_duplicates(specs: tuple[Spec, ...], where_from: str) -> None:
-    seen: list[Spec] = []
-    for spec in specs:
-        if spec in seen:
-            raise RouteDefinitionError(f"{where_from} names {_spec_name(spec)} twice; name it once")
-        seen.append(spec)
 
 
 def _spec_name(spec: Spec) -> str:

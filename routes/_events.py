@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
@@ -20,12 +20,6 @@ from ._errors import RouteDefinitionError
 from .type_annotations import own_annotations
 
 E = TypeVar("E")
-M = TypeVar("M", bound=BaseModel)
-
-_set = object.__setattr__  # events are frozen
-_set_fields_set, _set_extra, _set_private = (
-    vars(BaseModel)[f"__pydantic_{slot}__"].__set__ for slot in ("fields_set", "extra", "private")
-)
 
 _by_alias: WeakValueDictionary[str, type] = WeakValueDictionary()
 registered_classes: WeakSet[type] = WeakSet()
@@ -78,31 +72,6 @@ def register(cls: type[E]) -> type[E]:
         )
     _by_alias[alias] = cls
     registered_classes.add(cls)
-    return cls
-
-
-def needs_no_validation(cls: type[M]) -> type[M]:
-    """Skip validation for an event class whose fields all have defaults; a decorator.
-
-    If no field is given, there is nothing to validate.  Events that interrupt a node are created
-    before it can clean up: pydantic takes 20 us for it with cold caches, this takes 6 us.
-
-    Args:
-        cls: The event class.
-    """
-    defaults = {name: field.default for name, field in cls.model_fields.items()}
-    validated = cls.__init__
-
-    def init(self: M, /, **fields: Any) -> None:
-        if fields or type(self) is not cls:
-            validated(self, **fields)
-            return
-        _set(self, "__dict__", defaults.copy())
-        _set_fields_set(self, set())
-        _set_extra(self, None)
-        _set_private(self, None)
-
-    cls.__init__ = init  # type: ignore[assignment,method-assign]
     return cls
 
 

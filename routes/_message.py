@@ -1,10 +1,12 @@
-"""The envelope around an event."""
+"""What stages and handlers get: the envelope around an event, and the facts about a cut."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._events import alias_of
+from ._run_outcome import Phase
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
@@ -65,3 +67,31 @@ class Message(Generic[E_co]):
 
     def __repr__(self) -> str:
         return f"<Message {self.id} {self.alias} from {self.source!r} at {self.at_s:.3f} s>"
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """The facts about a run that was cut; immutable."""
+
+    run: int
+    """The number of the run within its router."""
+    route: str
+    """The chain as written."""
+    source: str
+    """The bridge that declared the chain."""
+    cause: Message | None
+    """The message that cut it, or ``None`` if no message did."""
+    reason: str
+    """The rule that cut it, as text for people: ``interrupt_on(UserStartedSpeaking)``."""
+    phase: Phase
+    at_s: float
+    """When it was cut, in seconds of trio's clock."""
+    elapsed_s: float
+    """Seconds from the run's start to the cut."""
+    generated: str = ""
+    """All the text that the answer had generated; set for handlers of a call's routes."""
+    heard: str = ""
+    """How much of it the caller heard; always a prefix."""
+    tools: tuple[Any, ...] = ()
+    """The tools of the answer, each with a ``name`` and an ``outcome``, which is ``None`` while the
+    tool runs."""

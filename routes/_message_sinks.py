@@ -54,19 +54,6 @@ class QueuedMessage(NamedTuple):
 class QueuedSink:
     """An async sink with its queue."""
 
-    __slots__ = (
-        "_failures",
-        "_more",
-        "_paused",
-        "_queue",
-        "_room",
-        "_sinks",
-        "fn",
-        "limit",
-        "overflowed",
-        "stale",
-    )
-
     def __init__(
         self, fn: Callable[[Message], Awaitable[Any]], limit: int, sinks: AsyncSinks
     ) -> None:
@@ -171,15 +158,7 @@ class AsyncSinks:
             made of them.
     """
 
-    __slots__ = ("_nursery", "_observer", "on_error", "waiting")
-
     def __init__(self, nursery: trio.Nursery, on_error: Callable[[Exception], None]) -> None:
-        """Start without sinks.
-
-        Args:
-            nursery: Owns their tasks.
-            on_error: Gets each exception of a sink.
-        """
         self._nursery = nursery
         self.waiting: dict[Run, int] = {}
         self._observer: Callable[[], None] | None = None
@@ -240,8 +219,6 @@ class FailingReceivers:
         known: They, by ``id()``, which stays unique because they are kept here.
     """
 
-    __slots__ = ("_on_error", "known")
-
     def __init__(self, on_error: Callable[[Exception], None]) -> None:
         self._on_error = on_error
         self.known: dict[int, tuple[Callable[[Message], Any], Failures]] = {}
@@ -249,7 +226,6 @@ class FailingReceivers:
     def failed(
         self, event: str, receiver: Callable[[Message], Any], message: Message, error: Exception
     ) -> None:
-        """Record that one raised, and log it if it is new."""
         self._on_error(error)
         name = name_of(receiver)
         if id(receiver) not in self.known:
@@ -270,7 +246,6 @@ class FailingReceivers:
                 self.works(observer)
 
     def works(self, receiver: Callable[[Message], Any]) -> None:
-        """Record that one worked."""
         failing = self.known.get(id(receiver))
         if failing is not None and all(map(failing[1].works, failing[1].stages)):
             del self.known[id(receiver)]

@@ -66,8 +66,6 @@ class Deadline(Clock):
 class RunClocks:
     """All time limits of one run, which stop and resume together."""
 
-    __slots__ = ("_clocks", "_stops")
-
     def __init__(self) -> None:
         self._clocks: list[Clock] = []
         self._stops = 0
@@ -122,7 +120,6 @@ class RunClocks:
 
     @property
     def deadlines(self) -> list[Deadline]:
-        """The open deadlines."""
         return [clock for clock in self._clocks if isinstance(clock, Deadline)]
 
 
@@ -131,41 +128,19 @@ class StageWaits:
 
     Attributes:
         paused_until: Set when the run is resumed; ``None`` while it is not paused.
-        shields: What hides waits under way from the scopes of stages; ``None`` for none so far.
+        shields: What hides waits under way from the scopes of stages.
+        clocks: The time limits of the run.
     """
 
-    __slots__ = (
-        "_clocks",
-        "_last_s",
-        "_nursery",
-        "_owners",
-        "_rooms",
-        "_slow",
-        "paused_until",
-        "shields",
-    )
-
     def __init__(self, *owners: trio.CancelScope) -> None:
-        """Start without any wait.
-
-        Args:
-            *owners: The scopes whose cancellation ends the run.
-        """
-        self._owners = owners
+        self._owners = owners  # the scopes whose cancellation ends the run
         self._nursery: trio.Nursery | None = None
-        self._clocks: RunClocks | None = None
-        self._rooms: deque[Callable[[], Awaitable[None]]] | None = None
+        self._rooms: deque[Callable[[], Awaitable[None]]] = deque()
         self._slow = 0
         self._last_s = trio.current_time()
-        self.shields: list[trio.CancelScope] | None = None
+        self.clocks = RunClocks()
+        self.shields: list[trio.CancelScope] = []
         self.paused_until: trio.Event | None = None
-
-    @property
-    def clocks(self) -> RunClocks:
-        """The time limits of the run."""
-        if self._clocks is None:
-            self._clocks = RunClocks()
-        return self._clocks
 
     def keep_tasks_in(self, nursery: trio.Nursery) -> None:
         """Run the tasks of the stages in this nursery, which the run's own task opened."""
@@ -192,7 +167,6 @@ class StageWaits:
             self.clocks.resume()
 
     async def while_paused(self) -> None:
-        """Wait between two values while the run is paused."""
         while self.paused_until is not None:
             await self.outside_stages(self.paused_until.wait)
 
@@ -204,8 +178,6 @@ class StageWaits:
         Args:
             room: Waits for room; must be safe to cancel, because it may be called again.
         """
-        if self._rooms is None:
-            self._rooms = deque()
         if room not in self._rooms:
             self._rooms.append(room)
 
@@ -249,9 +221,9 @@ class StageWaits:
                     raise
             else:
                 return
-            nearest_s = min((one.scope.deadline for one in self._deadlines), default=math.inf)
+            nearest_s = min((one.scope.deadline for one in self.clocks.deadlines), default=math.inf)
             with trio.CancelScope(shield=True, deadline=nearest_s) as shield:
-                self.shields = [*(self.shields or ()), shield]
+                self.shields.append(shield)
                 try:
                     await wait(*args)
                     return
@@ -260,17 +232,13 @@ class StageWaits:
 
     def end(self, reason: str) -> None:
         """End the waits that stages' scopes cannot end, because the run ends."""
-        for shield in self.shields or ():
+        for shield in self.shields:
             shield.cancel(reason=reason)
 
     @property
     def _is_ending(self) -> bool:
         """Whether one of the engine's own scopes is cancelled."""
-        scopes = [*self._owners, *(deadline.scope for deadline in self._deadlines)]
+        scopes = [*self._owners, *(deadline.scope for deadline in self.clocks.deadlines)]
         if self._nursery is not None:
             scopes.append(self._nursery.cancel_scope)
         return any(scope.cancel_called for scope in scopes)
-
-    @property
-    def _deadlines(self) -> list[Deadline]:
-        return [] if self._clocks is None else self._clocks.deadlines

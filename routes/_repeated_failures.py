@@ -9,8 +9,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
 
 import trio
 
@@ -22,31 +21,33 @@ KINDS_KEPT = 32
 """How many kinds of failure are remembered; a further one forgets the oldest, which would then be
 reported again.  A chain has few stages, and few ways to fail."""
 
-
 STEADY_S = 1.0
 """How many seconds ago the last failure must be for a stage to count as working.  Turns of a caller
 come less often than that; frames of audio come fifty times a second."""
 
 
 class Failures:
-    """Remembers the persisting failures of one chain or one transport."""
+    """Remembers the persisting failures of one chain, sink or transport.
 
-    __slots__ = ("_last_s", "_of", "_withheld")
+    Attributes:
+        withheld: For each failure the run that it was reported of, and how often it was not.
+    """
 
-    def __init__(self, **of: str) -> None:
+    def __init__(self, **of: object) -> None:
         """Start without failures.
 
         Args:
-            **of: Keys for log lines that say whose failures these are, such as ``route=``.
+            **of: Keys for log lines that say whose failures these are, such as ``route=``; their
+                values become texts when something is logged.
         """
         self._of = of
-        self._withheld: dict[tuple[str, type], tuple[int, int]] = {}
-        self._last_s = 0.0
+        self.withheld: dict[tuple[str, type], tuple[int, int]] = {}
+        self._last_s = -math.inf
 
     @property
     def stages(self) -> tuple[str, ...]:
         """The stages that fail at present, each once."""
-        return tuple(dict.fromkeys(stage for stage, _ in self._withheld))
+        return tuple(dict.fromkeys(stage for stage, _ in self.withheld))
 
     def is_new(self, stage: str, error: Exception, run: int = 0) -> bool:
         """Return whether to report a failure; a repeated one is only counted.
@@ -58,23 +59,19 @@ class Failures:
         """
         self._last_s = trio.current_time()
         key = (stage, type(error))
-        if key in self._withheld:
-            reported_run, withheld = self._withheld[key]
+        if key in self.withheld:
+            reported_run, withheld = self.withheld[key]
             if run and run == reported_run:
                 return True
-            self._withheld[key] = (reported_run, withheld + 1)
+            self.withheld[key] = (reported_run, withheld + 1)
             return False
-        if len(self._withheld) >= KINDS_KEPT:
-            del self._withheld[next(iter(self._withheld))]
-        self._withheld[key] = (run, 0)
+        if len(self.withheld) >= KINDS_KEPT:
+            del self.withheld[next(iter(self.withheld))]
+        self.withheld[key] = (run, 0)
         return True
 
     def works(self, stage: str) -> bool:
-        """Record that a stage worked, and return whether its next failure is new.
-
-        Args:
-            stage: Which stage worked.
-        """
+        """Record that a stage worked, and return whether its next failure is new."""
         if trio.current_time() < self._last_s + STEADY_S:
             return False
         self._forget(stage, "works_again")
@@ -86,62 +83,7 @@ class Failures:
             self._forget(stage, "never_worked_again")
 
     def _forget(self, stage: str, event: str) -> None:
-        withheld = sum(self._withheld.pop(k)[1] for k in list(self._withheld) if k[0] == stage)
+        withheld = sum(self.withheld.pop(k)[1] for k in list(self.withheld) if k[0] == stage)
         if withheld:
-            log.info(event, **self._of, stage=stage, withheld=withheld)
-
-
-class ChainFailures:
-    """The persisting failures of one chain.
-
-    Attributes:
-        known: The failures; ``None`` if there are none, as in most chains.
-    """
-
-    __slots__ = ("_route", "known")
-
-    def __init__(self, route: Any) -> None:
-        self._route = route
-        self.known: Failures | None = None
-
-    def is_new(self, run: Any, stage: str, error: Exception) -> bool:
-        """Return whether to report a failure; a repeated one is only counted.
-
-        Every failed answer is reported, because a caller is waiting for it.
-
-        Args:
-            run: The run that failed; ``None`` if the failure belongs to none.
-            stage: What failed.
-            error: What it raised.
-        """
-        if run is not None and self._route.answers:
-            return True
-        if self.known is None:
-            self.known = Failures(route=str(self._route))
-        return self.known.is_new(stage, error, run.id if run is not None else 0)
-
-    def works(self, stage: str) -> bool:
-        """Record that a stage worked, and return whether its next failure is new."""
-        if self.known is not None:
-            if not self.known.works(stage):
-                return False
-            if not self.known.stages:
-                self.known = None
-        return True
-
-    def all_work(self, is_watched: Callable[[str], bool]) -> None:
-        """Record that a run reached its end, which proves that all its async stages work.
-
-        Args:
-            is_watched: Whether a sync stage has failed and not worked since; the end of a run
-                proves nothing about such a stage.
-        """
-        for stage in self.known.stages if self.known is not None else ():
-            if not is_watched(stage):
-                self.works(stage)
-
-    def close(self) -> None:
-        """Log how often each failure repeated, and forget them all."""
-        known, self.known = self.known, None
-        if known is not None:
-            known.close()
+            of = {key: str(whose) for key, whose in self._of.items()}
+            log.info(event, **of, stage=stage, withheld=withheld)

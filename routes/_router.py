@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, TypedDict, Unpack
 
 import trio
 
 from ._chain_runtime import RouteRuntime
 from ._chain_types import E
-from ._chains import Chains
-from ._dispatch import Dispatch, Receiver
+from ._dispatch import Dispatch, Plan, Receiver
 from ._errors import RouteDefinitionError
-from ._event_match import Matcher, matcher
-from ._message import Message
+from ._event_match import Matcher, Predicate, all_met, matcher
+from ._message import Interruption, Message
 from ._message_sinks import SINK_LIMIT, QueuedSink
 from ._route import Route, new_route
 from ._run import Run
 from ._run_context import CURRENT_RUN
-from ._run_outcome import Interruption, Outcome, RouterStatistics, RouteVerdict
+from ._run_outcome import Outcome, RouterStatistics, RouteVerdict
 from ._signatures import needs_function, needs_plain_function
+from .error_containment import as_error
 from .logs import get_logger
 from .service_nursery import open_service_nursery
 
@@ -33,6 +33,40 @@ UNWIND_S = 1.0
 
 HANDLER_S = 1.0
 """How many seconds the handler of an interruption may take."""
+
+
+Meant = list[tuple[Matcher, Receiver]]
+"""Which messages, and who gets them."""
+
+
+class Listening(TypedDict, total=False):
+    """What ``Router.listen()`` takes."""
+
+    run_started: Callable[[Run, Route], None]
+    """Gets each run that starts, and its chain."""
+    run_ended: Callable[[Run], None]
+    """Gets each run whose stages have ended."""
+    run_cut: Callable[[Run], None]
+    """Gets each run that is cut."""
+    cut_may_wait: Callable[[Message], bool]
+    """Gets a message whose rules have cut running runs, and decides whether ``run_cut``, observers
+    and sinks may be called after the next step of these runs, or before anything else is published;
+    must not raise.  Without it nothing waits, and neither does a message that triggers a chain or
+    belongs to a run."""
+    background_requested: Callable[[Run], None]
+    """Gets a run whose token got a request to move to the background."""
+    describe_interruption: Callable[[Run, Interruption], Awaitable[Interruption]]
+    """An async function that completes the ``Interruption`` for a handler, given the run and what
+    the engine knows about its cut."""
+    failed: Callable[[Run | None, Route, str, Exception], None]
+    """Gets the failed run or ``None``, the chain, the stage and the error."""
+    decided: Callable[[Route, Message, RouteVerdict, str, int], None] | None
+    """Gets the chain, the message, the verdict, the reason and the number of the run (0 for none)
+    whenever a chain does or does not act; for a cut, in the next step or before anything else is
+    published.  ``None`` removes it."""
+    caught: Callable[[Exception], None]
+    """Gets each exception caught here: from stages, handlers, conditions, sinks, observers and
+    listeners."""
 
 
 class Router:
@@ -61,8 +95,11 @@ class Router:
 
     def __init__(self, nursery: trio.Nursery, *, unwind_s: float, handler_s: float) -> None:
         self.nursery = nursery
-        self._chains = Chains()
-        dispatch = Dispatch(nursery, self._chains, unwind_s=unwind_s, handler_s=handler_s)
+        self._at_work: dict[Route, RouteRuntime] = {}
+        self._retired: dict[RouteRuntime, None] = {}  # removed ones, whose last runs are not over
+        self._paused: set[str] = set()
+        self._plans = Plans(self._all)
+        dispatch = Dispatch(nursery, self._plans, unwind_s=unwind_s, handler_s=handler_s)
         self._dispatch = dispatch
         self.listeners = dispatch.listeners
         self.gate = dispatch.gate
@@ -92,11 +129,40 @@ class Router:
         """Start a chain, in place of the one that it extends."""
         if route.trigger.linked and any(rule.cuts for rule in route.rules):
             log.debug("linked_route_with_rules", route=str(route))
-        self._chains.install(RouteRuntime(route, self._dispatch, self._chains.forget), instead_of)
+        chain = RouteRuntime(route, self._dispatch, self._forget)
+        if chain.source in self._paused:
+            chain.kept.pause_all()
+        if instead_of not in self._at_work:
+            self._at_work[route] = chain
+        else:
+            self._retire(self._at_work[instead_of])
+            self._at_work = {
+                (route if old is instead_of else old): (chain if old is instead_of else kept)
+                for old, kept in self._at_work.items()
+            }
+        self._plans.clear()
 
     def remove(self, source: str) -> None:
         """Remove the chains of a source: they start no more runs."""
-        self._chains.remove(source)
+        for route in [route for route in self._at_work if route.source == source]:
+            self._retire(self._at_work.pop(route))
+        self._plans.clear()
+
+    def _retire(self, chain: RouteRuntime) -> None:
+        chain.forget()
+        if chain.runs:
+            self._retired[chain] = None  # its rules apply until its last run has ended
+
+    def _forget(self, chain: RouteRuntime) -> None:
+        """Forget a removed chain whose last run has ended."""
+        if chain in self._retired:
+            del self._retired[chain]
+            self._plans.clear()
+
+    def _all(self, source: str | None = None) -> list[RouteRuntime]:
+        """Return the chains, of one source or of all, with removed ones that still have runs."""
+        chains = (*self._at_work.values(), *self._retired)
+        return [chain for chain in chains if source is None or chain.source == source]
 
     def observe(self, event: object, fn: Receiver, *, before_rules: bool = False) -> None:
         """Call a plain function with each matching message, after the rules and before any chain.
@@ -109,7 +175,9 @@ class Router:
         needs_plain_function(fn, "observe()")
         if before_rules:
             fn = partial(self._dispatch.failing.observe, fn)
-        self._chains.add_observer(matcher(event, "observe()"), fn, before_rules=before_rules)
+        entries = self._plans.before_rules if before_rules else self._plans.observers
+        entries.append((matcher(event, "observe()"), fn))
+        self._plans.clear()
 
     def add_sink(
         self,
@@ -141,7 +209,8 @@ class Router:
         meant = Matcher((object,)) if event is None else matcher(event, "add_sink()")
         if unless:
             meant = replace(meant, unless=unless)
-        self._chains.add_sink(meant, queued or fn)
+        self._plans.sinks.append((meant, queued or fn))
+        self._plans.clear()
         return queued
 
     @property
@@ -152,7 +221,7 @@ class Router:
     @property
     def routes(self) -> tuple[RouteRuntime, ...]:
         """The chains at work, in the order in which they were started."""
-        return self._chains.at_work
+        return tuple(self._at_work.values())
 
     def runtime(self, route: Route) -> RouteRuntime:
         """Return a chain at work: its runs, statistics and decisions.
@@ -160,7 +229,7 @@ class Router:
         Raises:
             KeyError: The chain was extended since, and is no longer at work.
         """
-        return self._chains.runtime(route)
+        return self._at_work[route]
 
     @property
     def statistics(self) -> RouterStatistics:
@@ -195,66 +264,16 @@ class Router:
 
     # --- listeners ----------------------------------------------------------------------------
 
-    def listen(
-        self,
-        *,
-        run_started: Callable[[Run, Route], None] | None = None,
-        run_ended: Callable[[Run], None] | None = None,
-        run_cut: Callable[[Run], None] | None = None,
-        cut_may_wait: Callable[[Message], bool] | None = None,
-        background_requested: Callable[[Run], None] | None = None,
-        describe_interruption: (
-            Callable[[Run, Interruption], Awaitable[Interruption]] | None
-        ) = None,
-        failed: Callable[[Run | None, Route, str, Exception], None] | None = None,
-        caught: Callable[[Exception], None] | None = None,
-    ) -> None:
+    def listen(self, **listeners: Unpack[Listening]) -> None:
         """Set the plain functions that are called when something happens, in the same step.
 
-        There is one listener for each occurrence, the one given last; ``None`` leaves it as it is.
-        Errors of a listener are logged and go no further.
+        There is one listener for each occurrence, the one given last.  Errors of a listener are
+        logged and go no further.
 
         Args:
-            run_started: Gets each run that starts, and its chain.
-            run_ended: Gets each run whose stages have ended.
-            run_cut: Gets each run that is cut.
-            cut_may_wait: Gets a message whose rules have cut running runs, and decides whether
-                ``run_cut``, observers and sinks may be called after the next step of these runs, or
-                before anything else is published; must not raise.  Without it nothing waits, and
-                neither does a message that triggers a chain or belongs to a run.
-            background_requested: Gets a run whose token got a request to move to the background.
-            describe_interruption: An async function that completes the ``Interruption`` for a
-                handler, given the run and what the engine knows about its cut.
-            failed: Gets the failed run or ``None``, the chain, the stage and the error.
-            caught: Gets each exception caught here: from stages, handlers, conditions, sinks,
-                observers and listeners.
+            **listeners: As in ``Listening``.
         """
-        self.listeners.set(
-            run_started=run_started,
-            run_ended=run_ended,
-            run_cut=run_cut,
-            cut_may_wait=cut_may_wait,
-            background_requested=background_requested,
-            describe_interruption=describe_interruption,
-            failed=failed,
-            caught=caught,
-        )
-
-    def explain_to(
-        self, listener: Callable[[Route, Message, RouteVerdict, str, int], None] | None
-    ) -> None:
-        """Call a plain function whenever a chain does or does not act on a message.
-
-        Args:
-            listener: Gets the chain, the message, the verdict, the reason and the number of the
-                run (0 for none).  It is called in the same step; for a cut, in the next step or
-                before anything else is published.  ``None`` removes it.
-        """
-        self.listeners.explain_to(listener)
-
-    def notify(self, listener: Callable[..., Any] | None, *args: Any) -> None:
-        """Call a function, if there is one; its errors are logged and go no further."""
-        self.listeners.notify(listener, *args)
+        self.listeners.set(**listeners)
 
     def caught(self, error: Exception) -> None:
         """Call the listener for caught exceptions with one that goes no further."""
@@ -267,22 +286,50 @@ class Router:
 
         Triggers that arrive meanwhile are queued.  Chains with only sync stages still work.
         """
-        self._chains.pause(source)
+        self._paused.add(source)
+        for chain in self._all(source):
+            chain.kept.pause_all()
 
     def resume_all(self, source: str) -> None:
         """Resume the runs that ``pause_all()`` paused, and start queued ones."""
-        self._chains.resume(source)
+        self._paused.discard(source)
+        for chain in self._all(source):
+            chain.kept.resume_all()
+            chain.start_waiting()
 
     def waiting(self, source: str) -> list[Message]:
         """Return the queued triggers of a bridge's chains, in order."""
-        return [message for runtime in self._chains.of(source) for message in runtime.queued]
+        return [message for chain in self._all(source) for message in chain.queued]
 
     def hand_on(
-        self, source: str, target: str, meant: Callable[[Message], bool], reason: str,
+        self,
+        source: str,
+        target: str,
+        meant: Callable[[Message], bool],
+        reason: str,
         unfinished: Iterable[Message] = (),
-    ) -> None:  # fmt: skip
-        """Move the queued triggers of one bridge's streaming chains to another bridge's chains."""
-        self._chains.hand_on(source, target, meant, reason, unfinished)
+    ) -> None:
+        """Move the queued triggers of one bridge's streaming chains to another bridge's chains.
+
+        Args:
+            source: The bridge that loses its triggers.
+            target: The bridge whose matching chains they trigger.
+            meant: Which triggers to move.
+            reason: Why, as text for people.
+            unfinished: Further messages to move, whose runs at the source were cut.
+        """
+        given = {message.id: message for message in unfinished}
+        for chain in self._all(source):
+            if chain.route.streams:
+                taken = chain.queue.drop_where(meant, reason)
+                given.update((message.id, message) for message in taken)
+        for _, message in sorted(given.items()):
+            for chain in self._all(target):
+                trigger = chain.route.trigger
+                checks = trigger.matcher.for_class(type(message.event))
+                if checks is None or chain.removed or chain.has_run_or_trigger(message):
+                    continue
+                _guarded(chain, trigger.written, checks, chain.trigger)(message)
 
     def cut_all(
         self,
@@ -303,14 +350,14 @@ class Router:
         Returns:
             How many runs were cut.
         """
-        chains = self._chains.all if source is None else self._chains.of(source)
-        return sum(runtime.cut_all(cause, reason, background=background) for runtime in chains)
+        chains = self._all(source)
+        return sum(chain.cut_all(cause, reason, background=background) for chain in chains)
 
     def close(self, outcome: Outcome) -> None:
         """End every run now, as ``disconnected`` or by ``shutdown``, and start no more."""
         self._dispatch.close(outcome)
-        for runtime in self._chains.all:
-            runtime.close(self._dispatch.closing or outcome)
+        for chain in self._all():
+            chain.close(self._dispatch.closing or outcome)
 
     def stop_timers(self) -> None:
         """Call nothing at set times any more."""
@@ -319,7 +366,104 @@ class Router:
     def seal(self) -> None:
         """Trigger nothing any more: all its tasks have ended."""
         self._dispatch.seal()
-        self._chains.close()
+        self._plans.close()
+
+
+class Plans(dict[type, Plan]):
+    """What a router's chains, observers and sinks do with a message, by the class of its event.
+
+    What depends only on that class is decided once, when it is looked up; a message then takes
+    plain function calls.  Whoever changes what they are made of calls ``clear()``.
+
+    Attributes:
+        chains: Returns the chains, in the order in which they were started.
+        before_rules: The observers called before the rules, and which messages they get.
+        observers: Those called after the rules.
+        sinks: The sinks.
+    """
+
+    def __init__(self, chains: Callable[[], Iterable[RouteRuntime]]) -> None:
+        super().__init__()
+        self.chains = chains
+        self.before_rules: Meant = []
+        self.observers: Meant = []
+        self.sinks: Meant = []
+        self.is_closed = False
+
+    def close(self) -> None:
+        """Do nothing with any message from now on."""
+        self.is_closed = True
+        self.clear()
+
+    def __missing__(self, cls: type) -> Plan:
+        if self.is_closed:
+            return Plan()
+        plan = self[cls] = self._plan(cls)
+        if plan.triggers:  # plan now what may cut the runs, so that no cut waits for its plan
+            for chain in self.chains():
+                for rule in chain.route.rules:
+                    for other in (rule.matcher.types or ()) if rule.cuts else ():
+                        self[other]
+        return plan
+
+    def _plan(self, cls: type) -> Plan:
+        cuts: list[Receiver] = []
+        others: list[Receiver] = []
+        triggers: list[Receiver] = []
+        for chain in self.chains():
+            for rule in chain.route.rules:
+                checks = rule.matcher.for_class(cls)
+                if checks is not None:
+                    act = _guarded(chain, rule.written, checks, partial(rule.apply, chain))
+                    (cuts if rule.cuts else others).append(act)
+            trigger = chain.route.trigger
+            if not chain.removed and chain.route.stages:
+                checks = trigger.matcher.for_class(cls)
+                if checks is not None:
+                    triggers.append(_guarded(chain, trigger.written, checks, chain.trigger))
+        rules = (*_matching(self.before_rules, cls), *cuts, *others)
+        observers, sinks = _matching(self.observers, cls), _matching(self.sinks, cls)
+        return Plan(rules, tuple(observers), tuple(triggers), tuple(sinks))
+
+
+def _guarded(
+    chain: RouteRuntime, what: str, checks: tuple[Predicate, ...], act: Receiver
+) -> Receiver:
+    """Return what acts on a message that meets all conditions; errors of these are reported."""
+    if not checks:
+        return act
+    check = checks[0] if len(checks) == 1 else partial(all_met, checks)
+
+    def act_if_meant(message: Message) -> None:
+        try:
+            meant = check(message)
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - a fault of the chain, reported
+            chain.failed(None, what, as_error(error))
+            return  # noqa: ASYNC104 - see as_error()
+        if chain.failures.withheld:
+            chain.failures.works(what)
+        if meant:
+            act(message)
+
+    return act_if_meant
+
+
+def _matching(entries: Meant, cls: type) -> list[Receiver]:
+    found: list[Receiver] = []
+    for meant, fn in entries:
+        checks = meant.for_class(cls)
+        if checks is not None:
+            found.append(_asked(fn, checks) if checks else fn)
+    return found
+
+
+def _asked(fn: Receiver, checks: tuple[Predicate, ...]) -> Receiver:
+    @wraps(fn)
+    def call_if_meant(message: Message) -> None:
+        if all_met(checks, message):
+            fn(message)
+
+    return call_if_meant
 
 
 @asynccontextmanager

@@ -6,15 +6,16 @@ message is published.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol
 
 from ._chain_runs import ChainRuns, TriggerQueue
 from ._errors import RouteDefinitionError
-from ._event_match import Matcher, Predicate
+from ._event_match import Matcher, Predicate, matcher, written_options
 from ._listeners import DecisionLog
 from ._message import Message
+from ._repeated_failures import Failures
 from ._run import Run
 from ._run_outcome import RouteVerdict
 from ._signatures import fit, is_generator_function, name_of, needs_function, needs_plain_function
@@ -29,47 +30,17 @@ ALL_PAUSED = "everything is paused until resume_all()"
 
 
 class RuledChain(Protocol):
-    """What rules need from their chain."""
+    """What rules need from their chain; ``RouteRuntime`` documents it."""
 
-    @property
-    def kept(self) -> ChainRuns:
-        """Its runs."""
-        ...
+    kept: ChainRuns
+    queue: TriggerQueue
+    dispatch: Any
+    failures: Failures
+    log: DecisionLog
 
-    @property
-    def queue(self) -> TriggerQueue:
-        """Its queued triggers."""
-        ...
-
-    @property
-    def cuts(self) -> Any:
-        """The dispatch of the router."""
-        ...
-
-    @property
-    def log(self) -> DecisionLog:
-        """Its decisions."""
-        ...
-
-    def is_withheld(self, message: Message) -> bool:
-        """Whether a message is withheld from this chain; if so, the decision is recorded."""
-        ...
-
-    def still_sending(self) -> list[Run]:
-        """Return the runs whose messages wait for async sinks, although they have ended."""
-        ...
-
-    def start_waiting(self) -> None:
-        """Start runs for queued triggers while there are places."""
-        ...
-
-    def failed(self, run: Run | None, stage: str, error: Exception) -> None:
-        """Report a failure of this chain."""
-        ...
-
-    def works(self, stage: str) -> None:
-        """Record that something worked that may have failed before."""
-        ...
+    def is_withheld(self, message: Message) -> bool: ...
+    def start_waiting(self) -> None: ...
+    def failed(self, run: Run | None, stage: str, error: Exception) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +49,14 @@ class ChainRule:
 
     Attributes:
         handler: What is called once a run that it cut has unwound; ``None`` for nothing.
+        step: The step of a chain that adds it.
         cuts: Whether it ends runs; then it acts before rules that do not.
     """
 
     matcher: Matcher
     written: str
     handler: Callable[[Message | None, Any], Any] | None = None
+    step: ClassVar[str] = ""
     cuts: ClassVar[bool] = False
 
     def apply(self, chain: RuledChain, message: Message) -> None:
@@ -103,20 +76,18 @@ class ChainRule:
         return self.written
 
 
-R = TypeVar("R", bound="Interrupt")
-
-
 @dataclass(frozen=True, slots=True)
 class Interrupt(ChainRule):
     """Cuts the runs of a chain, and drops its queued triggers."""
 
     condition: Predicate | None = None
+    step: ClassVar[str] = "interrupt_on"
     cuts: ClassVar[bool] = True
     suspends: ClassVar[bool] = False
 
     def apply(self, chain: RuledChain, message: Message) -> None:
         """Cut the runs that it may cut, for a matching message; the dispatch reports them."""
-        if chain.cuts.withholds is not None and chain.is_withheld(message):
+        if chain.dispatch.withholds is not None and chain.is_withheld(message):
             return
         runs, why = chain.kept, self.written
         may_be_gated = self.condition is not None or runs.all_paused is not None
@@ -125,7 +96,7 @@ class Interrupt(ChainRule):
         if self.suspends:
             runs.suspend()
             chain.log.add(message, "suspended", why)
-        acted = bool(chain.queue.waiting) and self._drop_queue(chain)  # explained before the cuts
+        acted = bool(chain.queue) and self._drop_queue(chain)  # explained before the cuts
         spares = False
         for run in (*runs.active, *runs.delivered):
             if run.times_protected:
@@ -172,7 +143,7 @@ class Interrupt(ChainRule):
         except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; silence is the safer side to err on
             chain.failed(None, self.written, as_error(error))
             return True  # noqa: ASYNC104 - see as_error()
-        chain.works(self.written)
+        chain.failures.works(self.written)
         if not allowed:
             chain.log.add(message, "gated", f"{self.written}: the condition was {allowed!r}")
         return bool(allowed)
@@ -182,6 +153,7 @@ class Interrupt(ChainRule):
 class Suspend(Interrupt):
     """Cuts the runs of a chain, and keeps it from triggering until it is resumed."""
 
+    step: ClassVar[str] = "suspend_on"
     suspends: ClassVar[bool] = True
 
 
@@ -189,8 +161,9 @@ class Suspend(Interrupt):
 class PauseRule(ChainRule):
     """Pauses the runs of a chain in place."""
 
+    step: ClassVar[str] = "pause_on"
+
     def apply(self, chain: RuledChain, message: Message) -> None:
-        """Pause the runs that are not paused, for a matching message."""
         if chain.is_withheld(message) or _is_all_paused(self, chain, message):
             return
         touched = [run for run in _pausable(chain) if not run.is_paused]
@@ -203,8 +176,9 @@ class PauseRule(ChainRule):
 class ResumeRule(ChainRule):
     """Resumes the paused runs of a chain, and lets it trigger again if it was suspended."""
 
+    step: ClassVar[str] = "resume_on"
+
     def apply(self, chain: RuledChain, message: Message) -> None:
-        """Resume the runs that are paused, for a matching message."""
         if chain.is_withheld(message):
             return
         awakes = chain.kept.awake()
@@ -224,7 +198,7 @@ class ResumeRule(ChainRule):
 
 
 def _has_work(chain: RuledChain) -> bool:
-    return bool(chain.kept.live() or chain.queue.waiting)
+    return bool(chain.kept.live() or chain.queue)
 
 
 def _is_all_paused(rule: ChainRule, chain: RuledChain, message: Message) -> bool:
@@ -235,19 +209,29 @@ def _is_all_paused(rule: ChainRule, chain: RuledChain, message: Message) -> bool
 
 
 def _pausable(chain: RuledChain) -> list[Run]:
-    return [run for run in (*chain.kept.active, *chain.still_sending()) if not run.is_cut]
+    """Return the runs that work, and those whose messages wait for async sinks."""
+    waiting = chain.dispatch.async_sinks.waiting
+    sending = (run for run in chain.kept.delivered if run in waiting)
+    return [run for run in (*chain.kept.active, *sending) if not run.is_cut]
+
+
+def a_rule(kind: type[ChainRule], event: object, filters: Mapping[str, Any]) -> ChainRule:
+    """Check the arguments of ``.pause_on()`` or ``.resume_on()``."""
+    matched = matcher(event, f".{kind.step}()", filters=filters)
+    return kind(matched, _written(kind, matched, written_options(filters, None)))
 
 
 def an_interrupt(
-    kind: type[R],
-    where: str,
-    matched: Matcher,
-    options: list[str],
+    kind: type[Interrupt],
+    event: object,
     handler: object,
     condition: object,
-) -> R:
-    """Check the handler and condition of ``.interrupt_on()`` or ``.suspend_on()``."""
-    written = [str(matched)]
+    source: str | Iterable[str] | None,
+    filters: Mapping[str, Any],
+) -> Interrupt:
+    """Check the arguments of ``.interrupt_on()`` or ``.suspend_on()``."""
+    where, options = f".{kind.step}()", []
+    matched = matcher(event, where, source=source, filters=filters)
     if handler is not None:
         _needs_no_class(handler, where, "handler=")
         needs_function(handler, f"{where} handler=")
@@ -257,15 +241,19 @@ def an_interrupt(
                 f"{name_of(handler)} is a generator, which would never be started"
             )
         takes = "nothing, the message, or the message and the Interruption"
-        written.append(f"handler={name_of(handler)}")
+        options.append(f"handler={name_of(handler)}")
         handler = fit(handler, 2, f"{where} handler=", takes)  # type: ignore[arg-type]  # checked
     if condition is not None:
         _needs_no_class(condition, where, "condition=")
         needs_plain_function(condition, f"{where} condition=")
-        written.append(f"condition={name_of(condition)}")
+        options.append(f"condition={name_of(condition)}")
         condition = fit(condition, 1, f"{where} condition=", "the message, or nothing")  # type: ignore[arg-type]  # checked
-    text = f"{where[1:-2]}({', '.join([*written, *options])})"
-    return kind(matched, text, handler, condition)
+    options += written_options(filters, source)
+    return kind(matched, _written(kind, matched, options), handler, condition)
+
+
+def _written(kind: type[ChainRule], matched: Matcher, options: list[str]) -> str:
+    return f"{kind.step}({', '.join([str(matched), *options])})"
 
 
 def _needs_no_class(fn: object, where: str, option: str) -> None:

@@ -10,9 +10,9 @@ from typing import Any, Protocol, TypeVar
 import trio
 
 from ._cancellation_token import InterruptToken, call_on
-from ._message import Message
+from ._message import Interruption, Message
 from ._pausable_deadlines import RunClocks, StageWaits
-from ._run_outcome import Interruption, Outcome
+from ._run_outcome import Outcome
 
 R = TypeVar("R", contravariant=True)
 
@@ -21,74 +21,26 @@ class CutRule(Protocol):
     """A rule that cuts a run."""
 
     @property
-    def written(self) -> str:
-        """The rule as written."""
-        ...
-
+    def written(self) -> str: ...
     @property
-    def handler(self) -> Callable[..., Any] | None:
-        """What is called once the run has unwound; ``None`` for nothing."""
-        ...
+    def handler(self) -> Callable[..., Any] | None: ...
 
 
 class RunningChain(Protocol[R]):
     """What a run needs from its chain; ``RouteRuntime`` documents it."""
 
     source: str
+    route: Any
+    kept: Any
+    queue: Any
+    dispatch: Any
 
     @property
-    def gate(self) -> Any:
-        """Shut while nothing may begin."""
-        ...
-
-    @property
-    def route(self) -> Any:
-        """The chain as written."""
-        ...
-
-    @property
-    def kept(self) -> Any:
-        """Its runs."""
-        ...
-
-    @property
-    def queue(self) -> Any:
-        """Its queued triggers."""
-        ...
-
-    @property
-    def cuts(self) -> Any:
-        """What reports each cut: the dispatch of the router."""
-        ...
-
-    @property
-    def written(self) -> str:
-        """The chain as text."""
-        ...
-
-    def rule_with_handler_for(self, cause: Any) -> CutRule | None:
-        """Return the rule whose handler runs after a cut that no rule made."""
-        ...
-
-    def is_cut_by(self, event_class: type) -> bool:
-        """Return whether a rule would cut runs for an event of this class."""
-        ...
-
-    def note_cut(self, run: R) -> None:
-        """Count the cut of a run and record why it was made; forget the run if it had ended."""
-        ...
-
-    def watch_unwinding(self, run: R) -> None:
-        """Limit how long the chain waits for a run to unwind, if it still runs."""
-        ...
-
-    def was_released(self, run: R) -> None:
-        """Forget a run whose output has all arrived."""
-        ...
-
-    def move_to_background(self, run: R) -> None:
-        """Move a run to the background."""
-        ...
+    def written(self) -> str: ...
+    def note_cut(self, run: R) -> None: ...
+    def watch_unwinding(self, run: R) -> None: ...
+    def was_released(self, run: R) -> None: ...
+    def move_to_background(self, run: R) -> None: ...
 
 
 class Run:
@@ -105,12 +57,6 @@ class Run:
         started_at_s: When it began, in seconds of trio's clock.
         waits: Its waits between two values.
     """
-
-    __slots__ = (
-        "_children", "_finished", "_interruption", "_token", "chain", "cut_by", "id", "is_cut",
-        "is_in_background", "is_stopping", "keep_count", "outcome", "parent", "scope",
-        "stages_are_over", "started_at_s", "times_protected", "trigger", "waits",
-    )  # fmt: skip
 
     def __init__(
         self, chain: RunningChain[Run], run_id: int, trigger: Message, now_s: float
@@ -131,9 +77,9 @@ class Run:
         self._interruption: Interruption | None = None
         self.keep_count = 0
         self.times_protected = 0
-        self.waits = StageWaits(self.scope, chain.cuts.nursery.cancel_scope)
+        self.waits = StageWaits(self.scope, chain.dispatch.nursery.cancel_scope)
         self._token: InterruptToken | None = None
-        self._children: list[Run] | None = None
+        self._children: list[Run] = []
         self.is_stopping = self.stages_are_over = False
         self._finished: trio.Event | None = None
 
@@ -171,7 +117,7 @@ class Run:
         """
         if self.is_cut or self.is_in_background or self.times_protected:
             return False
-        return self.chain.is_cut_by(event_class)
+        return self.chain.kept.all_paused is None and self.chain.route.is_cut_by(event_class)
 
     @property
     def is_paused(self) -> bool:
@@ -181,7 +127,7 @@ class Run:
     @property
     def has_queue(self) -> bool:
         """Whether triggers of its chain are queued."""
-        return bool(self.chain.queue.waiting)
+        return bool(self.chain.queue)
 
     @property
     def source(self) -> str:
@@ -232,7 +178,7 @@ class Run:
         at_s = trio.current_time() if cause is None else cause.at_s
         was_cut = self.cut_unreported(cause, rule, reason, at_s)
         if was_cut:
-            self.chain.cuts.cuts_are_made()
+            self.chain.dispatch.cuts_are_made()
         return was_cut
 
     def cut_unreported(
@@ -243,16 +189,15 @@ class Run:
             return False
         self.is_cut = True
         self.cut_by = cause, rule, reason, self.outcome is None, at_s
-        self.chain.cuts.note_cut(self)
+        self.chain.dispatch.note_cut(self)
         if self.outcome is None:
             self.scope.cancel(reason=reason)
             if self.waits.shields:
                 self.waits.end(reason)
         if self._token is not None:
             self._token.request()
-        if self._children is not None:
-            for child in self._children:
-                child.cut_unreported(cause, None, "what it was caused by was cut", at_s)
+        for child in self._children:
+            child.cut_unreported(cause, None, "what it was caused by was cut", at_s)
         return True
 
     @property
@@ -266,7 +211,7 @@ class Run:
         if self.cut_by is None:
             return None
         cause, rule, *_ = self.cut_by
-        return rule or self.chain.rule_with_handler_for(cause)
+        return rule or self.chain.route.handler_rule(cause)
 
     @property
     def interruption(self) -> Interruption | None:
@@ -398,10 +343,7 @@ class Run:
 
     def link_descendant(self, child: Run) -> None:
         """End another run when this one is cut."""
-        if self._children is None:
-            self._children = []
-        self._children = [c for c in self._children if c.outcome is None]
-        self._children.append(child)
+        self._children = [*(c for c in self._children if c.outcome is None), child]
 
     def __repr__(self) -> str:
         state = "cut" if self.is_cut else self.outcome or "running"
@@ -425,4 +367,4 @@ def link_to_ancestors(run: Run) -> None:
 def _ask_for_background(run: Run) -> None:
     """Ask the listener to move a run to the background, as its token requested."""
     if run.is_running and not run.is_cut and not run.is_in_background:
-        run.chain.cuts.ask_for_background(run)
+        run.chain.dispatch.ask_for_background(run)

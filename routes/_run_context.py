@@ -59,4 +59,4 @@ async def until_resumed() -> None:
     """
     run = CURRENT_RUN.get()
     if run is not None:
-        await run.chain.gate.passed()
+        await run.chain.dispatch.gate.passed()

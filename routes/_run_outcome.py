@@ -1,9 +1,7 @@
-"""How a run ends, and the facts about one that was cut."""
+"""How runs end, and what a chain has done and decided."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
-
-from ._message import Message
+from typing import Literal, NamedTuple
 
 Outcome = Literal[
     "completed",
@@ -19,34 +17,6 @@ Outcome = Literal[
 
 Phase = Literal["waiting", "running", "delivered"]
 """How far a cut run was: not started, running, or finished with output outstanding."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interruption:
-    """The facts about a run that was cut; immutable."""
-
-    run: int
-    """The number of the run within its router."""
-    route: str
-    """The chain as written."""
-    source: str
-    """The bridge that declared the chain."""
-    cause: Message | None
-    """The message that cut it, or ``None`` if no message did."""
-    reason: str
-    """The rule that cut it, as text for people: ``interrupt_on(UserStartedSpeaking)``."""
-    phase: Phase
-    at_s: float
-    """When it was cut, in seconds of trio's clock."""
-    elapsed_s: float
-    """Seconds from the run's start to the cut."""
-    generated: str = ""
-    """All the text that the answer had generated; set for handlers of a call's routes."""
-    heard: str = ""
-    """How much of it the caller heard; always a prefix."""
-    tools: tuple[Any, ...] = ()
-    """The tools of the answer, each with a ``name`` and an ``outcome``, which is ``None`` while the
-    tool runs."""
 
 
 RouteVerdict = Literal[

@@ -61,11 +61,7 @@ def _faces(fn: object) -> Iterator[object]:
 
 
 def needs_function(fn: object, where: str) -> None:
-    """Raise unless this is a function.
-
-    Args:
-        fn: The value to check.
-        where: The step of the chain, for the message, such as ``".map()"``.
+    """Raise unless this is a function; the error names the step of the chain, such as ``.map()``.
 
     Raises:
         RouteDefinitionError: It is not a function.
@@ -103,11 +99,7 @@ def needs_plain_function(fn: object, where: str) -> None:
 def fit(fn: Callable[..., Any], most: int, where: str, takes: str) -> Callable[..., Any]:
     """Make a function callable with exactly ``most`` arguments, dropping those it does not take.
 
-    Args:
-        fn: A function that takes from 0 to `most` positional arguments.
-        most: How many arguments the engine offers.
-        where: The step of the chain, for the message.
-        takes: What the function may take, for the message.
+    The error names the step of the chain, and says what the function may take.
 
     Raises:
         RouteDefinitionError: It requires more arguments, or keyword arguments.

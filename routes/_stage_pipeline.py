@@ -12,8 +12,9 @@ A chain is split once, into three parts:
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,7 @@ import trio
 
 from ._errors import BargeinError, StageTimeoutError
 from ._run import Run
-from ._stage_results import ResultKind, close_unused, closing, explained, kind_of, spread
-from ._stage_task import StageTask
+from ._stage_results import CLOSE_S, ResultKind, close_unused, closing, explained, kind_of, spread
 from ._stages import Broadcast, Buffer, Filter, Map, Stage, Stream, Through, Timeout
 from .error_containment import as_error
 
@@ -64,8 +64,6 @@ class SyncStages:
     A stage that raised is watched until it returns again; then ``works`` is called with its name.
     """
 
-    __slots__ = ("_steps", "_watched", "_works", "publish")
-
     def __init__(self, stages: tuple[Stage, ...], publish: Publish, works: Works) -> None:
         self._works = works
         self._watched: dict[int, str] | None = None
@@ -79,12 +77,7 @@ class SyncStages:
         return len(self._steps)
 
     def push(self, value: Any, run: Run | None, first: int = 0) -> Any:
-        """Pass a value through the row.
-
-        Args:
-            value: What the first stage gets.
-            run: The run to which broadcast events belong.
-            first: The index of the stage to start with.
+        """Pass a value through the row, from the stage with the index `first` on.
 
         Returns:
             ``NOTHING`` if the value went no further, ``Pending`` with what must be awaited or
@@ -146,14 +139,11 @@ class _AwaitedFilter:
         return self.value if verdict else None
 
     def close(self) -> None:
-        """Close the verdict without awaiting it."""
         close_unused(self.verdict)
 
 
 class Pipeline:
     """The stages of one chain, ready to run."""
-
-    __slots__ = ("_apart", "head", "lead", "needs_nursery", "route", "tail")
 
     def __init__(self, route: Any, publish: Publish, works: Works) -> None:
         stages = route.stages
@@ -186,7 +176,6 @@ class Pipeline:
         return items
 
     def watches(self, stage: str) -> bool:
-        """Whether a sync stage of this name raised, and has not returned since."""
         return self.lead.watches(stage) or self.tail.watches(stage)
 
     @property
@@ -303,34 +292,132 @@ async def _published(pipeline: Pipeline, upstream: Any, run: Run) -> AsyncGenera
             yield value
 
 
+class StageTask:
+    """Iterates stages in a task of their own, and passes on their values one by one.
+
+    A suspended generator may hold a cancel scope or a nursery, and trio applies these to the task
+    that iterates it.  In one task, a scope of one stage would cancel what the next stage waits for,
+    and a ``through`` function that awaits its next value under a deadline would close scopes out of
+    order.  So where user stages follow one another, each has its own task, with a pump between.
+
+    Cancelling ``anext()`` loses no value and does not affect the earlier stages.
+    """
+
+    def __init__(self, upstream: AsyncIterator[Any], run: Run, ahead: int = 0) -> None:
+        """Create the pump; its task starts with the first value asked for.
+
+        Args:
+            upstream: The values of the earlier stages.
+            run: The run of the stages.
+            ahead: How many values they may be ahead; 0 produces each value on demand.
+        """
+        # The sender holds one value besides those in the channel.
+        self._send, self._receive = trio.open_memory_channel[Any](max(0, ahead - 1))
+        self._upstream = upstream
+        self._run = run
+        self._ahead = ahead
+        self._scope = trio.CancelScope()
+        self._done: trio.Event | None = None
+        self._error: Exception | None = None
+        self._wanted = trio.Event()
+        self._is_asked = self._is_left = self._is_stepping = False
+
+    def __aiter__(self) -> StageTask:
+        return self
+
+    async def __anext__(self) -> Any:
+        if self._done is None:
+            self._start_stages()
+        if not self._is_asked:
+            self._is_asked = True
+            self._wanted.set()
+        with contextlib.suppress(trio.EndOfChannel):
+            value = await self._receive.receive()
+            self._is_asked = False
+            return value
+        self._raise_error()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Close the earlier stages, in bounded time.
+
+        Raises:
+            Exception: They failed, and the error was not raised yet.
+        """
+        self._is_left = True
+        self._receive.close()
+        if self._done is None:
+            await self._upstream.aclose()  # type: ignore[attr-defined]  # a layer is a generator
+            return
+        self._wanted.set()
+        if self._is_stepping:
+            self._scope.cancel(reason="the stages after have finished")
+        with trio.move_on_after(CLOSE_S, shield=True):
+            await self._done.wait()
+        self._raise_error()
+
+    def _start_stages(self) -> None:
+        self._done = trio.Event()
+        name = f"stages of {self._run.source}"
+        self._run.waits.start_in_nursery(self._pump, self._done, name=name)
+
+    def _raise_error(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    async def _pump(self, done: trio.Event) -> None:
+        # A plain `with` closes it: a checkpoint here could lose an error of the earlier stages.
+        try:
+            with self._scope, self._send:
+                try:
+                    async with aclosing(self._upstream) as items:  # type: ignore[type-var]  # ditto
+                        await self._hand_on(items)
+                except BaseException as error:  # noqa: ASYNC103, BLE001 - raised to whoever reads the values
+                    self._error = as_error(error)
+        finally:
+            done.set()
+
+    async def _hand_on(self, items: AsyncIterator[Any]) -> None:
+        run = self._run
+        while True:
+            if not self._ahead:
+                await run.waits.outside_stages(self._wanted.wait)
+                self._wanted = trio.Event()
+            if self._is_left:
+                return
+            self._is_stepping = True
+            try:
+                value = await anext(items)
+            except StopAsyncIteration:
+                return
+            finally:
+                self._is_stepping = False
+            try:
+                await run.waits.outside_stages(self._send.send, value)
+            except trio.BrokenResourceError:
+                return  # the later stages have finished
+
+
 NOT_YET = object()
 """Stands for a value that the sync stages have not produced yet."""
 
 
-def carry_out(
-    pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
-) -> Coroutine[Any, Any, None]:
-    """Execute the async stages of a run to their end.
-
-    Each value passes through every coroutine on the way, so this is not a coroutine itself.
+async def carry_out(pipeline: Pipeline, run: Run, value: Any, pending: Pending | None) -> None:
+    """Execute the async stages of a run to their end, in its task and scope.
 
     Args:
         pipeline: The stages of its chain.
-        run: The run; await the result in its task and scope.
+        run: The run.
         value: The result of the sync stages before them; ``NOT_YET`` if these have not finished.
-        pending: What a sync stage returned that must be awaited or iterated first; ``None`` for
-            nothing.
+        pending: What a sync stage returned that must be awaited or iterated first, if any.
 
     Raises:
         StageError: A stage failed.
     """
-    flow = _flow_in_nursery if pipeline.needs_nursery else _flow
-    return flow(pipeline, run, value, pending)
-
-
-async def _flow_in_nursery(
-    pipeline: Pipeline, run: Run, value: Any, pending: Pending | None
-) -> None:
+    if not pipeline.needs_nursery:
+        await _flow(pipeline, run, value, pending)
+        return
     async with trio.open_nursery() as nursery:
         run.waits.keep_tasks_in(nursery)
         await _flow(pipeline, run, value, pending)
@@ -401,12 +488,8 @@ async def _after_lead(pipeline: Pipeline, run: Run, steps: SyncStages, result: A
 
 
 def causes(error: Exception | None, stage: str) -> Iterator[tuple[str, Exception]]:
-    """Yield each failed stage with its error, unwrapped from nurseries' exception groups.
-
-    Args:
-        error: What reached the edge of a run.
-        stage: The stage to blame for errors that belong to no stage.
-    """
+    """Yield each failed stage with its error, unwrapped from nurseries' exception groups; `stage`
+    is to blame for errors that belong to none."""
     if isinstance(error, StageError):
         yield from causes(error.error, error.stage)
     elif isinstance(error, ExceptionGroup):

@@ -59,7 +59,6 @@ class Filter:
 
     @property
     def waits(self) -> bool:
-        """Whether this stage can only run in a task of its own."""
         return is_async_function(self.fn)
 
     def __str__(self) -> str:
@@ -137,7 +136,6 @@ def a_map(fn: object) -> Map:
 
 
 def a_filter(fn: object) -> Filter:
-    """Check the argument of ``.filter()``."""
     checked = _one_argument(fn, ".filter()")
     if is_generator_function(checked):
         raise RouteDefinitionError(
@@ -156,11 +154,7 @@ def a_stream(source: object) -> Stream:
 
 
 def _refuse_iterator(source: object) -> None:
-    """Raise for an iterator: only the first trigger of the chain would get its values.
-
-    Raises:
-        RouteDefinitionError: It is an iterator, such as a generator object.
-    """
+    """Raise for an iterator: only the first trigger of the chain would get its values."""
     _refuse_generator(source, ".stream()")
     if hasattr(type(source), "__anext__") or hasattr(type(source), "__next__"):
         raise RouteDefinitionError(
@@ -182,19 +176,16 @@ def _refuse_generator(value: object, where: str) -> None:
 
 
 def a_through(fn: object) -> Through:
-    """Check the argument of ``.through()``."""
     return Through(_one_argument(fn, ".through()", "the stream of values, an async iterator"))
 
 
 def a_buffer(size: object) -> Buffer:
-    """Check the argument of ``.buffer()``."""
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
         raise RouteDefinitionError(f".buffer() needs a whole number from 1 up, not {size!r}")
     return Buffer(size)
 
 
 def a_timeout(limit_s: object) -> Timeout:
-    """Check the argument of ``.timeout()``."""
     is_number = isinstance(limit_s, (int, float)) and not isinstance(limit_s, bool)
     if not is_number or not 0 < float(limit_s) < math.inf:  # type: ignore[arg-type]  # is_number
         raise RouteDefinitionError(f".timeout() needs seconds above 0, not {limit_s!r}")
@@ -221,14 +212,8 @@ _returns: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
 
 
 def unpublishable(stages: Sequence[Stage]) -> tuple[Stage, str] | None:
-    """Return the stage whose annotation says that no value of the chain is an event.
-
-    Args:
-        stages: The stages of the chain so far.
-
-    Returns:
-        The stage and the annotated class; ``None`` if the chain may produce events.
-    """
+    """Return the stage whose annotation says that no value of the chain is an event, and the
+    annotated class; ``None`` if the chain may produce events."""
     for stage in reversed(stages):
         if isinstance(stage, (Map, Stream, Through)):
             annotated = _annotation_of(stage.fn)

@@ -32,7 +32,7 @@ MOST_SCRIPT_LINES = 88_901
 MOST_METHODS = 35
 """Of a class, with those of its bases of ours."""
 
-MORE_METHODS = {"routes._chain_runtime.RouteRuntime": 38}
+MORE_METHODS: dict[str, int] = {}
 """Classes that have more, and how many today: they may only lose some."""
 
 MOST_IMPORTS = 20
@@ -47,13 +47,13 @@ ADDED = ("bridge.asgi.",)
 ONE_IMPORTER = 124
 """How many files exactly one other imports; the goal is 110."""
 
-FLOORS = {"bridge": 12, "nodes": 9, "routes": 14}
-"""Of rooms, one above the other; the goal in routes is 10."""
+FLOORS = {"bridge": 12, "nodes": 9, "routes": 10}
+"""Of rooms, one above the other."""
 
-BACK_UP = {"bridge": 1, "nodes": 0, "routes": 4}
+BACK_UP = {"bridge": 1, "nodes": 0, "routes": 1}
 """Arrows between rooms that lead back up; in bridge 7 were the goal."""
 
-CIRCLES = [3, 3, 3, 3, 3, 2, 2]
+CIRCLES = [3, 3, 3, 2, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
 LINES = 88_901

@@ -18,9 +18,8 @@ from ..events import (
 )
 from ..playout._echo_text import LINGERS_S, words_around
 from ..playout._hold import Holding
-from ..playout._playout import Playout
+from ..playout._playout import PLAYER_S, Playout
 from ..playout._utterance import Utterance
-from ..playout._utterance_timing import PLAYER_S
 
 if TYPE_CHECKING:
     from bargein.routes import Router

@@ -14,8 +14,8 @@ from bargein.routes import Message, Outcome, Run
 from bargein.routes.logs import get_logger
 
 from ..events import AgentResponse, AgentSpeechSent, AgentTextComplete
+from ..playout._playout import TICK_S
 from ..playout._utterance import Utterance
-from ..playout._utterance_timing import TICK_S
 from ._answer import Answer, OpenAnswers, lineage, outermost
 from ._answer_audio import AnswerAudio
 

@@ -56,10 +56,8 @@ class CallAnswers:
         memory: Writes them to the history.
         audio: What of them is being played.
         playout: Plays it.
-        text: Takes their text.
+        text: Takes their text, completes it, and takes it back.
         cuts: Records their cuts.
-        complete_text: Speaks the text of an answer so far; see ``AnswerText``.
-        withdraw: Takes back the last text of an answer; see ``AnswerText``.
         resend: Sends the player's unplayed audio again; see ``AnswerAudio``.
         player_number: Returns the number under which the player has an utterance now; for
             transports.
@@ -103,8 +101,6 @@ class CallAnswers:
             context, delivery, self._answers, playout, self._publish_move, self._end_moving
         )
         self.text = AnswerText(context, transport, self, self._answers, audio, self.memory)
-        self.complete_text: Callable[[Answer], None] = self.text.complete
-        self.withdraw: Callable[[Answer, str], bool] = self.text.withdraw
         TTSAudio(router, self._answers, playout, transport.sample_rate_hz)
         self._silent: trio.Event | None = None  # created by the first waiter
         self._closed_as: Outcome | None = None

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from bargein.routes import Event, needs_no_validation, register
+from bargein.routes import Event, register
 
 from ..validation.foreign_data import ForeignText
 from ._words import WordTiming
@@ -14,7 +14,6 @@ Button = Literal["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "#", "A"
 """A key of a telephone keypad (ITU-T Q.23)."""
 
 
-@needs_no_validation
 class UserStartedSpeaking(Event):
     """The caller started to speak (voice activity, before any word is known)."""
 

@@ -59,7 +59,7 @@ BY_NAME = "give the fields of an event by their names, such as AgentResponse(con
 
 _SECOND_EVENT = tuple(
     f"{cls}() takes 2 positional arguments"
-    for cls in ("ChainStart.on", "ChainRules.pause_on", "ChainRules.resume_on")
+    for cls in ("ChainStart.on", "Route.pause_on", "Route.resume_on")
 )
 
 _POSITIONAL = "BaseModel.__init__() takes 1 positional argument"

@@ -417,7 +417,7 @@ class RunningTool:
         self.done.set()
         if self._has_moved:
             on_settled = self.on_settled or RunningTool.deliver
-            self._call.router.notify(on_settled, self, self.final)
+            self._call.router.listeners.notify(on_settled, self, self.final)
         else:
             self._publish_result(self.final)
 

@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from bargein.routes import Event, needs_no_validation, open_router
+from bargein.routes import Event, open_router
 
 
 class Go(Event):
@@ -454,7 +454,7 @@ async def test_who_has_cuts_explained_hears_of_one_behind_the_clean_up():
     cleaned_up = trio.Event()
     async with open_router() as router:
         router.listen(cut_may_wait=is_stop)
-        router.explain_to(lambda route, message, verdict, why, run: happened.append(verdict))
+        router.listen(decided=lambda route, message, verdict, why, run: happened.append(verdict))
         router.on(Go).interrupt_on(Stop).stream(talk).broadcast()
         router.publish(Go())
         await trio.testing.wait_all_tasks_blocked()
@@ -462,31 +462,6 @@ async def test_who_has_cuts_explained_hears_of_one_behind_the_clean_up():
         await trio.testing.wait_all_tasks_blocked()
         assert happened == ["matched", "node cleans up", "cut"]
         cleaned_up.set()
-
-
-def test_an_event_that_needs_no_validation_is_as_others_are():
-    """It equals, prints and travels as JSON as others do, and still refuses unknown fields."""
-
-    @needs_no_validation
-    class Rang(Event):
-        type: Literal["am.rang"] = "am.rang"
-        times: int = 1
-
-    class Loudly(Rang):
-        type: Literal["am.rang_loudly"] = "am.rang_loudly"
-        level: int
-
-    assert Rang() == Rang(times=1) == Rang.model_validate_json('{"times": 1}')
-    assert repr(Rang()) == "Rang(type='am.rang', times=1)"
-    assert Rang().model_dump() == {"type": "am.rang", "times": 1}
-    assert Rang().model_copy(update={"times": 2}) == Rang(times=2)
-    assert Loudly(level=3).times == 1
-    for wrong in (lambda: Rang(tmies=2), lambda: Rang(times="x"), Loudly):
-        try:
-            wrong()
-        except ValueError:
-            continue
-        raise AssertionError("it was not refused")
 
 
 async def test_the_first_interrupt_of_a_conversation_is_as_short_as_the_next():

@@ -111,7 +111,7 @@ class Watcher:
             self.waiting.clear()
             self._unpublished = 0
         if call is not None:
-            call.router.explain_to(self._decided if self._is_on else None)
+            call.router.listen(decided=self._decided if self._is_on else None)
             if self._is_on and not self._is_sink:
                 self._is_sink = True
                 call.router.observe(_is_seen, self._note_start, before_rules=True)

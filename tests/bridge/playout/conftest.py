@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ import trio.testing
 from bargein.bridge.playout._playout import Playout
 from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio
-from bargein.routes._timers import Timers
 
 RATE = 1000
 
@@ -78,8 +78,31 @@ class FakeRun:
     is_stale = False
 
 
+class Timers:
+    """Calls functions at set times, as a router does."""
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        notify: Callable[[Callable[[], None]], None] = lambda fn: fn(),
+    ) -> None:
+        self._nursery = nursery
+        self._notify = notify
+        self._set: dict[object, object] = {}
+
+    def set(self, key: object, at_s: float, fn: Callable[[], None]) -> None:
+        mark = self._set[key] = object()
+        self._nursery.start_soon(self._call, key, mark, at_s, fn)
+
+    async def _call(self, key: object, mark: object, at_s: float, fn: Callable[[], None]) -> None:
+        await trio.sleep_until(at_s)
+        if self._set[key] is mark:
+            self._set[key] = None
+            self._notify(fn)
+
+
 def playout_of(deck: Deck, nursery: trio.Nursery) -> Playout:
-    return Playout(deck, deck, Timers(nursery, lambda fn: fn()).set)
+    return Playout(deck, deck, Timers(nursery).set)
 
 
 @pytest.fixture

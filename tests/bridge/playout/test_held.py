@@ -6,9 +6,8 @@ import pytest
 import trio
 import trio.testing
 
-from bargein.bridge.playout._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S
+from bargein.bridge.playout._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S, VOICE_S
 from bargein.bridge.playout._resend import LONGEST_WORD_S
-from bargein.bridge.playout._utterance_timing import VOICE_S
 
 from .conftest import RATE, FakeRun, HoldingDeck, add, play_on, playout_of, say
 

@@ -8,13 +8,11 @@ import pytest
 import trio
 import trio.testing
 
-from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
+from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, TICK_S, VOICE_S, Playout
 from bargein.bridge.playout._utterance import Utterance
-from bargein.bridge.playout._utterance_timing import TICK_S, VOICE_S
 from bargein.events import AgentAudio
-from bargein.routes._timers import Timers
 
-from .conftest import RATE, Deck, FakeRun, add, say
+from .conftest import RATE, Deck, FakeRun, Timers, add, say
 
 
 async def test_audio_is_never_more_than_the_lead_ahead(autojump_clock, deck, playout):

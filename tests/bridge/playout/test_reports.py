@@ -9,15 +9,17 @@ import pytest
 import trio
 import trio.testing
 
-from bargein.bridge.playout._playout import CHUNK_S, FLUSH_REPORT_S, LEAD_S, Playout
-from bargein.bridge.playout._utterance import Utterance
-from bargein.bridge.playout._utterance_timing import (
+from bargein.bridge.playout._playout import (
+    CHUNK_S,
     DONE_REPORT_S,
+    FLUSH_REPORT_S,
     FORESEEN_S,
+    LEAD_S,
     PLAYER_S,
     START_REPORT_S,
     TICK_S,
     VOICE_S,
+    Playout,
     changes_at_s,
     has_started,
     is_heard,
@@ -25,10 +27,10 @@ from bargein.bridge.playout._utterance_timing import (
     next_word_s,
     voice_until_s,
 )
+from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio
-from bargein.routes._timers import Timers
 
-from .conftest import FakeRun, HoldingDeck, add, playout_of, say
+from .conftest import FakeRun, HoldingDeck, Timers, add, playout_of, say
 
 
 async def test_a_reporting_player_decides_when_speech_starts_and_ends(
@@ -57,7 +59,7 @@ async def test_a_player_that_is_where_it_was_foreseen_costs_no_look(
 ):
     """Its reports are taken in as they come; a look is planned anew when it is off by 20 ms."""
     planned: list[float] = []
-    timers = Timers(nursery, lambda fn: fn())
+    timers = Timers(nursery)
 
     def call_at(key: object, at_s: float, fn: Callable[[], None]) -> None:
         planned.append(at_s)

@@ -17,9 +17,8 @@ from bargein.bridge.playout._playout_buffer import SPARE_PIECES, ResendBuffer
 from bargein.bridge.playout._resend import LONGEST_WORD_S
 from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio, WordTiming
-from bargein.routes._timers import Timers
 
-from .conftest import add
+from .conftest import Timers, add
 
 RATE = 1000
 SLACK_MS = 21
@@ -172,7 +171,7 @@ def jumps(samples: list[int]) -> list[tuple[int, int]]:
 
 
 def playout_of(phone: Phone, nursery: trio.Nursery) -> Playout:
-    timers = Timers(nursery, lambda fn: fn())
+    timers = Timers(nursery)
     return Playout(phone, phone, timers.set)  # type: ignore[arg-type]  # it sends no events
 
 
