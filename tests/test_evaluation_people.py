@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import trio
+from PIL import Image
 
 from bargein import LocalSpeech
 from bargein.evaluation import MeasurementRow, RecordingsError, command
@@ -187,38 +187,47 @@ def test_pictures_show_the_goals_and_the_replays_that_missed(tmp_path: Path) -> 
     ]
     pictures = draw(rows, replays, tmp_path / "out")
     assert [picture.name for picture in pictures] == [
-        *("summary.svg", "coughs.svg", "orders-noise.svg")
+        *("summary.png", "coughs.png", "orders-noise.png")
     ]
-    texts = [
-        [text.text for text in ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")]
-        for picture in pictures
-    ]
-    assert "100 % (≤ 3)" in texts[0]
-    assert {"ann <1>", "It & so", "interruption: min_words", "4 s"} <= set(texts[1])
-    assert texts[2][0] == "orders-noise: 1 replay that missed"
+    good, bad = (colors(pictures[0], (470, y, 1070, y + 24)) for y in (54, 30))
+    assert "#c44e52" in bad - good
+    assert "#3a923a" in good - bad
+    lane = colors(pictures[1], (300, 34, 1200, 110))
+    assert {"#4c78a8", "#f2b134", "#cccccc", "#999999"} <= lane
+    for picture in pictures[1:]:  # one replay of each kind missed
+        assert colors(picture, (0, 34 + 84 + 21, 1, 34 + 84 + 22)) == {"#ffffff"}
+        assert colors(picture, (0, 34 + 84 + 22, 1, 34 + 84 + 23)) == {"#000000"}  # below it
+
+
+def colors(picture: Path, box: tuple[int, int, int, int]) -> set[str]:
+    """Return the colours of a part of a picture, which has two pixels for each unit."""
+    left, top, right, bottom = (2 * value for value in box)
+    with Image.open(picture) as image:
+        found = image.crop((left, top, right, bottom)).getcolors(1_000_000) or []
+    return {"#{:02x}{:02x}{:02x}".format(*color) for _, color in found}
 
 
 def test_labels_of_pictures_do_not_meet(tmp_path: Path) -> None:
     """Decisions that follow each other closely take lines of their own, inside of the picture."""
     about: tuple[object, ...] = ("barge_in", "interruption", "acknowledgement_lasts_s", {})
-    decisions = [(at_s, *about) for at_s in (0.1, 0.2, 0.3, 3.9, 4.4)]
+    white = {"#ffffff"}
+    for times, lines in (([0.1], 1), ([0.1, 0.2], 2), ([0.1, 0.2, 0.3], 3), ([0.1, 3.9], 1)):
+        decisions = [(at_s, *about) for at_s in times]
+        *_, picture = draw([], [replayed(cut_s=0.4, decisions=decisions)], tmp_path)
+        rows = [colors(picture, (430, y + 3, 560, y + 7)) for y in (71, 81, 91)]
+        assert [row != white for row in rows] == [number < lines for number in range(3)]
+    decisions = [(4.4, *about)]
     *_, picture = draw([], [replayed(cut_s=0.4, decisions=decisions)], tmp_path)
-    svg = "{http://www.w3.org/2000/svg}"
-    root = ElementTree.parse(picture).getroot()
-    labels = [text for text in root.iter(f"{svg}text") if "lasts_s" in (text.text or "")]
-    places = [(float(label.get("x", 0)), float(label.get("y", 0))) for label in labels]
-    width = 5 * len("interruption: acknowledgement_lasts_s")  # of letters 9 high
-    assert len(labels) == 5
-    assert all(x + width <= float(root.get("width", 0)) for x, _ in places)
-    assert all(y != y2 or abs(x - x2) > width
-               for n, (x, y) in enumerate(places) for x2, y2 in places[:n])  # fmt: skip
+    assert colors(picture, (1197, 71, 1200, 81)) == white
 
 
 def test_the_summary_names_rows_whole(tmp_path: Path) -> None:
     """The end of a long name tells what was counted, so it is never cut off."""
-    row = MeasurementRow("barge-in", "14 readers, telephone: talks on over them", "", 7.1, "%", 2)
+    name = "14 readers, telephone: talks on over them, counted behind a very long description"
+    row = MeasurementRow("barge-in", name, "", 7.1, "%", 2)
     (summary,) = draw([row], [], tmp_path)
-    assert "barge-in: 14 readers, telephone: talks on over them" in summary.read_text()
+    assert colors(summary, (0, 30, 7, 54)) == {"#ffffff"}
+    assert colors(summary, (8, 30, 40, 54)) != {"#ffffff"}
 
 
 def test_sounds_lie_at_all_places_of_the_detectors_windows() -> None:
@@ -502,5 +511,5 @@ def test_a_folder_is_measured(tmp_path: Path) -> None:
     assert row["figure"] in (0, 25, 50, 75, 100)
     replays = [json.loads(line) for line in first[1].splitlines()]
     assert [each["place"] for each in replays] == [0, 128, 256, 384]
-    assert (tmp_path / "out" / "summary.svg").exists()
+    assert (tmp_path / "out" / "summary.png").exists()
     assert again == first

@@ -143,11 +143,14 @@ def _try_places(arguments: argparse.Namespace) -> None:
 
 def _measure_all(arguments: argparse.Namespace, folder: RecordingFolder, stack: ExitStack) -> None:
     # These need numpy, which comes with an extra.
+    from bargein.bridge.rehearsal.canvas import Canvas
+
     from ._measure import MeasurementSetup
     from ._pictures import draw
     from ._replay_engines import open_engines
     from ._sound import Surroundings
 
+    Canvas(1, 1)  # without Pillow, fail now and not after an hour of measuring
     began_s, rows = time.monotonic(), list[MeasurementRow]()
     width = max(130, shutil.get_terminal_size((150, 24)).columns)
     _say(f"{arguments.folder}: at most {arguments.most} of a kind, seed {arguments.seed}")
