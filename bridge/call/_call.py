@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import trio
 
@@ -24,6 +24,7 @@ from ..agents._default_chain import (
     check_generates,
 )
 from ..answers._answer_handle import AnswerHandle
+from ..audio.playback import PlaybackKind
 from ..context._call_context import CallContext
 from ..control._event_subscription import Subscription
 from ..control._snapshot import Snapshot, snapshot_at
@@ -45,7 +46,6 @@ from ._transport_guard import TransportGuard
 
 log = get_logger()
 E = TypeVar("E")
-PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
 
 
 class Call(SuggestsNames):

@@ -1,6 +1,7 @@
 """A caller in Python: speaks, hears and types over the native protocol."""
 
 from ..audio.fades import Fade as Fade
+from ..audio.loudspeaker import HeardAudio as HeardAudio
 from ..protocol import AgentFrame as AgentFrame
 from ..protocol import Clear as Clear
 from ..protocol import Cut as Cut
@@ -28,7 +29,6 @@ from ._call_records import ReceivedMessage as ReceivedMessage
 from ._call_records import SentSpeech as SentSpeech
 from ._caller import Caller as Caller
 from ._caller import Frames as Frames
-from ._loudspeaker import HeardAudio as HeardAudio
 from ._microphone import FRAME_S as FRAME_S
 from ._open_caller import CallRefusedError as CallRefusedError
 from ._open_caller import open_caller as open_caller

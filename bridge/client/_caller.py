@@ -11,6 +11,7 @@ import trio
 from bargein.routes.error_hints import SuggestsNames
 
 from ..audio.fades import Fade
+from ..audio.loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
 from ..events import Button
 from ..playout._playout import CHUNK_S
 from ..protocol import (
@@ -43,7 +44,6 @@ from ..websocket import ConnectionClosedError, WebSocket
 from ..websocket._connection import TOO_BIG
 from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech
 from ._caller_requests import CallerRequests
-from ._loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
 from ._message_record import MessageRecord
 from ._microphone import FRAME_S, SpokenAudio
 from ._reconnect import CallerLine

@@ -6,12 +6,12 @@ import random
 from collections.abc import Iterator
 from typing import final
 
+from ..audio.loudspeaker import LoudspeakerReport
 from ..protocol import AgentFrame, Resume, Resumed, ServerMessage
 from ..protocol._connection_messages import Greeting
 from ..protocol._outbox import Outbox
 from ..protocol._reconnect_backlog import Backlog
 from ..websocket import Data
-from ._loudspeaker import LoudspeakerReport
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 2.0

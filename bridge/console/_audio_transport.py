@@ -19,9 +19,9 @@ import trio
 from bargein.routes import Message
 from bargein.routes.service_nursery import open_service_nursery
 
+from ..audio.player import Player
 from ..events import AgentUtteranceQueued, UserAudio
 from ._errors import VoiceError, VoiceExtraError
-from ._player import Player
 
 if TYPE_CHECKING:
     from ..call._call import Call
@@ -104,7 +104,7 @@ class VoiceTransport:
 
     def play(self, utterance: int, pcm: bytes) -> None:
         """Play audio after all earlier audio."""
-        self._player.add(utterance, pcm, perf_counter())
+        self._player.feed(utterance, pcm, perf_counter())
 
     def clear(self, utterance: int, reason: str) -> None:
         """Drop all audio of this utterance and of earlier ones."""

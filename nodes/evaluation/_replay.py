@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +11,7 @@ import trio
 import trio.testing
 
 from bargein.bridge import App, Call, Message
+from bargein.bridge.audio.player import Player
 from bargein.bridge.events import (
     AgentResponse,
     AgentSpeechCut,
@@ -53,38 +54,29 @@ class _ReplayLoudspeaker:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.steps: list[str] = []  # of each 20 ms: "plays", "held", "empty"
-        self._queue: deque[tuple[int, Samples]] = deque()
-        self._held = False
+        self._player = Player(PLAYED_HZ, prebuffer_s=0.0)
 
     def send(self, message: Message) -> None:
         self.messages.append(message)
 
     def play(self, utterance: int, pcm: bytes) -> None:
-        import numpy as np
-
-        self._queue.append((utterance, np.frombuffer(pcm, "<i2").astype(np.float64)))
+        self._player.feed(utterance, pcm, trio.current_time())
 
     def clear(self, utterance: int, reason: str) -> None:
-        self._queue = deque(each for each in self._queue if each[0] > utterance)
+        self._player.clear(utterance, trio.current_time())
 
     def hold(self, on: bool) -> None:
-        self._held = on
+        self._player.hold(on, trio.current_time())
 
     def step(self) -> Samples:
         """Play 20 ms and return them."""
         import numpy as np
 
-        played = np.zeros(PLAYED)
-        self.steps.append("empty" if not self._queue else "held" if self._held else "plays")
-        at = 0
-        while at < PLAYED and self._queue and not self._held:
-            utterance, sound = self._queue.popleft()
-            count = min(PLAYED - at, len(sound))
-            played[at : at + count] = sound[:count]
-            at += count
-            if count < len(sound):
-                self._queue.appendleft((utterance, sound[count:]))
-        return played
+        now_s = trio.current_time()
+        self.steps.append(self._player.state)
+        played = self._player.render(PLAYED, now_s, now_s)
+        self._player.due(math.inf)  # the call goes by the time, as for a telephone
+        return np.frombuffer(played, "<i2").astype(np.float64)
 
 
 @dataclass(frozen=True)

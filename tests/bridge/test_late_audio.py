@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bargein.bridge.client._loudspeaker import Loudspeaker
+from bargein.bridge.audio.loudspeaker import Loudspeaker
 
 RATE = 1000
 

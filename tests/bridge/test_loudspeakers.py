@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bargein.bridge.client._loudspeaker import Loudspeaker
-from bargein.bridge.console._player import Player
+from bargein.bridge.audio.loudspeaker import Loudspeaker
+from bargein.bridge.audio.player import Player
 
 RATE = 1000  # one sample a millisecond
 RAMP_SAMPLES = 96  # 4 ms at 24 kHz
@@ -393,8 +393,8 @@ def puller():
 def test_it_plays_what_it_gets(puller):
     """Audio is played in order and without a gap, and its start and end are told."""
     sound = ramp(3 * FRAME)
-    puller.player.add(1, sound[: 2 * FRAME].tobytes(), 0.0)
-    puller.player.add(1, sound[2 * FRAME :].tobytes(), 0.0)
+    puller.player.feed(1, sound[: 2 * FRAME].tobytes(), 0.0)
+    puller.player.feed(1, sound[2 * FRAME :].tobytes(), 0.0)
     puller.player.end(1)
     assert puller.play(4) == sound + array("h", bytes(2 * FRAME))
     assert puller.told() == [("start", 1, 0.0), ("done", 1, 60.0)]
@@ -402,7 +402,7 @@ def test_it_plays_what_it_gets(puller):
 
 def test_positions(puller):
     """While it plays, the position is told every twentieth of a second."""
-    puller.player.add(1, ramp(20 * FRAME).tobytes(), 0.0)
+    puller.player.feed(1, ramp(20 * FRAME).tobytes(), 0.0)
     puller.play(10)
     kinds = puller.told()
     assert kinds[0] == ("start", 1, 0.0)
@@ -411,20 +411,20 @@ def test_positions(puller):
 
 def test_it_waits_for_some_audio(puller):
     """A little audio waits for more, but not for long."""
-    puller.player.add(1, ramp(100).tobytes(), 0.0)
+    puller.player.feed(1, ramp(100).tobytes(), 0.0)
     assert not any(puller.play(2))
     puller.play(3)
     start = list(puller.heard).index(1)
     assert puller.heard[start : start + 100] == ramp(100)
     assert ("underrun", 1, round(100 / 24, 3)) in puller.told()
-    puller.player.add(1, ramp(5 * FRAME).tobytes(), puller.now_s)
+    puller.player.feed(1, ramp(5 * FRAME).tobytes(), puller.now_s)
     assert any(puller.play(1))
 
 
 def test_latency(puller):
     """What is told was heard: later than it was given, by the latency of the device."""
     puller.latency_s = 0.1
-    puller.player.add(1, ramp(4 * FRAME).tobytes(), 0.0)
+    puller.player.feed(1, ramp(4 * FRAME).tobytes(), 0.0)
     puller.player.end(1)
     puller.play(5)
     assert puller.told() == [("start", 1, 0.0)]
@@ -435,7 +435,7 @@ def test_latency(puller):
 def test_a_hold_loses_nothing(puller):
     """Held, it is silent within 4 ms, and goes on with the very sample, which rises for 4 ms."""
     sound = ramp(10 * FRAME)
-    puller.player.add(1, sound.tobytes(), 0.0)
+    puller.player.feed(1, sound.tobytes(), 0.0)
     before = puller.play(3)
     puller.player.hold(True, puller.now_s)
     puller.player.hold(True, puller.now_s)
@@ -455,13 +455,13 @@ def test_a_hold_loses_nothing(puller):
 def test_a_cut_is_final(puller):
     """What is cut falls silent at once, counts as far as it was given, and never comes back."""
     puller.latency_s = 0.1
-    puller.player.add(1, ramp(10 * FRAME).tobytes(), 0.0)
-    puller.player.add(2, ramp(10 * FRAME).tobytes(), 0.0)
-    puller.player.add(3, ramp(5 * FRAME, first=5_000).tobytes(), 0.0)
+    puller.player.feed(1, ramp(10 * FRAME).tobytes(), 0.0)
+    puller.player.feed(2, ramp(10 * FRAME).tobytes(), 0.0)
+    puller.player.feed(3, ramp(5 * FRAME, first=5_000).tobytes(), 0.0)
     puller.play(3)
     puller.player.clear(2, puller.now_s)
     assert puller.told() == [("flushed", 1, 60.0), ("flushed", 2, 0.0)]
-    puller.player.add(2, ramp(FRAME).tobytes(), puller.now_s)
+    puller.player.feed(2, ramp(FRAME).tobytes(), puller.now_s)
     assert puller.play(5) == ramp(5 * FRAME, first=5_000)
     puller.player.clear(3, puller.now_s)
     assert not any(puller.play(2)[RAMP_SAMPLES:])
@@ -476,14 +476,14 @@ def test_nothing_clicks(puller):
     """A hold, its end, a gap without audio, and a cut have no step of more than a 96th."""
     loud = array("h", [9_700]) * (3 * FRAME + 100)
     fade_in = array("h", range(0, 9_700, 100))
-    puller.player.add(1, (fade_in + loud).tobytes(), 0.0)
+    puller.player.feed(1, (fade_in + loud).tobytes(), 0.0)
     puller.play(4)
     puller.player.hold(True, puller.now_s)
     puller.play(2)
     puller.player.hold(False, puller.now_s)
     puller.play(6)  # runs dry
     assert puller.told()[-1][0] == "underrun"
-    puller.player.add(1, (loud + loud).tobytes(), puller.now_s)
+    puller.player.feed(1, (loud + loud).tobytes(), puller.now_s)
     puller.play(5)
     puller.player.clear(1, puller.now_s)
     puller.play(2)
@@ -496,6 +496,6 @@ def test_what_was_said_to_its_end_is_left_as_it_is(puller):
     """An utterance that is over does not fall, and the next one does not rise."""
     sound = array("h", [500]) * FRAME
     for number in (1, 2):
-        puller.player.add(number, sound.tobytes(), puller.now_s)
+        puller.player.feed(number, sound.tobytes(), puller.now_s)
         puller.player.end(number)
         assert puller.play(2) == sound + array("h", bytes(2 * FRAME))

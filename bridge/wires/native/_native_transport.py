@@ -11,6 +11,7 @@ from bargein.routes import Event, Message, alias_of
 from bargein.routes.logs import get_logger
 
 from ..._verbs import VERBS, Verb
+from ...audio.playback import Fence
 from ...events import (
     AgentAudio,
     AgentAudioComplete,
@@ -36,7 +37,6 @@ from ...events import (
     UserTranscriptionReceived,
     VoiceWords,
 )
-from ...playout._fence import Fence
 from ...protocol import (
     OUTPUT_RATE_HZ,
     AnswerPermission,

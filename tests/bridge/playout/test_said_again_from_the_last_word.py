@@ -11,7 +11,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bargein.bridge.client._loudspeaker import Loudspeaker, LoudspeakerReport
+from bargein.bridge.audio.loudspeaker import Loudspeaker, LoudspeakerReport
 from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
 from bargein.bridge.playout._playout_buffer import SPARE_PIECES, ResendBuffer
 from bargein.bridge.playout._resend import LONGEST_WORD_S

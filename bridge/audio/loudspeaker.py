@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import final
 
-from ..audio.fades import Fade, fades_of
-from ..playout._fence import Fence
+from .fades import Fade, fades_of
+from .playback import Fence, PlaybackKind
 
 POSITION_EVERY_S = 0.25
 """Seconds between two reports of the position; the server trusts a report for as long.  The player
@@ -38,8 +38,6 @@ CALM_S = 30.0
 
 _CLOSE_S = 1e-9
 """The tolerance for rounding errors in times, in seconds; nobody can hear it."""
-
-ReportKind = Literal["start", "position", "done", "underrun", "flushed"]
 
 
 @final
@@ -94,7 +92,7 @@ class HeardAudio:
 class LoudspeakerReport:
     """How far an utterance was played."""
 
-    kind: ReportKind
+    kind: PlaybackKind
     utterance: int
     played_ms: float
     queued_ms: float
@@ -286,7 +284,7 @@ class Loudspeaker:
             return math.inf
         return step[0] + self._behind_s if self._held_at_s is None else now_s
 
-    def _next_step(self, now_s: float) -> tuple[float, ReportKind, int] | None:
+    def _next_step(self, now_s: float) -> tuple[float, PlaybackKind, int] | None:
         if self._current is None:
             return self._step_between(now_s)
         utterance = self._current.utterance
@@ -297,7 +295,7 @@ class Loudspeaker:
         over = utterance in self._complete and not goes_on
         return end_s, "done" if over else "underrun", utterance
 
-    def _step_between(self, now_s: float) -> tuple[float, ReportKind, int] | None:
+    def _step_between(self, now_s: float) -> tuple[float, PlaybackKind, int] | None:
         coming = self._unpublished[0] if self._unpublished else None
         if self._starved is not None:
             if coming is not None and coming.utterance == self._starved:
@@ -307,7 +305,7 @@ class Loudspeaker:
         return None if coming is None else (coming.at_s, "start", coming.utterance)
 
     def _report(
-        self, at_s: float, kind: ReportKind, utterance: int, now_s: float
+        self, at_s: float, kind: PlaybackKind, utterance: int, now_s: float
     ) -> LoudspeakerReport:
         if kind in ("done", "underrun"):
             self.underruns += kind == "underrun"

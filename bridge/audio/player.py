@@ -15,12 +15,11 @@ import threading
 from array import array
 from collections import deque
 from dataclasses import dataclass, field
-from typing import final
+from typing import Literal, final
 
-from ..audio.fades import fade_samples, fall, missing_in_rise
-from ..audio.pcm import samples, to_pcm
-from ..call._call import PlaybackKind
-from ..playout._fence import Fence
+from .fades import fade_samples, fall, missing_in_rise
+from .pcm import samples, to_pcm
+from .playback import Fence, PlaybackKind
 
 PREBUFFER_S = 0.06
 """Seconds between the first audio of an utterance, or the first after it ran dry, and its sound."""
@@ -55,13 +54,15 @@ class _PlayedUtterance:
 class Player:
     """Plays PCM16 mono; every method is safe from any thread, and none waits."""
 
-    def __init__(self, sample_rate_hz: int) -> None:
+    def __init__(self, sample_rate_hz: int, prebuffer_s: float = PREBUFFER_S) -> None:
         """Start silent.
 
         Args:
             sample_rate_hz: The sample rate of all audio, in Hz.
+            prebuffer_s: Seconds of audio that are gathered before a start, or waited for.
         """
         self._rate = sample_rate_hz
+        self._prebuffer_s = prebuffer_s
         self._lock = threading.Lock()
         self._queue: deque[_PlayedUtterance] = deque()
         self._fence = Fence()
@@ -73,7 +74,7 @@ class Player:
         self._marks: deque[PlayedMark] = deque()
         self._next_position_s = 0.0
 
-    def add(self, number: int, pcm: bytes, now_s: float) -> None:
+    def feed(self, number: int, pcm: bytes, now_s: float) -> None:
         """Add audio after all earlier audio; at or below the fence it is dropped."""
         with self._lock:
             if self._fence.drops(number) or not pcm:
@@ -113,6 +114,14 @@ class Player:
             if on and self._queue and self._queue[0].running:
                 self._mark(now_s, "position", self._queue[0])
 
+    @property
+    def state(self) -> Literal["plays", "held", "empty"]:
+        """What it does now: it plays, stands still with audio left, or has nothing to play."""
+        with self._lock:
+            if not any(utterance.pcm for utterance in self._queue):
+                return "empty"
+            return "held" if self._held else "plays"
+
     def render(self, samples: int, now_s: float, heard_s: float) -> bytes:
         """Return the next piece of sound; called by the sound thread.
 
@@ -150,7 +159,7 @@ class Player:
             return bool(head.pcm)
         buffered_s = len(head.pcm) / 2 / self._rate
         waited_s = 0.0 if head.waits_since_s is None else now_s - head.waits_since_s
-        return head.ended or buffered_s >= PREBUFFER_S or waited_s >= PREBUFFER_S
+        return head.ended or max(buffered_s, waited_s) >= self._prebuffer_s
 
     def _next_samples(self, size: int, at_s: float) -> bytes:
         head = self._queue[0]

@@ -1,8 +1,14 @@
-"""The fence: drops the audio of a cut utterance, however late it arrives."""
+"""What all players share: the kinds of their reports, and the fence.
+
+The fence drops the audio of a cut utterance, however late it arrives.
+"""
 
 from __future__ import annotations
 
-from typing import final
+from typing import Literal, final
+
+PlaybackKind = Literal["start", "position", "done", "underrun", "flushed"]
+"""What a player reports of an utterance: its first sound, how far it is, its end, a gap, a cut."""
 
 
 @final
