@@ -10,13 +10,13 @@ does not close after ``close_s``.  The host pings.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol, final
 
 import trio
 
 from ..websocket import Data, Source
+from ..websocket._message_queue import MessageQueue
 
 BLOCK_BYTES = 16_384
 """How many bytes are on their way to the host at once, as those that a socket of ours is given."""
@@ -81,10 +81,8 @@ class AgentSocket:
         self._stall_s = math.inf if stall_s is None else stall_s
         self._close = (NORMAL_CLOSE, "")
         self._scope = trio.CancelScope()
-        self._received: deque[Data] = deque()
-        self._is_left = False
+        self._received = MessageQueue(math.inf)  # the host bounds what it passes on
         self._left_first = False
-        self._heard = trio.Event()
         self._wake = trio.Event()
         self._sending_since_s = math.inf
         self._sent = trio.Event()
@@ -94,8 +92,7 @@ class AgentSocket:
     def receive(self, data: Data) -> None:
         """Take a message of the peer."""
         self.message_at_s = trio.current_time()
-        self._received.append(data)
-        self._heard.set()
+        self._received.enqueue(data)
 
     def leave(self, code: int, reason: str) -> None:
         """Note that the peer is gone.
@@ -104,11 +101,10 @@ class AgentSocket:
             code: Its close code; 1006 if it just left.
             reason: Its reason.
         """
-        if not self._is_left:
-            self._is_left = True
+        if not self._received.is_closed:
             self._left_first = self.close_sent is None and code != ABNORMAL_CLOSE
             self.close_code, self.close_reason = code, reason
-            self._heard.set()
+            self._received.close()
 
     def sent(self) -> None:
         """Note that the block was sent."""
@@ -119,7 +115,7 @@ class AgentSocket:
     @property
     def is_open(self) -> bool:
         """Whether messages can be sent."""
-        return not self._is_left and self.close_sent is None and self.lost_by is None
+        return not self._received.is_closed and self.close_sent is None and self.lost_by is None
 
     @property
     def was_closed_by_peer(self) -> bool:
@@ -145,14 +141,13 @@ class AgentSocket:
 
     async def first(self) -> Data | None:
         """Return the first message; ``None`` if the peer is gone.  Cancelling this is safe."""
-        while not self._received and not self._is_left:
-            self._heard = trio.Event()
-            await self._heard.wait()
-        return self._next_received() if self._received else None
+        await self._received.more()
+        return self._next_received()
 
-    def _next_received(self) -> Data:
-        data = self._received.popleft()
-        self._host.took(len(data))
+    def _next_received(self) -> Data | None:
+        data = self._received.next()
+        if data is not None:
+            self._host.took(len(data))
         return data
 
     async def run(
@@ -181,7 +176,7 @@ class AgentSocket:
                 is_done = True
         finally:
             self.is_over = True
-            if not is_done or not self._is_left:
+            if not is_done or not self._received.is_closed:
                 self._host.abort()
 
     def _wake_writer(self) -> None:
@@ -191,14 +186,13 @@ class AgentSocket:
         self, take: Callable[[Data], None], may_read: Callable[[], Awaitable[None]] | None
     ) -> None:
         while True:
-            self._heard = trio.Event()
             if may_read is not None:
                 await may_read()
-            while self._received:
-                take(self._next_received())
-            if self._is_left:
+            while (data := self._next_received()) is not None:
+                take(data)
+            if self._received.is_closed:
                 return
-            await self._heard.wait()
+            await self._received.more()
 
     async def _write(self, source: Source) -> None:
         while True:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import final
 
 from ..websocket import Data
+from ..websocket._message_queue import QueueStatistics
 
 OutboxEntry = tuple[int | None, Data]
 """A waiting message without an utterance, or audio without its header and with its utterance."""
@@ -30,8 +31,6 @@ class Outbox:
     accepts no more.
 
     Attributes:
-        dropped: Messages that were queued or offered but never sent.
-        sent: Messages that the connection has taken.
         is_closed: Whether nothing more is accepted.
         on_next: Called with each message as it is taken, in order: the utterance of audio and its
             PCM, or ``None`` and the message.
@@ -39,8 +38,8 @@ class Outbox:
     """
 
     __slots__ = (
-        "_encode_audio", "_is_broken", "_max_bytes", "_on_broken", "_on_change", "_queue",
-        "_urgent", "_waiting_bytes", "dropped", "is_closed", "on_next", "sent", "spare",
+        "_dropped", "_encode_audio", "_is_broken", "_max_bytes", "_on_broken", "_on_change",
+        "_queue", "_taken", "_urgent", "_waiting_bytes", "is_closed", "on_next", "spare",
     )  # fmt: skip
 
     def __init__(
@@ -59,8 +58,7 @@ class Outbox:
             encode_audio: Returns audio as it goes over the wire, by the number of its utterance and
                 its bytes; called when it is sent.
         """
-        self.dropped = 0
-        self.sent = 0
+        self._dropped = self._taken = 0
         self.is_closed = False
         self._on_change: Callable[[], None] = lambda: None
         self.on_next: Callable[[int | None, Data], None] = lambda utterance, data: None
@@ -77,10 +75,10 @@ class Outbox:
         """Call ``on_change`` when there may be something to take, from now on."""
         self._on_change = on_change
 
-    @property
-    def waiting(self) -> int:
-        """How many messages wait to be sent."""
-        return len(self._urgent) + len(self._queue)
+    def statistics(self) -> QueueStatistics:
+        """Return how much waits, what the connection has taken, and what was dropped."""
+        waiting = len(self._urgent) + len(self._queue)
+        return QueueStatistics(waiting, self._waiting_bytes, self._taken, self._dropped)
 
     def enqueue(self, data: Data) -> None:
         """Queue a message behind waiting ones; ``drop_audio()`` keeps it."""
@@ -121,7 +119,7 @@ class Outbox:
                 kept.append((utterance, data))
         dropped = len(self._queue) - len(kept)
         self._queue = kept
-        self.dropped += dropped
+        self._dropped += dropped
         return dropped
 
     def wake(self) -> None:
@@ -141,8 +139,8 @@ class Outbox:
         self._urgent.extend(other._urgent)
         self._queue.extend(other._queue)
         self._waiting_bytes += other._waiting_bytes
-        self.dropped += other.dropped
-        self.sent += other.sent
+        self._dropped += other._dropped
+        self._taken += other._taken
         other._clear()
         other.close()
         other._is_broken = True
@@ -167,7 +165,7 @@ class Outbox:
             if given is None:
                 return None
             data = given
-        self.sent += 1
+        self._taken += 1
         self.on_next(utterance, data)
         return data if utterance is None else self._encode_audio(utterance, data)  # type: ignore[arg-type]  # audio is bytes
 
@@ -181,11 +179,11 @@ class Outbox:
 
     def _refuse(self) -> None:
         """Drop a message, and break if the reason is that too much waits."""
-        self.dropped += 1
+        self._dropped += 1
         if not (self._is_broken or self.is_closed):
             self._is_broken = True
             self._on_broken()  # it may take over the waiting messages
-            self.dropped += self.waiting
+            self._dropped += len(self._urgent) + len(self._queue)
             self._clear()
             self.close()
 

@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import final
 
 from ..websocket import Data
+from ..websocket._message_queue import QueueStatistics
 from ._connection_messages import OUTPUT_RATE_HZ, Resume
 from ._outbox import Outbox, OutboxEntry
 
@@ -92,15 +93,9 @@ class Backlog:
     def spare(self, spare: Callable[[], Data | None]) -> None:
         self._outbox.spare = spare
 
-    @property
-    def sent(self) -> int:
-        """Messages handed to the kernel."""
-        return self._outbox.sent
-
-    @property
-    def dropped(self) -> int:
-        """Messages that were never sent."""
-        return self._outbox.dropped
+    def statistics(self) -> QueueStatistics:
+        """Return what all outboxes have counted; see ``Outbox.statistics``."""
+        return self._outbox.statistics()
 
     def enqueue_audio(self, utterance: int, pcm: bytes) -> None:
         """Queue audio behind waiting messages; see ``Outbox.enqueue_audio``."""

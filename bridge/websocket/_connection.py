@@ -27,8 +27,7 @@ from websockets.protocol import State
 
 from bargein.routes import BargeinError
 
-Data = str | bytes
-"""One WebSocket message: text or binary."""
+from ._message_queue import Data as Data
 
 READ_BYTES = 16_384
 """How many bytes are read at once: 25 frames of a microphone, a third of a second of a voice."""

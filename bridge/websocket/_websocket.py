@@ -8,7 +8,6 @@ Rule 3. Leaving the block closes the connection properly, in bounded time.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import NoReturn, Protocol, final
@@ -19,6 +18,7 @@ from bargein.routes import BargeinError
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._connection import NORMAL_CLOSE, Connection, Data, Source
+from ._message_queue import MessageQueue
 
 MAX_WAITING_BYTES = 1_048_576
 """How many bytes may wait on either side by default: 20 s of an agent's voice at 24 kHz."""
@@ -45,42 +45,6 @@ class ConnectionClosedError(BargeinError, ConnectionError):
 
 
 @final
-class Outgoing:
-    """A plain queue of messages: the default source of a ``WebSocket``."""
-
-    def __init__(self) -> None:
-        self._on_change: Callable[[], None] = lambda: None
-        self.is_closed = False
-        self.waiting_bytes = 0
-        self.room = trio.Event()
-        self._queue: deque[Data] = deque()
-
-    def enqueue(self, data: Data) -> None:
-        """Queue a message."""
-        self._queue.append(data)
-        self.waiting_bytes += len(data)
-        self._on_change()
-
-    def notify(self, on_change: Callable[[], None]) -> None:
-        """Call ``on_change`` whenever a message is added, or none will be, from now on."""
-        self._on_change = on_change
-
-    def close(self) -> None:
-        """Add no more messages; the connection closes once all are sent."""
-        self.is_closed = True
-        self._on_change()
-
-    def next(self) -> Data | None:
-        """Take the oldest message; ``None`` if none waits."""
-        if not self._queue:
-            return None
-        data = self._queue.popleft()
-        self.waiting_bytes -= len(data)
-        self.room.set()
-        return data
-
-
-@final
 class WebSocket:
     """An open WebSocket, made by ``open_websocket`` or ``using``."""
 
@@ -88,13 +52,8 @@ class WebSocket:
         """Wrap a connection that is run elsewhere."""
         self.connection = connection
         self._source = source
-        self._max_bytes = max_waiting_bytes
-        self._inbox: deque[Data] = deque()
-        self._inbox_bytes = 0
-        self._changed = trio.Event()
-        self._received_one = trio.Event()
+        self._inbox = MessageQueue(max_waiting_bytes, MESSAGE_BYTES)
         self._is_closing = False
-        self._is_over = False
 
     async def send(self, data: Data) -> None:
         """Queue a message behind all waiting ones.
@@ -108,12 +67,9 @@ class WebSocket:
             ConnectionClosedError: The connection is closing or closed.
         """
         source = self._source
-        assert isinstance(source, Outgoing)  # with another source, messages are put there
-        while source.waiting_bytes > self._max_bytes and self.connection.is_open:
-            if source.room.is_set():  # a new event would strand those who wait for this one
-                source.room = trio.Event()
-            await source.room.wait()
-        if self._is_over or not self.connection.is_open:
+        assert isinstance(source, MessageQueue)  # with another source, messages are put there
+        await source.room()
+        if source.is_closed or not self.connection.is_open:
             raise self._closed()
         source.enqueue(data)
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -127,14 +83,10 @@ class WebSocket:
             ConnectionClosedError: The connection is closed, and every message was returned.
         """
         await trio.lowlevel.checkpoint()
-        while not self._inbox:
-            if self._is_over:
-                raise self._closed()
-            self._changed = trio.Event()
-            await self._changed.wait()
-        data = self._inbox.popleft()
-        self._inbox_bytes -= len(data) + MESSAGE_BYTES
-        self._received_one.set()
+        await self._inbox.more()
+        data = self._inbox.next()
+        if data is None:
+            raise self._closed()
         return data
 
     def close(self, code: int = NORMAL_CLOSE, reason: str = "") -> None:
@@ -150,7 +102,7 @@ class WebSocket:
             return
         self._is_closing = True
         self.connection.end_with(code, reason)
-        if isinstance(self._source, Outgoing):
+        if isinstance(self._source, MessageQueue):
             self._source.close()
 
     def _closed(self) -> ConnectionClosedError:
@@ -164,22 +116,11 @@ class WebSocket:
     async def run(self) -> None:
         """Carry messages until the connection is over."""
         try:
-            await self.connection.run(self._source, self._receive_message, self._may_read)
+            await self.connection.run(self._source, self._inbox.enqueue, self._inbox.room)
         finally:
-            self._is_over = True
-            self._changed.set()
-            if isinstance(self._source, Outgoing):
-                self._source.room.set()
-
-    def _receive_message(self, data: Data) -> None:
-        self._inbox.append(data)
-        self._inbox_bytes += len(data) + MESSAGE_BYTES
-        self._changed.set()
-
-    async def _may_read(self) -> None:
-        while self._inbox_bytes > self._max_bytes:
-            self._received_one = trio.Event()
-            await self._received_one.wait()
+            self._inbox.close()
+            if isinstance(self._source, MessageQueue):
+                self._source.close()
 
 
 @asynccontextmanager
@@ -199,7 +140,7 @@ async def using(
         max_waiting_bytes: How many bytes may wait to be sent before ``send()`` waits, and how many
             received bytes may wait before reading stops.
     """
-    websocket = WebSocket(connection, source or Outgoing(), max_waiting_bytes)
+    websocket = WebSocket(connection, source or MessageQueue(max_waiting_bytes), max_waiting_bytes)
     over = trio.Event()
     async with open_service_nursery("the WebSocket is closed") as nursery:
         nursery.start_soon(_serve, websocket, over)

@@ -92,10 +92,11 @@ class CallSession:
 
     def counts(self) -> Mapping[str, object]:
         """Return what the log line of the call's end shows of its lines."""
+        queued = self._backlog.statistics()
         return {
             "lines": self._lines,
-            "messages_out": self._backlog.sent,
-            "dropped": self._backlog.dropped,
+            "messages_out": queued.taken,
+            "dropped": queued.dropped,
             "barge_ins": self._transport.cleared,
             "refused": self._receiver.refused,
             "close_code": self._close_code,
@@ -241,7 +242,7 @@ class CallSession:
     def _line_overflows(self, line: Line) -> None:
         """End the call of a client that reads too slowly: another line would overflow, too."""
         if line is self._line:
-            log.info("client_reads_too_slowly", waiting=line.outbox.waiting)
+            log.info("client_reads_too_slowly", waiting=line.outbox.statistics().waiting)
             line.give_up(POLICY_VIOLATION, "it reads too slowly")
             self._hosted.end("disconnected")
 

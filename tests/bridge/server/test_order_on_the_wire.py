@@ -168,7 +168,9 @@ async def test_a_slow_client_loses_the_oldest(watched):
     call, _, outbox, line = watched
     for n in range(QUEUE_LIMIT + 50):
         call.publish(LogMetric(name="n", value=n))
-    assert outbox.waiting < QUEUE_LIMIT + 60  # the events' own messages; none for `seen`
+    assert (
+        outbox.statistics().waiting < QUEUE_LIMIT + 60
+    )  # the events' own messages; none for `seen`
     line.may_send.set()
     await trio.testing.wait_all_tasks_blocked()
     told = [d for d in line.sent if isinstance(d, str) and '"seen"' in d]
