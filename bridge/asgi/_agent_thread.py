@@ -4,7 +4,8 @@ Rule 1. The thread belongs to one event loop of the host and ends with it: by ``
 the loop cancels the tasks that are left at its end.
 Rule 2. What the server fails with reaches the host: raised by ``start()`` or ``stop()``.
 Rule 3. What one loop asks of the other waits in a list: one wake-up carries all of it over.  It is
-done in order, must not wait, and is dropped once the other loop has ended.
+done in order, must not wait, and is dropped once the other loop has ended.  What one of it raises
+is logged, and keeps nothing else back.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ log = get_logger()
 T = TypeVar("T")
 
 Posted = Callable[[], object]
-"""What is done on the other loop: must neither wait nor raise."""
+"""What is done on the other loop: must not wait; what it raises is logged."""
 
 Serving = Callable[[Server], Awaitable[None]]
 """What is done for one connection or request, on trio."""
@@ -71,7 +72,11 @@ class Crossing:
         with self._lock:
             waiting, self._waiting = self._waiting, []
         for call in waiting:
-            call()
+            try:
+                with CONTAINED:
+                    call()
+            except Exception:
+                log.exception("crossing_failed")  # what follows is other connections'
 
 
 class Handling(NamedTuple):

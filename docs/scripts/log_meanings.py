@@ -13,6 +13,8 @@ MEANINGS = {
     "get 503: read its `exception`",
     "agent_starts_late": "a mounted agent starts with its first request: do what `advice` says",
     "agent_thread_hangs": "a mounted agent did not end in time, and was left alone",
+    "crossing_failed": "what one connection of a mounted agent asked of the other loop raised; "
+    "the others go on: a fault of bargein",
     "agents_not_heard": "these agents answer, but no chain broadcasts for them: see `hint`",
     "answer_came_back": "an answer that went on in the background is over",
     "answer_failed": "`answer(call)` raised, and the call ended: mend it",
