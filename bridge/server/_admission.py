@@ -168,10 +168,10 @@ class PendingConnection:
                 return response
             if self.wire is None:
                 return await self._admit(request, None)
+            if admission.gate.wires.is_webhook(request.route):
+                return await self._answer_webhook(request, self.wire, known)
             if known is not None:
                 self.address = None  # one carrier has the calls of many callers
-            if admission.gate.wires.is_webhook(request.route):
-                return await self._answer_webhook(request, self.wire)
             asked = await self._asked(request, self.wire)
             if isinstance(asked, Response):
                 return asked
@@ -206,8 +206,12 @@ class PendingConnection:
             raise TypeError(f"answer() returned {asked!r}; return a NewCall or a Response")
         return asked
 
-    async def _answer_webhook(self, request: HttpRequest, wire: Wire) -> Response:
-        if not self._admission.addresses.may_knock(self.address):
+    async def _answer_webhook(
+        self, request: HttpRequest, wire: Wire, known: Identity | None
+    ) -> Response:
+        addresses = self._admission.addresses
+        may_ask = addresses.may_knock if known is None else addresses.may_send_signed
+        if not may_ask(self.address):
             return self._too_many("too many requests from your address")
         answered = await self._asked(request, wire)
         if isinstance(answered, NewCall):

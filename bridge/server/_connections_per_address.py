@@ -32,6 +32,12 @@ HANDSHAKES_PER_S = 2.0
 HANDSHAKE_BURST = 30
 """A page that reconnects tries every few seconds; an office behind one address, several at once."""
 
+SIGNED_PER_S = 10.0
+"""Webhooks that a wire knows by their signature, from one address.  A carrier tells up to ten steps
+of each of its calls, and its address has the calls of many callers; beyond the burst of others, as
+many calls as the server takes may begin at once.  A request that somebody has recorded and sends
+again is as well signed, so there is a limit."""
+
 WRONG_TOKENS = 8
 """Wrong tokens of one address whose delayed answer is still due.  It bounds what guessing costs the
 server; the length of a token is what makes guessing pointless, so a right one is never refused."""
@@ -63,11 +69,12 @@ Reserved = Literal["calls", "failed_tokens", "silent"]
 class _AddressUse:
     """What an address has used."""
 
-    __slots__ = ("handshakes", "reserved")
+    __slots__ = ("handshakes", "reserved", "signed")
 
-    def __init__(self) -> None:
+    def __init__(self, max_calls: int) -> None:
         self.reserved: Counter[str] = Counter()
         self.handshakes = RateLimit(HANDSHAKES_PER_S, HANDSHAKE_BURST)
+        self.signed = RateLimit(SIGNED_PER_S, HANDSHAKE_BURST + max_calls)
 
 
 @final
@@ -89,6 +96,7 @@ class Addresses:
             "failed_tokens": WRONG_TOKENS,
             "silent": SILENT_CONNECTIONS,
         }
+        self._max_calls = limits.max_calls
         self._over = over
         self._usage_of: OrderedDict[str, _AddressUse] = OrderedDict()
         self._wrong_tokens = 0
@@ -101,6 +109,11 @@ class Addresses:
         """Whether an address may try to open a WebSocket now; counts the attempt."""
         usage = self._usage(address)
         return usage is None or self._counted(usage.handshakes.take(), "handshakes")
+
+    def may_send_signed(self, address: str | None) -> bool:
+        """Whether an address may send a signed webhook now; counts the attempt."""
+        usage = self._usage(address)
+        return usage is None or self._counted(usage.signed.take(), "handshakes")
 
     @contextmanager
     def answer_late(self, address: str | None) -> Iterator[bool]:
@@ -149,7 +162,7 @@ class Addresses:
     def _usage(self, address: str | None) -> _AddressUse | None:
         if address is None:
             return None
-        usage = self._usage_of.pop(address, None) or _AddressUse()
+        usage = self._usage_of.pop(address, None) or _AddressUse(self._max_calls)
         self._usage_of[address] = usage
         if len(self._usage_of) > MAX_ADDRESSES:
             self._forget_one(address)

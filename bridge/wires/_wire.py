@@ -302,8 +302,9 @@ class Identifies(Protocol):
     def identify(self, request: HttpRequest) -> Identity | None:
         """Return who sends a request, if the request proves it, such as by a carrier's signature.
 
-        The port then asks for no token, and counts the request by no address: one carrier has the
-        calls of many callers.
+        The port then asks for no token, and counts its calls by no address: one carrier has the
+        calls of many callers.  Its webhooks have a limit by address, as a request that somebody has
+        recorded proves as much: 10 a second in the long run.
 
         Args:
             request: The request, with its body if it is for a webhook.

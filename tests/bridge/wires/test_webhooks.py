@@ -128,6 +128,29 @@ async def test_a_webhook_needs_a_token_as_any_other():
     assert wire.bodies == [b"a=b", b"c=d"]
 
 
+@pytest.mark.parametrize(
+    ("proof", "most"),
+    [("X-Signature: right", 30 + 5), ("Authorization: Bearer a-token-of-the-tests", 30)],
+)
+async def test_webhooks_of_one_source_are_limited(proof, most):
+    """A request that somebody has recorded is well signed, and cannot be sent without end."""
+    wire, options = (
+        SignedMediaWire(),
+        {"token": "a-token-of-the-tests", "limits": Limits(max_calls=5)},
+    )
+    async with opened(wire, trusted_proxies=["127.0.0.1"], **options) as server:
+
+        async def send(source):
+            return (await asked(server, posted(b"a=b", proof, f"X-Forwarded-For: {source}")))[0]
+
+        got = [await send("203.0.113.7") for _ in range(most + 25)]
+        assert got[:most] == [200] * most
+        assert 429 in got[most:]
+        assert got.count(200) < most + 20
+        assert await send("203.0.113.8") == 200
+    assert len(wire.bodies) == got.count(200) + 1
+
+
 async def test_a_slow_body_is_refused_and_delays_nobody():
     """A body that takes too long gets 408; others are answered meanwhile."""
     wire = MediaWire()
