@@ -6,7 +6,19 @@ import base64
 import json
 from collections.abc import Sequence
 
-from bargein.protocol import AgentFrame, Clear, HangUp, PlaybackReport, decode_server, encode
+from bargein.protocol import (
+    AgentFrame,
+    Clear,
+    CustomInput,
+    HangUp,
+    KeyPress,
+    Ping,
+    PlaybackReport,
+    TextInput,
+    UseVerb,
+    decode_server,
+    encode,
+)
 from bargein.wires import PeerRead
 
 
@@ -33,6 +45,9 @@ class MediaPeer:
             '{"event": "mark", "name": "1:nan"}',
             '{"event": "dtmf", "digit": "telephone"}',
         ]
+
+    def messages(self) -> Sequence[str]:
+        return [json.dumps({"event": "dtmf", "digit": "5"})]
 
     def read(self, data: str | bytes) -> PeerRead:
         message = json.loads(data)
@@ -68,6 +83,15 @@ class NativePeer:
             '{"type": "text", "text": 3}',
             '{"type": "control", "verb": "fly", "request": 1}',
             b"\x00" * 33,
+        ]
+
+    def messages(self) -> Sequence[str | bytes]:
+        return [
+            encode(KeyPress(button="5")),
+            encode(TextInput(text="A latte, please.")),
+            encode(UseVerb(verb="barge_in", request=1)),
+            encode(Ping(t=1.0)),
+            encode(CustomInput(metadata={"seat": 4})),
         ]
 
     def read(self, data: str | bytes) -> PeerRead:

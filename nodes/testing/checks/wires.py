@@ -8,7 +8,7 @@ import traceback
 from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import structlog.testing
 import trio
@@ -30,7 +30,7 @@ from bargein.routes.error_containment import first_error
 
 from ._check_report import BreachError, CheckReport, CheckResult
 
-__all__ = ["PeerRead", "WireCheckError", "WirePeer", "check_wire"]
+__all__ = ["PeerRead", "SendsMessages", "WireCheckError", "WirePeer", "check_wire"]
 
 HANG_UPS = 40
 """At how many steps the peer hangs up, spread over all steps of a call."""
@@ -47,7 +47,19 @@ NONSENSE: tuple[Data, ...] = (
 FAULTS = ("send", "play", "clear", "hold")
 """The methods of a transport that a call uses."""
 
-FAILURES = ("session_failed", "connection_failed", "wire_failed", "call_failed")
+FLOOD = 1000
+"""How many messages a stranger sends within a second."""
+
+REPLIES = 150
+"""How many replies a wire may send at once to messages that it refuses."""
+
+EVENTS_OF_A_MESSAGE = 4
+"""How many events, or messages back, one message of a caller may become: a text is a start, its
+words and an end."""
+
+FAILURES = frozenset(
+    {"session_failed", "connection_failed", "wire_failed", "call_failed", "transport_failed"}
+)
 """The log lines of an error that a wire let out."""
 
 
@@ -76,7 +88,10 @@ class PeerRead:
 
 
 class WirePeer(Protocol):
-    """The other end of a wire, as a check plays it: what a carrier or a client would send."""
+    """The other end of a wire, as a check plays it: what a carrier or a client would send.
+
+    A peer that can also send what is no sound, such as keys or texts, has ``SendsMessages``, too.
+    """
 
     @property
     def path(self) -> str:
@@ -101,6 +116,15 @@ class WirePeer(Protocol):
 
     def read(self, data: Data) -> PeerRead:
         """Return what a message means; it is one that the wire sent."""
+        ...
+
+
+@runtime_checkable
+class SendsMessages(Protocol):
+    """A peer whose callers send more than sound; it says so by having this method."""
+
+    def messages(self) -> Sequence[Data]:
+        """Return messages that a caller may send at any time: a key, a text, a mark."""
         ...
 
 
@@ -179,40 +203,43 @@ class _Voice:
         ).broadcast()
 
 
+class _WireFaultError(Exception):
+    """The error that the check makes a transport raise."""
+
+
 class _SpiedCall:
     """The port's call, whose transport the check sees, and may make raise."""
 
     def __init__(self, call: HostedCall, fails: str) -> None:
         self._hosted = call
-        self._fails = fails
+        self.fails = fails
         self.transport: Any = None
+        self.faults = 0
 
     async def run(self, transport: Transport, **callbacks: Any) -> CallEnd:
         self.transport = transport
-        wrapped = cast(Transport, _Failing(transport, self._fails)) if self._fails else transport
-        return await self._hosted.run(wrapped, **callbacks)
+        if self.fails and hasattr(transport, self.fails):
+            self._make_fail(transport)
+        return await self._hosted.run(transport, **callbacks)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._hosted, name)
-
-
-class _Failing:
-    """A transport of which one method does its work, and then raises."""
-
-    def __init__(self, transport: Transport, fails: str) -> None:
-        self._transport = transport
-        self._fails = fails
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._transport, name)
-        if name != self._fails:
-            return method
+    def _make_fail(self, transport: Any) -> None:
+        """Let a method do its work and then raise, whoever calls it: the call or the wire."""
+        name, kind = self.fails, type(transport)
+        method = getattr(transport, name)
 
         def failing(*arguments: Any) -> None:
             method(*arguments)
-            raise RuntimeError(f"check_wire() lets {name}() raise")
+            self.faults += 1
+            raise _WireFaultError(f"check_wire() lets {name}() raise")
 
-        return failing
+        try:
+            setattr(transport, name, failing)
+        except AttributeError:  # it has slots
+            members = {"__slots__": (), name: lambda this, *arguments: failing(*arguments)}
+            transport.__class__ = type(kind.__name__, (kind,), members)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hosted, name)
 
 
 class _SpiedWire:
@@ -245,6 +272,8 @@ class _WireTrial:
         self.wire = wire
         self.stream = stream
         self.frames: list[bytes] = []
+        self.events = 0
+        """How many events of the caller came that are no sound."""
         self.call: Call | None = None
 
     @property
@@ -267,6 +296,10 @@ class _WireTrial:
                 return
             await trio.sleep(within_s / 100)
         raise BreachError(f"{expected}, in {within_s:g} s", "it is not")
+
+    def count(self, message: Message) -> None:
+        is_callers = message.source == "caller" and not isinstance(message.event, UserAudio)
+        self.events += is_callers
 
     async def speak(self, pieces: int) -> None:
         pcm = b"\x08\x10" * (self.wire.signals.caller_rate_hz // 50)
@@ -338,9 +371,10 @@ class _WireChecks:
             "no audio comes from behind a fence": (lambda: self._play(self._fence), sounds),
             "its queue is bounded": (self._check_queue, sounds),
             "a stranger's sound is limited": (self._check_flood, sounds),
+            "a stranger's messages are limited": (self._check_messages, True),
             "malformed messages end no more than their call": (self._check_nonsense, True),
             "its peer may hang up at every step": (self._check_hang_ups, True),
-            "its transport may raise": (self._check_faults, sounds),
+            "its transport may raise": (self._check_faults, True),
         }
         report = CheckReport(
             f"the wire {self._wire.name!r}",
@@ -391,7 +425,8 @@ class _WireChecks:
             clock = trio.testing.MockClock(autojump_threshold=0)
             trio.run(main, clock=clock, instruments=[instrument])
         for line in logs:
-            if line["event"] in FAILURES:
+            is_ours = line.get("error") == _WireFaultError.__name__  # contained, as it should be
+            if line["event"] in FAILURES and not is_ours:
                 raise BreachError("no error is let out", f"{line['event']}: {line['exc_info']}")
         return instrument.steps
 
@@ -406,6 +441,7 @@ class _WireChecks:
             trial = trials[0]
             checked = call.bridge(name="checked", is_agent=False)
             checked.on(UserAudio).map(lambda message: trial.frames.append(message.event.pcm))
+            call.router.add_sink(trial.count, unless=UserAudio)
             trial.call = call
 
         app = App(answer, speech=_Voice(wire.signals.agent_rate_hz), not_understood=None)
@@ -526,6 +562,41 @@ class _WireChecks:
 
         self._play(scenario, limits=limits)
 
+    def _check_messages(self) -> None:
+        limits = Limits(messages_per_s=20, message_burst=20)
+        most = 1.2 * (20 + 20)
+        peer = self._make_peer()
+        usual = [*peer.messages()] if isinstance(peer, SendsMessages) else []
+        for data in (*usual, *peer.opening(), *peer.malformed(), "x"):
+
+            async def scenario(trial: _WireTrial, data: Data = data) -> None:
+                await trial.opened()
+                before, got = trial.events, list[PeerRead]()
+                async with trio.open_nursery() as nursery:
+
+                    async def read() -> None:
+                        with suppress(ConnectionClosedError):  # a wire may also end the call
+                            got.extend(await trial.read(1.2))
+
+                    nursery.start_soon(read)
+                    with suppress(ConnectionClosedError):
+                        for _ in range(FLOOD // 20):
+                            for _ in range(20):
+                                await trial.socket.send(data)
+                            await trio.sleep(20 / FLOOD)
+                replies, events = len(got), trial.events - before
+                if (
+                    events > most * EVENTS_OF_A_MESSAGE
+                    or replies > REPLIES + most * EVENTS_OF_A_MESSAGE
+                ):
+                    raise BreachError(
+                        f"of {FLOOD} times {_short(data)} in a second, {most:.0f} count at "
+                        "Limits(messages_per_s=20, message_burst=20)",
+                        f"{events} events, {replies} replies",
+                    )
+
+            self._play(scenario, limits=limits)
+
     def _check_nonsense(self) -> None:
         for data in (*NONSENSE, *self._make_peer().malformed()):
 
@@ -570,10 +641,33 @@ class _WireChecks:
     def _check_faults(self) -> None:
         for name in FAULTS:
             try:
-                self._play(self._conversation, fails=name)
+                self._play(self._faulty, fails=name)
             except Exception as error:
                 told = str(first_error(error))
-                raise BreachError(f"a call ends whose {name}() raises", told) from error
+                raise BreachError(f"a call survives {name}() that raises", told) from error
+
+    async def _faulty(self, trial: _WireTrial) -> None:
+        """Use each method of a transport; the call goes on, and a hang-up ends it as always."""
+        call, sounds = await trial.opened(), trial.wire.signals.carries_audio
+        if sounds:
+            await trial.speak(5)
+        said = call.say("Here is a sentence that is cut.")
+        before = await trial.read(0.3)
+        call.hold_speech("check")
+        await trio.sleep(0.1)
+        call.release_speech("check")
+        said.interrupt()
+        call.say("And another.")
+        after = await trial.read(1.0)
+        if call.ended.is_set():
+            raise BreachError("the call goes on", f"it is over: {call.end_reason!r}")
+        if sounds and not (_sounds(before) and _sounds(after)):
+            raise BreachError("the agent is heard", "no sound comes")
+        spied = trial.wire.calls[0]
+        if sounds and hasattr(trial.transport, spied.fails) and not spied.faults:
+            raise BreachError(f"{spied.fails}() is used", "it was not")
+        await trial.hang_up()
+        await trial.over()
 
 
 def _with_error(logger: Any, method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
@@ -585,6 +679,10 @@ def _with_error(logger: Any, method: str, line: MutableMapping[str, Any]) -> Map
         where = f", in {places[-1].filename}:{places[-1].lineno}" if places else ""
         line["exc_info"] = f"{first!r}{where}"
     return line
+
+
+def _sounds(got: Sequence[PeerRead]) -> bool:
+    return any(read.audio for read in got)
 
 
 def _tear(stream: Any) -> None:

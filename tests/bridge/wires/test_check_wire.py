@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bargein.wires import NativeWire, Signals, WireCheckError, check_wire
+from bargein.wires import NativeWire, RateLimit, Signals, WireCheckError, check_wire
 from tests.media_peer import MediaPeer, NativePeer
 from tests.media_wire import MediaSession, MediaTransport, MediaWire
 
@@ -16,7 +16,7 @@ from tests.media_wire import MediaSession, MediaTransport, MediaWire
 def test_a_good_wire_passes(wire, peer):
     """The native wire keeps every promise, and so does one that is not ours."""
     report = check_wire(wire, peer, hang_ups=100)
-    assert len(report.passed) == 9
+    assert len(report.passed) == 10
 
 
 class LateClear(MediaTransport):
@@ -48,6 +48,41 @@ class NoLimit(MediaTransport):
     def __init__(self, hosted, outbox):
         super().__init__(hosted, outbox)
         self.sound = None
+
+
+class NoMessageLimit(MediaTransport):
+    """Obeys however many keys and marks come."""
+
+    def __init__(self, hosted, outbox):
+        super().__init__(hosted, outbox)
+        self._messages = RateLimit(1e9, 1e9)
+
+
+class ComplainsFreely(MediaTransport):
+    """Answers each message that is not right, however many come."""
+
+    def receive(self, data):
+        refused = self.refused
+        super().receive(data)
+        if self.refused > refused:
+            self.outbox.enqueue(json.dumps({"event": "error"}))
+
+
+class Breaks(MediaTransport):
+    """Clears, and then raises."""
+
+    def clear(self, utterance, reason):
+        super().clear(utterance, reason)
+        raise LookupError("it broke")
+
+
+class UsesItself(MediaTransport):
+    """Clears by itself, and has no care for what that raises."""
+
+    def hear(self, call, pcm):
+        if not self.cleared:
+            self.clear(0, "the caller speaks")
+        super().hear(call, pcm)
 
 
 class Deaf(MediaTransport):
@@ -126,6 +161,10 @@ class WrongRate(MediaWire):
         (with_transport(KeepsSound), "a clear comes within a step", "behind the clear"),
         (with_transport(NoFence), "no audio comes from behind a fence", "late sound"),
         (with_transport(NoLimit), "a stranger's sound is limited", "at Limits.audio_rate=1.5"),
+        (with_transport(NoMessageLimit), "a stranger's messages are limited", "1000 events"),
+        (with_transport(ComplainsFreely), "a stranger's messages are limited", "replies"),
+        (with_transport(Breaks), "its transport may raise", "it broke"),
+        (with_transport(UsesItself), "its transport may raise", "lets clear() raise"),
         (with_transport(Deaf), "caller and agent hear one another", "caller's sound are heard"),
         (with_transport(Mute), "caller and agent hear one another", "the agent is heard"),
         (with_transport(Credulous), "malformed messages end no more than their call", "JSONDecode"),
@@ -150,7 +189,7 @@ def test_a_broken_wire_fails_with_what_is_wrong(wire, failed, said):
 @pytest.mark.proof
 def test_a_check_names_each_promise():
     """A wire with a lie in its signals fails with a table of all checks."""
-    with pytest.raises(WireCheckError, match="8 passed, 1 failed, 0 skipped"):
+    with pytest.raises(WireCheckError, match="9 passed, 1 failed, 0 skipped"):
         check_wire(Boastful, MediaPeer, hang_ups=1)
 
 
