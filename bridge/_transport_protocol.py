@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from bargein.routes import BargeinError, Message
 
+from .audio.playback import PlaybackKind as PlaybackKind
 from .events import Button
 
 

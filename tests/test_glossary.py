@@ -23,10 +23,10 @@ VENDORS = sorted(
 
 PLAIN = """
     accept active address and annotation argument audio base batched binding body bpe cancellation
-    canvas captured chunk clock closeup color completion connect connection core damaged
+    canvas captured chunk clock completion connect connection core damaged
     data deadline decision decorator default demo detector download editor embedded
     error espeak eval everywhere excerpt execution failure field file folder for foreign
-    format function guard hearing hello http ignored import input json label last late launch layout
+    format function guard hearing hello http ignored import input json last late launch
     lazy library listener listening local lock long main measure measurement merge microphone
     missing monitoring number nursery observer open option output parser part pausable per picture
     piper plain player process python reconnecting recorded recorder recording rehearse remote
@@ -282,8 +282,8 @@ def test_a_private_name_says_what_is_done() -> None:
 
 
 VOICES_ARE_HELD_IN = re.compile(
-    r"bridge/(?:_transport_protocol$|(?:answers|call|client|console|events|playout|protocol|rehearsal"
-    r"|server|testing|transport|wires)/)|nodes/(?:evaluation|user_turns)/"
+    r"bridge/(?:_transport_protocol$|(?:answers|audio|call|client|console|events|playout|protocol"
+    r"|rehearsal|server|testing|transport|wires)/)|nodes/(?:evaluation|user_turns)/"
 )
 """Where the agent's voice is held, or where somebody reads that it was."""
 

@@ -22,6 +22,7 @@ FACADES = sorted(path.stem for path in (TESTS.parent / "bargein").glob("[!_]*.py
 DOORS = {"bargein", "bargein.routes", *(f"bargein.{name}" for name in FACADES)}
 
 PURE_CORES = {
+    "bridge/asgi/test_crossing.py": "what crosses to another event loop is done, whatever raises",
     "bridge/audio/": "arithmetic on samples: codes by the standard's numbers, resampling",
     "bridge/console/test_keys_and_rows.py": "bytes, keys, lines and rows, in any order and cut",
     "bridge/control/test_states.py": "each step of the table of states, one by one",

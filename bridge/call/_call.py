@@ -13,7 +13,7 @@ from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
 from .._call_request import CallRequest
-from .._transport_protocol import Transport
+from .._transport_protocol import PlaybackKind, Transport
 from .._verbs import Verb
 from ..agents._call_bridges import Bridges
 from ..agents._default_chain import (
@@ -24,7 +24,6 @@ from ..agents._default_chain import (
     check_generates,
 )
 from ..answers._answer_handle import AnswerHandle
-from ..audio.playback import PlaybackKind
 from ..context._call_context import CallContext
 from ..control._event_subscription import Subscription
 from ..control._snapshot import Snapshot, snapshot_at

@@ -39,7 +39,7 @@ class Outbox:
 
     __slots__ = (
         "_dropped", "_encode_audio", "_is_broken", "_max_bytes", "_on_broken", "_on_change",
-        "_queue", "_taken", "_urgent", "_waiting_bytes", "is_closed", "on_next", "spare",
+        "_queue", "_sent", "_urgent", "_waiting_bytes", "is_closed", "on_next", "spare",
     )  # fmt: skip
 
     def __init__(
@@ -58,7 +58,7 @@ class Outbox:
             encode_audio: Returns audio as it goes over the wire, by the number of its utterance and
                 its bytes; called when it is sent.
         """
-        self._dropped = self._taken = 0
+        self._dropped = self._sent = 0
         self.is_closed = False
         self._on_change: Callable[[], None] = lambda: None
         self.on_next: Callable[[int | None, Data], None] = lambda utterance, data: None
@@ -78,7 +78,7 @@ class Outbox:
     def statistics(self) -> QueueStatistics:
         """Return how much waits, what the connection has taken, and what was dropped."""
         waiting = len(self._urgent) + len(self._queue)
-        return QueueStatistics(waiting, self._waiting_bytes, self._taken, self._dropped)
+        return QueueStatistics(waiting, self._waiting_bytes, self._sent, self._dropped)
 
     def enqueue(self, data: Data) -> None:
         """Queue a message behind waiting ones; ``drop_audio()`` keeps it."""
@@ -140,7 +140,7 @@ class Outbox:
         self._queue.extend(other._queue)
         self._waiting_bytes += other._waiting_bytes
         self._dropped += other._dropped
-        self._taken += other._taken
+        self._sent += other._sent
         other._clear()
         other.close()
         other._is_broken = True
@@ -165,7 +165,7 @@ class Outbox:
             if given is None:
                 return None
             data = given
-        self._taken += 1
+        self._sent += 1
         self.on_next(utterance, data)
         return data if utterance is None else self._encode_audio(utterance, data)  # type: ignore[arg-type]  # audio is bytes
 

@@ -49,7 +49,7 @@ class MessageQueue:
         self._max_bytes = max_bytes
         self._overhead = overhead_bytes
         self._messages: deque[Data] = deque()
-        self._bytes = self._taken = 0
+        self._bytes = self._count = 0
         self._changed = trio.Event()
         self._on_change: Callable[[], None] = lambda: None
 
@@ -70,7 +70,7 @@ class MessageQueue:
             return None
         data = self._messages.popleft()
         self._bytes -= len(data) + self._overhead
-        self._taken += 1
+        self._count += 1
         self._changed.set()
         return data
 
@@ -82,7 +82,7 @@ class MessageQueue:
 
     def statistics(self) -> QueueStatistics:
         """Return how much waits, and what was taken so far."""
-        return QueueStatistics(len(self._messages), self._bytes, self._taken)
+        return QueueStatistics(len(self._messages), self._bytes, self._count)
 
     async def more(self) -> None:
         """Wait until a message can be taken or none will come.  Cancelling this is safe."""

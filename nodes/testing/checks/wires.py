@@ -203,7 +203,7 @@ class _Voice:
         ).broadcast()
 
 
-class _WireFaultError(Exception):
+class _WireFaultError(BargeinError):
     """The error that the check makes a transport raise."""
 
 
@@ -441,7 +441,7 @@ class _WireChecks:
             trial = trials[0]
             checked = call.bridge(name="checked", is_agent=False)
             checked.on(UserAudio).map(lambda message: trial.frames.append(message.event.pcm))
-            call.router.add_sink(trial.count, unless=UserAudio)
+            call.router.add_sink(trial.count, unless=(UserAudio,))
             trial.call = call
 
         app = App(answer, speech=_Voice(wire.signals.agent_rate_hz), not_understood=None)
