@@ -29,7 +29,7 @@ _MARK = "bargein_cannot_run"
 _SEED = "bargein.bridge.testing._seed"
 """The module that keeps the seeds of the calls of a test."""
 
-_STATES = "bargein.bridge.control._state_table"
+_STATES = "bargein.bridge.control._call_state"
 """The module that keeps the illegal steps of this process."""
 
 

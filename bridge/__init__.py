@@ -30,8 +30,8 @@ from .call._open_call import open_agent as open_agent
 from .context._verb_receipt import Receipt as Receipt
 from .control._snapshot import Snapshot as Snapshot
 from .control._tool_permissions import PermissionQuestion as PermissionQuestion
-from .control._usage_caps import Caps as Caps
 from .control._usage_meter import CapReachedError as CapReachedError
+from .control._usage_meter import Caps as Caps
 from .control._usage_meter import Meter as Meter
 from .control._usage_meter import current_meter as current_meter
 from .history._history import AgentEntry as AgentEntry

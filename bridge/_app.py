@@ -20,7 +20,7 @@ from bargein.routes.type_annotations import signature_of
 from ._call_request import CallRequest, Identity, Refusal
 from ._transport_protocol import Transport
 from ._verbs import HandleOffer
-from .answers._not_understood import NOT_UNDERSTOOD, say_not_understood, usual_texts
+from .answers._silent_answers import NOT_UNDERSTOOD, say_not_understood, usual_texts
 from .call._call import Call
 from .call._open_call import open_bare_call
 from .control._tool_permissions import PermissionQuestion

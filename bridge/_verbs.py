@@ -5,34 +5,26 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 Verb = Literal[
-    "pause",
     "resume",
+    "barge_in",
+    "pause",
+    "background",
     "redirect",
     "cancel",
-    "background",
-    "barge_in",
     "emergency_stop",
     "shutdown",
 ]
-"""What can be done to the work of a call from outside."""
+"""What can be done to the work of a call from outside, the weakest first; all else of a verb is in
+its file in ``bridge/control/verbs``."""
 
 VERBS: tuple[Verb, ...] = get_args(Verb)
+
+STRENGTH: dict[Verb, int] = {verb: strength for strength, verb in enumerate(VERBS)}
+"""A stronger verb replaces a weaker one that is still settling; a weaker one is superseded."""
 
 PauseTools = Literal["finish", "cancel", "detach"]
 """What a pause does to the tools of the answer: they continue, end, or become jobs."""
 
-
-STRENGTH: dict[Verb, int] = {
-    "shutdown": 7,
-    "emergency_stop": 6,
-    "cancel": 5,
-    "redirect": 4,
-    "background": 3,
-    "pause": 2,
-    "barge_in": 1,
-    "resume": 0,
-}
-"""A stronger verb replaces a weaker one that is still settling; a weaker one is superseded."""
 
 AnswerPhase = Literal[
     "idle",

@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "control.md").read_text()
 def test_every_verb_has_its_row():
     """The table of verbs has each verb of the handle, and no other."""
     table = PAGE.partition("## Choose a verb")[2].partition("\n\nAn answer")[0]
-    assert re.findall(r"^\| `(\w+)\(", table, re.MULTILINE) == list(VERBS)
+    assert sorted(re.findall(r"^\| `(\w+)\(", table, re.MULTILINE)) == sorted(VERBS)
     assert all(callable(getattr(Handle, verb)) for verb in VERBS)
 
 

@@ -166,7 +166,7 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
     assert list(
         private_imports(
             nodes_of(
-                "from bargein.bridge.control._usage_caps import Caps\n"
+                "from bargein.bridge.control._usage_meter import Caps\n"
                 "from bargein.bridge.call import _call\n"
                 "import bargein.routes._run\n"
                 "from bargein.bridge.monitoring.error_text import headline\n"
@@ -178,7 +178,7 @@ def test_a_private_import_is_found_in_each_way_of_writing_it():
             )
         )
     ) == [
-        "bargein.bridge.control._usage_caps.Caps",
+        "bargein.bridge.control._usage_meter.Caps",
         "bargein.bridge.call._call",
         "bargein.routes._run",
         "bargein.bridge.monitoring.error_text.headline",

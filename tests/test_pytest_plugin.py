@@ -128,7 +128,7 @@ def test_it_imports_nothing_else():
 ILLEGAL = """
 import trio
 from bargein import App, open_agent
-from bargein.bridge.control._state_table import TABLE
+from bargein.bridge.control._call_state import TABLE
 from bargein.events import AgentResponse, StateChanged, UserStoppedSpeaking
 from bargein.testing import open_call
 
@@ -140,7 +140,7 @@ async def answer(call):
     call.converse(Node())
 
 async def test_agent(autojump_clock, monkeypatch):
-    monkeypatch.setitem(TABLE, "idle", TABLE["idle"]._replace(then=()))
+    monkeypatch.setitem(TABLE, "idle", TABLE["idle"]._replace(never=("thinking",)))
     async with open_agent(Node()) as handle:
         handle.send_input("hello")
         await trio.sleep(1)
@@ -148,7 +148,7 @@ async def test_agent(autojump_clock, monkeypatch):
         assert handle.snapshot().number == 0
 
 async def test_call(autojump_clock, monkeypatch):
-    monkeypatch.setitem(TABLE, "idle", TABLE["idle"]._replace(then=()))
+    monkeypatch.setitem(TABLE, "idle", TABLE["idle"]._replace(never=("thinking",)))
     async with open_call(answer, expect_errors=True) as caller:
         caller.publish(UserStoppedSpeaking())
         await caller.quiet()
@@ -158,7 +158,7 @@ class Line:
     send = play = clear = lambda *args: None
 
 async def test_app(autojump_clock, monkeypatch):
-    monkeypatch.setitem(TABLE, "idle", TABLE["idle"]._replace(then=()))
+    monkeypatch.setitem(TABLE, "idle", TABLE["idle"]._replace(never=("thinking",)))
     async with App(answer).open_call(Line()) as call:
         call.publish(UserStoppedSpeaking())
         await trio.sleep(1)

@@ -17,6 +17,7 @@ from docs.scripts import (
     llms,
     operation_reference,
     state_picture,
+    state_reference,
 )
 from docs.scripts.log_meanings import MEANINGS
 
@@ -28,7 +29,7 @@ DOCS = ROOT / "docs"
 
 @pytest.mark.parametrize(
     "page",
-    [event_reference, command_reference, llms, state_picture],
+    [event_reference, command_reference, llms, state_picture, state_reference],
     ids=lambda p: p.PAGE.name,
 )
 def test_a_generated_page_is_up_to_date(page) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ..control._state_table import find
-
 if TYPE_CHECKING:
     from ..answers._call_answers import CallAnswers
     from ..context._floor import Floor
@@ -62,7 +60,7 @@ class AgentStatus:
     @property
     def state(self) -> CallState:
         """The state of the call."""
-        return find(self._state)
+        return self._state.current()
 
     @property
     def name(self) -> str:

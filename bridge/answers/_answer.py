@@ -480,12 +480,8 @@ def verb_of(cause: Message | None) -> Verb:
     Args:
         cause: The message that cut it; ``None`` if no message did.
     """
-    match cause.event if cause is not None else None:
-        case EmergencyStop():
-            return "emergency_stop"
-        case ControlRequested() as control:
-            return control.verb
-    return "barge_in"
+    event = None if cause is None else cause.event
+    return event.verb if isinstance(event, ControlRequested | EmergencyStop) else "barge_in"
 
 
 def end_of(answer: Answer, outcome: Outcome) -> AnswerEnded:

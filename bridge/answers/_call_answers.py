@@ -8,11 +8,12 @@ when it is sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
-from bargein.routes import Interruption, Message, Run, current_run
+from bargein.routes import Interruption, Message, Router, Run, current_run
 from bargein.routes.logs import get_logger
 
 from .._transport_protocol import Transport
@@ -20,9 +21,13 @@ from .._verbs import Verb
 from ..events import (
     AgentGenerationComplete,
     AgentResponse,
+    DTMFInput,
+    EmergencyStop,
     JobAnnounced,
     JobFinished,
+    LongRunning,
     Outcome,
+    UserStartedSpeaking,
 )
 from ..playout._utterance import Utterance
 from ._answer import Answer, FixedText, KeyMenu, OpenAnswers, end_of, lineage, verb_of
@@ -32,17 +37,26 @@ from ._answer_text import AnswerText
 from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
 from ._history_writer import AnswerMemory
-from ._long_answers import LongRunningMarks
-from ._say import FixedTexts
 from ._tts_audio import TTSAudio
 
 if TYPE_CHECKING:
     from ..context._call_context import CallContext
     from ..context._verb_receipt import Receipt
-    from ..history._history import History
+    from ..history._history import Directive, History
     from ._result_delivery import Delivery
 
 log = get_logger()
+
+LONG_S = 10.0
+"""After how many seconds at work an answer counts as long: the usual patience of people who wait
+(Nielsen, "Response Times: The 3 Important Limits", 1993)."""
+
+LOOK_S = 0.1
+"""The minimum of seconds until the next check: the clock of an answer that is paused, or waits
+for a person, stands still, however near to the mark it is."""
+
+_SLACK_S = 1e-6
+"""The tolerance for rounding errors in sums of times, in seconds."""
 
 
 class CallAnswers:
@@ -71,6 +85,7 @@ class CallAnswers:
         transport: Transport,
         delivery: Delivery,
         interrupt: Callable[[Answer | None, str], Receipt],
+        directive_of: Callable[[Verb], Directive],
     ) -> None:
         """Start without answers.
 
@@ -79,6 +94,7 @@ class CallAnswers:
             transport: The caller's side.
             delivery: Delivers the results of background answers.
             interrupt: Cuts one answer, for its handle.
+            directive_of: Returns what a model is told to do after a verb cut an answer.
         """
         router = context.router
         self._context = context
@@ -96,7 +112,7 @@ class CallAnswers:
         self.answer_of = self._answers.of
         self.newest_answer_of = self._answers.newest_of
         self.answer_cut_by_itself = self._answers.cut_by_itself
-        self.cuts = CutRecords(context, self._answers)
+        self.cuts = CutRecords(context, self._answers, directive_of)
         self._background = BackgroundAnswers(
             context, delivery, self._answers, playout, self._publish_move, self._end_moving
         )
@@ -406,3 +422,88 @@ class CallAnswers:
             silent, self._silent = self._silent, None
             if silent is not None:  # another answer may have woken the waiters already
                 silent.set()
+
+
+class LongRunningMarks:
+    """Marks the long answers of one call; this takes one timer for each answer, and no task."""
+
+    __slots__ = ("_router",)
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+
+    def watch(self, answer: Answer) -> None:
+        """Mark an answer after ``LONG_S`` seconds of work, as ``Answer.active_s()`` counts."""
+        self._check_in(answer, LONG_S)
+
+    def end(self, answer: Answer) -> None:
+        """Stop watching an answer that is over."""
+        self._router.forget(answer)
+
+    def _check_in(self, answer: Answer, seconds: float) -> None:
+        self._router.call_at(answer, trio.current_time() + seconds, partial(self._check, answer))
+
+    def _check(self, answer: Answer) -> None:
+        active_s = answer.active_s(trio.current_time())
+        if active_s < LONG_S - _SLACK_S:
+            self._check_in(answer, max(LONG_S - active_s, LOOK_S if answer.stands_still else 0.0))
+            return
+        phase = answer.seen_phase
+        event = LongRunning(answer=answer.number, elapsed_s=active_s, phase=phase)
+        self._router.publish_detached(event, answer.agent)
+
+
+class FixedTexts:
+    """The fixed texts of one call, including those that wait for the end of a pause."""
+
+    __slots__ = ("_chains", "_context", "_router", "_unbegun")
+
+    def __init__(self, context: CallContext) -> None:
+        self._context = context
+        self._router = context.router
+        self._chains: set[type[FixedText]] = set()
+        self._unbegun: list[FixedText] = []
+
+    def say(self, wanted: FixedText) -> OwnedAnswerHandle:
+        """Queue a text in this step, and return its handle."""
+        if type(wanted) not in self._chains:
+            self._write_chain(type(wanted))
+        self._router.publish_detached(wanted, "call")
+        if wanted.handle.number is None:
+            self._unbegun.append(wanted)  # nothing starts while the call is paused
+        return wanted.handle
+
+    def _write_chain(self, kind: type[FixedText]) -> None:
+        """Write the chain of a kind with its first text: each chain slows down barge-ins."""
+        self._chains.add(kind)
+        cuts: list[type] = [UserStartedSpeaking, EmergencyStop]
+        if kind is KeyMenu:
+            cuts.append(DTMFInput)
+            self._router.observe(DTMFInput, self._end_unbegun_menus)
+        texts = self._router.on(kind, name="call", where=_is_of(kind), overlap="concurrent")
+        texts.interrupt_on(cuts).map(_as_response).broadcast()
+
+    def begun(self, wanted: FixedText) -> None:
+        """Record that a text has started its answer."""
+        if wanted in self._unbegun:
+            self._unbegun.remove(wanted)
+
+    def end_unbegun(self, outcome: Outcome) -> None:
+        """End the texts that have not started."""
+        waiting, self._unbegun = self._unbegun, []
+        for wanted in waiting:
+            if wanted.handle.outcome is None:
+                wanted.handle.end(outcome)
+
+    def _end_unbegun_menus(self, _: Message) -> None:
+        for wanted in [text for text in self._unbegun if isinstance(text, KeyMenu)]:
+            wanted.handle.interrupt()
+
+
+def _is_of(kind: type[FixedText]) -> Callable[[Message], bool]:
+    return lambda message: type(message.event) is kind
+
+
+def _as_response(message: Message) -> AgentResponse | None:
+    wanted: FixedText = message.event
+    return wanted.response if wanted.handle.outcome is None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from bargein.routes.logs import get_logger
 
 from .._verbs import AnswerPhase, Verb
 from ..events import AgentHandoff, TurnDecided, UserStartedSpeaking
-from ..history._entries import AgentEntry, InterruptionRecord, directive_of
+from ..history._entries import AgentEntry, Directive, InterruptionRecord
 from ._answer import Answer, OpenAnswers, verb_of
 
 if TYPE_CHECKING:
@@ -26,9 +27,25 @@ CUT_RUNS_KEPT = 32
 class CutRecords:
     """The cuts of one call's answers, and how these end."""
 
-    __slots__ = ("_count", "_cut_runs", "_ends_as", "_history", "_log", "_router", "write_log")
+    __slots__ = (
+        "_count", "_cut_runs", "_directive_of", "_ends_as", "_history", "_log", "_router",
+        "write_log",
+    )  # fmt: skip
 
-    def __init__(self, context: CallContext, answers: OpenAnswers) -> None:
+    def __init__(
+        self,
+        context: CallContext,
+        answers: OpenAnswers,
+        directive_of: Callable[[Verb], Directive],
+    ) -> None:
+        """Start without a cut.
+
+        Args:
+            context: The call's.
+            answers: The answers that can be cut.
+            directive_of: Returns what a model is told to do after a verb cut an answer.
+        """
+        self._directive_of = directive_of
         self._history = context.history
         self._router = context.router
         self._log = BargeInLog(context, answers)
@@ -68,7 +85,22 @@ class CutRecords:
 
     def record(self, answer: Answer, interruption: Interruption, phase: AnswerPhase) -> None:
         """Record that an answer was cut or paused, and what it was doing."""
-        record = record_of(answer, interruption, phase)
+        cause = interruption.cause
+        verb = verb_of(cause)
+        record = InterruptionRecord(
+            answer=answer.number,
+            verb=verb,
+            by=cause.source if cause else "",
+            cause=cause.alias if cause else interruption.reason,
+            phase=phase,
+            at_s=interruption.at_s,
+            elapsed_s=interruption.elapsed_s,
+            generated=answer.generated,
+            heard=answer.heard,
+            basis=answer.basis,
+            step=answer.step,
+            directive=self._directive_of(verb),
+        )
         self._history.set_interruption(record, answer.agent)
 
     def upgrade(self, number: int | None, verb: Verb) -> None:
@@ -76,7 +108,7 @@ class CutRecords:
         for entry in self._history.entries:
             record = entry.interruption if isinstance(entry, AgentEntry) else None
             if isinstance(entry, AgentEntry) and record and record.answer == number:
-                stronger = replace(record, verb=verb, directive=directive_of(verb))
+                stronger = replace(record, verb=verb, directive=self._directive_of(verb))
                 self._history.set_interruption(stronger, entry.agent)
 
     def _keep(self, answer: Answer, by: Interruption) -> None:
@@ -105,26 +137,6 @@ def interruption_of(
     run = answer.run.id if answer.run is not None else 0
     elapsed_s = at_s - answer.started_at_s
     return Interruption(run, "", answer.agent, cause, reason, phase, at_s, elapsed_s)
-
-
-def record_of(answer: Answer, interruption: Interruption, phase: AnswerPhase) -> InterruptionRecord:
-    """Return the record of the cut of an answer."""
-    cause = interruption.cause
-    verb = verb_of(cause)
-    return InterruptionRecord(
-        answer=answer.number,
-        verb=verb,
-        by=cause.source if cause else "",
-        cause=cause.alias if cause else interruption.reason,
-        phase=phase,
-        at_s=interruption.at_s,
-        elapsed_s=interruption.elapsed_s,
-        generated=answer.generated,
-        heard=answer.heard,
-        basis=answer.basis,
-        step=answer.step,
-        directive=directive_of(verb),
-    )
 
 
 log = get_logger()

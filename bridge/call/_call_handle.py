@@ -11,10 +11,10 @@ from bargein.routes.error_hints import SuggestsNames
 
 from .._verbs import VERBS, Verb
 from ..context._verb_receipt import Receipt
-from ..control._describe import describe, over
 from ..control._event_subscription import Subscription
 from ..control._snapshot import Snapshot
-from ..events import UserStoppedSpeaking, UserTranscriptionReceived
+from ..control._verb_use import accept_input
+from ..control.verbs import ROWS
 from ..validation._verb_arguments import (
     check_answer,
     check_event,
@@ -147,8 +147,7 @@ class Handle(SuggestsNames):
         call = self._call
         if is_blank(text) or call.control.is_closing or call.ended.is_set():
             return False
-        call.router.publish_detached(UserTranscriptionReceived(content=text), "caller")
-        call.router.publish_detached(UserStoppedSpeaking(), "caller")
+        accept_input(call.router, text)
         return True
 
     def respond(self, permission: str, allow: bool, remember: bool = False) -> bool:
@@ -238,11 +237,10 @@ class Handle(SuggestsNames):
             ValueError: There is no such verb.
         """
         check_word("describe", "verb", verb, VERBS)
-        return self._run(lambda: self._describe(verb), lambda: over(verb))
-
-    def _describe(self, verb: Verb) -> str:
-        call = self._call
-        return describe(call.control, call.answers, verb, call.why_not(verb))
+        return self._run(
+            lambda: self._call.control.describe(verb),
+            lambda: ROWS[verb].does_nothing("the call is over"),
+        )
 
     @property
     def call(self) -> Call:

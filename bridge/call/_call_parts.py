@@ -21,6 +21,7 @@ from ..control._call_state import StateKeeper
 from ..control._questions import Questions
 from ..control._tool_permissions import Permissions
 from ..control._verb_execution import Control
+from ..control.verbs import ROWS
 from ..events import AgentAudio, AgentResponse, UserAudio
 from ..monitoring._error_listeners import ErrorListeners
 from ._transport_guard import TransportGuard
@@ -58,6 +59,7 @@ class CallParts:
             transport,
             self.delivery,
             lambda answer, reason: self.control.interrupt(answer, reason),
+            lambda verb: ROWS[verb].directive,
         )
         self.steps = StepKeeper(context, self.answers.answer_of)
         self.permissions = Permissions(context)

@@ -1,8 +1,9 @@
-"""The slash commands of the console."""
+"""The slash commands of the console, and the lines on what their verbs did."""
 
 from __future__ import annotations
 
 import difflib
+import math
 import os.path
 import re
 from collections.abc import Iterator
@@ -11,7 +12,11 @@ from typing import Literal
 
 from .._verbs import Verb
 from ..call._call_handle import Handle
-from ._lines import ConsoleLine
+from ..commands._terminal_text import one_line
+from ..context._running_tools import StillRunning
+from ..context._verb_receipt import Receipt
+from ..control.verbs import ROWS
+from ._lines import ConsoleLine, seconds
 
 _COMMAND = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?\s*", re.DOTALL)
 
@@ -39,12 +44,7 @@ class SlashCommand:
 
 
 COMMANDS = (
-    SlashCommand("pause", "pause"),
-    SlashCommand("resume", "resume", "note"),
-    SlashCommand("redirect", "redirect", "text"),
-    SlashCommand("background", "background"),
-    SlashCommand("cancel", "cancel"),
-    SlashCommand("stop", "emergency_stop"),
+    *(SlashCommand(row.command, verb, row.text) for verb, row in ROWS.items() if row.command),
     SlashCommand("help", None, help="shows this"),
     SlashCommand("quit", None, help="leaves; queued messages are not sent"),
 )
@@ -118,3 +118,49 @@ def help_lines(handle: Handle) -> Iterator[ConsoleLine]:
     for command in COMMANDS:
         does = command.help if command.verb is None else handle.describe(command.verb)
         yield ConsoleLine(does, "dim", command.usage.ljust(width))
+
+
+def receipt_line(receipt: Receipt, now_s: float) -> ConsoleLine:
+    """Return a line on what a verb did, with the tools that it stopped or did not stop.
+
+    Args:
+        receipt: The verb's receipt.
+        now_s: The time, in seconds of trio's clock.
+    """
+    if not receipt.accepted:
+        name = receipt.verb.replace("_", " ")
+        return ConsoleLine(f"{name} did nothing: {receipt.reason}", "dim", "■ ")
+    parts = [ROWS[receipt.verb].done]
+    if receipt.stopped:
+        parts.append("stopped: " + ", ".join(one_line(tool.tool, 40) for tool in receipt.stopped))
+    if receipt.still_running:
+        still = ", ".join(_still(tool, now_s) for tool in receipt.still_running)
+        parts.append(f"still running: {still}")
+    return ConsoleLine("; ".join(parts), "warn", "■ ")
+
+
+def _still(tool: StillRunning, now_s: float) -> str:
+    name = one_line(tool.tool, 40)
+    if tool.deadline_s == math.inf:
+        return f"{name} (in the background)"
+    return f"{name} ({tool.policy}, at most {seconds(max(0.0, tool.deadline_s - now_s))})"
+
+
+def not_stopped_line(receipt: Receipt, running: frozenset[str]) -> ConsoleLine | None:
+    """Return a line on the tools that a settled verb could not stop; ``None`` if there are none.
+
+    Args:
+        receipt: The verb's receipt, settled.
+        running: The ids of the running tools.
+    """
+    if ROWS[receipt.verb].cuts not in ("step", "work"):
+        return None
+    names = [one_line(tool.tool, 40) for tool in receipt.stopped if tool.id in running]
+    names += [
+        one_line(tool.tool, 40)
+        for tool in receipt.still_running
+        if tool.id in running and tool.deadline_s < math.inf
+    ]
+    if not names:
+        return None
+    return ConsoleLine(f"could not be stopped: {', '.join(names)}", "bad", "! ")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..commands._terminal_text import one_line
+from ..control._call_state import state_words
 from ..control._snapshot import Snapshot
-from ..control._state_words import state_words
 from ..events import PermissionRequested, QuestionAsked
 from ._lines import ConsoleLine, seconds
 from ._narrator import NarratedTool, arguments_text, cap_name

@@ -27,8 +27,14 @@ from ..events import (
 )
 from ..validation.texts import is_blank
 from ._lines import ConsoleLine, Display
-from ._receipt_text import not_stopped_line, receipt_line
-from ._slash_commands import TypedCommand, as_message, help_lines, read_command
+from ._slash_commands import (
+    TypedCommand,
+    as_message,
+    help_lines,
+    not_stopped_line,
+    read_command,
+    receipt_line,
+)
 
 if TYPE_CHECKING:
     from ..call._call import Call
@@ -212,14 +218,11 @@ class TypedInput:
                 self.no_more()  # earlier messages are still answered
             case "quit":
                 self.leave()
-            case "redirect":
-                self._display.show(ConsoleLine(clean(typed.text), "user", "> "))
-                self._follow(self._handle.redirect(typed.text))
-            case "resume":
-                self._follow(self._handle.resume(typed.text))
             case _:
                 assert typed.command.verb is not None
-                self._follow(self._call.control.use(typed.command.verb))
+                if typed.command.takes == "text":
+                    self._display.show(ConsoleLine(clean(typed.text), "user", "> "))
+                self._follow(self._call.control.use(typed.command.verb, typed.text))
 
     def _follow(self, receipt: Receipt) -> None:
         if receipt.accepted and receipt.id in self._followed:
@@ -233,9 +236,7 @@ class TypedInput:
     async def _show_settled(self, receipt: Receipt) -> None:
         await receipt.settled
         running = frozenset(tool.id for tool in self._handle.snapshot().tools)
-        line = (
-            not_stopped_line(receipt, running) if receipt.verb in ("cancel", "redirect") else None
-        )
+        line = not_stopped_line(receipt, running)
         if line is not None:
             self._display.show(line)
         self.changed()

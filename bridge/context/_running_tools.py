@@ -62,8 +62,8 @@ class Work(Protocol):
         """Follow its policy for a verb, in this step; never waits.
 
         Args:
-            verb: The verb.  ``emergency_stop`` and ``shutdown`` leave no grace period except that
-                of a commit section.  A verb not stronger than an earlier one does nothing.
+            verb: The verb.  One stronger than ``cancel`` leaves no grace period except that of a
+                commit section.  A verb not stronger than an earlier one does nothing.
 
         Returns:
             Its record if it continues; ``None`` if its scope was cancelled, or it never started.

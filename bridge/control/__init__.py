@@ -8,10 +8,8 @@ from .._verbs import STRENGTH, VERBS, AnswerPhase, JobEnd, PolicyKind, ToolOutco
 from ..answers._background_answers import BackgroundAnswer
 from ..answers._steps import Step, StepList, StepState, StepView
 from ..context._running_tools import RunningTools, StillRunning, Work
-from ._active_clock import ActiveClock
 from ._questions import QuestionAnswer
-from ._usage_caps import Caps
-from ._usage_meter import CapReachedError, Meter, current_meter
+from ._usage_meter import ActiveClock, CapReachedError, Caps, Meter, current_meter
 
 if TYPE_CHECKING:
     from ..languages import AnswerPhrases

@@ -1,15 +1,30 @@
-"""The state of a call, in one word, published whenever it changes."""
+"""The states of a call in one literal table, and who publishes each change.
+
+The cells of the table, which say what verbs do, come from the rows of the verbs.
+
+Rules:
+1. The states are exclusive: the first row that applies is the state.
+2. A verb weaker than the one under way is superseded, whatever its cell says.
+3. Any state may follow another, unless its row says never; an illegal change is never made, and
+   fails the test in which it was attempted.
+4. An agent whose voice is held by anything but the verb pause is still ``speaking``: a hold is not
+   a state, because the answer continues, and a turn that is only considered leaves no trace in the
+   states.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
-from bargein.routes import Message
+from bargein.routes import BargeinError, Message
 from bargein.routes.logs import get_logger
 
-from .._verbs import AnswerPhase, Verb
+from .._verbs import STRENGTH, AnswerPhase, Verb
 from ..events import (
     AgentStartedSpeaking,
     AgentStoppedSpeaking,
@@ -24,7 +39,8 @@ from ..events import (
     UserStartedSpeaking,
     UserStoppedSpeaking,
 )
-from ._state_table import IllegalStepError, check_step, find, illegal_steps, refusal
+from .verbs import ROWS
+from .verbs._verb_row import STATES, Cell
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer
@@ -33,8 +49,117 @@ if TYPE_CHECKING:
     from ._tool_permissions import Permissions
     from ._verb_execution import Control
 
-
 log = get_logger()
+
+
+class StateRow(NamedTuple):
+    """One state."""
+
+    words: str
+    """What people see."""
+    applies: Callable[[StateKeeper], object] | None = None
+    """Whether it applies; ``None`` means only in its phase."""
+    also: Callable[[StateKeeper], object] | None = None
+    """What else must apply, if that does."""
+    phase: AnswerPhase | None = None
+    """It also applies while the answer being generated is in this phase."""
+    never: tuple[CallState, ...] = ()
+    """The states that may not follow."""
+    verbs: dict[Verb, Cell] = {}  # noqa: RUF012  # filled below, and then never changed
+    """What each verb does in it."""
+
+
+_PAUSED = attrgetter("context.is_paused")
+
+_AT_A_STANDSTILL: tuple[CallState, ...] = ("pausing", "paused")
+"""A pause is the only way there, and where nothing is under way, or it ends, it holds nothing."""
+
+_TABLE: dict[CallState, StateRow] = {
+    # Nothing follows the end, not even a verb that somebody used just before it.
+    "closed": StateRow("call ended", attrgetter("is_closed"), never=STATES),
+    # What stands still can be resumed, moved or stopped; its tools end, and callers talk meanwhile.
+    "pausing": StateRow("pausing", _PAUSED, attrgetter("control.pause_waits")),
+    "paused": StateRow("paused", _PAUSED),
+    # Answers lead anywhere: they begin, ask, call tools, are heard, end, and are cut by rules.
+    "speaking": StateRow(
+        "speaking",
+        lambda now: (
+            now.answers.playout.is_audible
+            or (now.context.router.async_sinks.waiting and now.control.targets.is_delivering)
+        ),
+    ),
+    "waiting_permission": StateRow("asks permission", phase="permission"),
+    "waiting_input": StateRow("waits for you", phase="input"),
+    "tool": StateRow("at work", phase="tool"),
+    "thinking": StateRow("thinking", attrgetter("is_next"), phase="thinking"),
+    # Without an answer, whatever comes next begins one, ends the call, or is a turn of the caller.
+    "stopping": StateRow("stopping", attrgetter("control.is_stopping"), never=_AT_A_STANDSTILL),
+    "listening": StateRow("listening", attrgetter("user_speaks"), never=_AT_A_STANDSTILL),
+    "idle": StateRow("your turn", lambda now: True, never=_AT_A_STANDSTILL),
+}
+
+TABLE = {
+    state: row._replace(verbs={verb: one.cells[state] for verb, one in ROWS.items()})
+    for state, row in _TABLE.items()
+}
+"""The state machine; its rows are in the order in which they are tried."""
+
+STATE_WORDS = {state: TABLE[state].words for state in STATES}
+"""Each state in words."""
+
+
+def state_words(state: str) -> str:
+    """Return a state in words; one that is not known, such as a newer server's, as it is."""
+    return TABLE[state].words if state in TABLE else state.replace("_", " ")
+
+
+class IllegalStepError(BargeinError):
+    """A change of state that is not in the table; a fault of bargein."""
+
+    def __init__(self, state: str, to: str, verb: str = "") -> None:
+        by = f" by {verb!r}" if verb else ""
+        super().__init__(f"no step from state {state!r} to {to!r}{by}")
+        self.state = state
+        self.to = to
+        self.verb = verb
+
+
+illegal_steps: deque[IllegalStepError] = deque(maxlen=16)
+"""The last illegal changes that calls of this process tried; the pytest plug-in fails the tests."""
+
+
+def find(now: StateKeeper) -> CallState:
+    """Return the state of a call."""
+    phase: AnswerPhase | None = None
+    for state, row in TABLE.items():
+        if row.phase is not None:
+            phase = phase or now.work()  # computed once, when the first row needs it
+            if phase == row.phase:
+                return state
+        if row.applies is not None and row.applies(now) and (row.also is None or row.also(now)):
+            return state
+    raise AssertionError("the last row always applies")
+
+
+def refusal(now: StateKeeper, verb: Verb) -> str:
+    """Return why a verb would do nothing now; empty if it would do something."""
+    state, way = find(now), now.control.under_way
+    cell = TABLE[state].verbs[verb]
+    competes = ROWS[verb].settles != "at_once" and state != "closed"
+    if competes and way is not None and STRENGTH[verb] < STRENGTH[way]:
+        return f"superseded_by {way}"
+    does = cell.to is not None and (cell.when is None or cell.when(now.control.targets))
+    return "" if does else cell.reason
+
+
+def check_step(state: CallState, to: CallState, verb: Verb | None = None) -> None:
+    """Check that one state may follow another.
+
+    Raises:
+        IllegalStepError: It may not.
+    """
+    if to in TABLE[state].never:
+        raise IllegalStepError(state, to, verb or "")
 
 
 class StateKeeper:

@@ -39,6 +39,7 @@ from ..validation._verb_arguments import check_string
 from ..validation.numbers import check_seconds
 from ..validation.texts import is_blank
 from ._open_questions import OpenQuestions
+from .verbs import ROWS
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer as AgentAnswer
@@ -54,8 +55,6 @@ KEY_GAP_S = 3.0
 with ``#``.  VoiceXML platforms wait 3 to 5 s between digits by default."""
 
 _OF_A_TURN = (UserTranscriptionReceived, UserStoppedSpeaking, TurnLikelyOver, DTMFInput)
-
-_WITHDRAWING: tuple[Verb, ...] = ("cancel", "emergency_stop", "shutdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +304,7 @@ class Questions:
 
     def interrupt(self, call_id: str, verb: Verb) -> None:
         """Close the questions of a tool that a verb interrupts, in this step."""
-        outcome: QuestionOutcome = "withdrawn" if verb in _WITHDRAWING else "interrupted"
+        outcome: QuestionOutcome = "withdrawn" if ROWS[verb].stops else "interrupted"
         for question in self._all.pending:
             if question.call_id == call_id:
                 self._close(question, QuestionAnswer(outcome))

@@ -1,4 +1,4 @@
-"""The meter that counts what one answer uses, and refuses what would exceed a cap.
+"""How much one answer may use, and the meter that counts it and refuses what would exceed a cap.
 
 Rules:
 1. Amounts known in advance are requested with ``use()``, which refuses to exceed a cap.
@@ -10,21 +10,22 @@ Rules:
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 import trio
 
-from bargein.routes import BargeinError, Router, Run
+from bargein.routes import BargeinError, Clock, Router, Run
 from bargein.routes.logs import get_logger
 
 from ..events import CapWarning
-from ._active_clock import ActiveClock
-from ._usage_caps import CAPS, NO_CAPS, Cap, Caps
+from ..validation.numbers import check_numbers
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer
@@ -38,6 +39,46 @@ _CLOSE = 1e-9
 """The tolerance for rounding errors in sums of times, in seconds."""
 
 T = TypeVar("T")
+
+
+Cap = Literal["steps", "wall_s", "tool_calls", "tokens", "cost", "repeats"]
+"""What a cap limits."""
+
+CAPS: tuple[Cap, ...] = get_args(Cap)
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """How much one answer may use, including its children and background work.
+
+    ``None`` sets no limit.
+
+    Raises:
+        TypeError: A cap is not a number.
+        ValueError: A cap is too small to be reached, or infinite.
+    """
+
+    steps: int | None = None
+    """Calls of the model and of tools together, from 1."""
+    wall_s: float | None = None
+    """Seconds at work, above 0.  The clock stands still while the answer is paused, or one of its
+    tools waits for a person's answer or permission."""
+    tool_calls: int | None = None
+    """Calls of tools, from 0."""
+    tokens: int | None = None
+    """Tokens, read and written, from 1: each piece of an answer counts as one until the server
+    reports the number."""
+    cost: float | None = None
+    """Money, above 0, in the currency in which costs are reported."""
+    repeats: int | None = None
+    """How often a tool may be called again with exactly the same arguments, from 0."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, Caps, tool_calls=0, repeats=0)
+
+
+NO_CAPS = Caps()
+"""The caps of a part of an answer that has none of its own."""
 
 
 class CapReachedError(BargeinError):
@@ -59,6 +100,80 @@ class CapReachedError(BargeinError):
 
     def __str__(self) -> str:
         return f"the cap {self.which!r} is reached: {self.used:g} of {self.limit:g} used"
+
+
+class ActiveClock(Clock):
+    """Counts the seconds that a run works; it stands still in a pause, and while the run waits for
+    a person."""
+
+    __slots__ = ("_scopes", "_since_s", "_spent_s", "run")
+
+    def __init__(self, run: Run | None = None) -> None:
+        """Start to count.
+
+        Args:
+            run: The run whose pauses and waits for people do not count; ``None`` counts all time.
+        """
+        self.run = run
+        self._spent_s = 0.0
+        self._since_s: float | None = trio.current_time()
+        self._scopes: dict[trio.CancelScope, float] = {}
+        if run is not None:
+            if run.clocks.stand_still:
+                self._since_s = None
+            run.clocks.add(self)
+
+    @property
+    def elapsed_s(self) -> float:
+        """How many seconds it has counted."""
+        if self._since_s is None:
+            return self._spent_s
+        return self._spent_s + trio.current_time() - self._since_s
+
+    def stand(self) -> None:
+        """Stop counting."""
+        self._spent_s = self.elapsed_s
+        self._since_s = None
+        self._set_deadlines()
+
+    def resume(self) -> None:
+        """Continue to count."""
+        self._since_s = trio.current_time()
+        self._set_deadlines()
+
+    def close(self) -> None:
+        """Continue to count, whatever happens to the run."""
+        if self.run is not None:
+            self.run.clocks.remove(self)
+            if self._since_s is None:
+                self.resume()
+
+    @contextmanager
+    def limit(self, total_s: float) -> Iterator[trio.CancelScope]:
+        """Open a scope that is cancelled once the clock has counted this many seconds in total."""
+        scope = trio.CancelScope()
+        self.arm(scope, total_s)
+        try:
+            with scope:
+                yield scope
+        finally:
+            del self._scopes[scope]
+
+    def arm(self, scope: trio.CancelScope, total_s: float) -> None:
+        """Cancel a scope once the clock has counted this many seconds in total."""
+        self._scopes[scope] = total_s
+        self._set_deadlines()
+
+    def disarm(self, scope: trio.CancelScope) -> None:
+        """Stop limiting a scope."""
+        del self._scopes[scope]
+        scope.deadline = math.inf
+
+    def _set_deadlines(self) -> None:
+        stands = self._since_s is None
+        now_s, elapsed_s = trio.current_time(), self.elapsed_s
+        for scope, total_s in self._scopes.items():
+            scope.deadline = math.inf if stands else now_s + total_s - elapsed_s
 
 
 class MeteredCall(Protocol):

@@ -1,4 +1,4 @@
-"""Executes the verbs of a call, and writes their receipts.
+"""Executes the verbs of a call, says what they would do, and writes their receipts.
 
 Every verb arrives as an event, ``ControlRequested`` or ``EmergencyStop``, and takes effect in the
 step in which the event is published.
@@ -7,7 +7,8 @@ step in which the event is published.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
 import trio
@@ -19,9 +20,10 @@ from .._verbs import VERBS, PauseTools, Verb
 from ..context._running_tools import Work
 from ..context._verb_receipt import Receipt
 from ..events import ControlRequested, EmergencyStop
+from ..history._history import ToolEntry
 from ..validation._verb_arguments import check_string, check_word
-from ._verb_actions import VerbActions
-from ._verb_targets import VerbTargets
+from ._verb_use import VerbTargets, VerbUse, accept_input
+from .verbs import ROWS
 
 if TYPE_CHECKING:
     from ..answers._answer import Answer
@@ -38,8 +40,12 @@ UNWIND_S = 1.0
 SHUTDOWN_S = 5.0
 """How many seconds ``shutdown()`` waits for tools by default."""
 
-_STOPPING = ("cancel", "emergency_stop", "shutdown")
-_CUTTING = (*_STOPPING, "redirect", "barge_in")
+NOTICE_IS_CUT = "speech that is not interruptible is cut too"
+"""Such as a legal notice.  It is protected from the caller's voice, which is no decision.  A verb
+is somebody's decision, and a stop that left the agent talking would be none.  The code that said it
+sees from its outcome that it was not heard, and can say it again."""
+
+NOTICE_IS_HEARD = "speech that is not interruptible is heard to its end"
 
 
 class Control:
@@ -49,7 +55,6 @@ class Control:
         targets: Finds what a verb would act on now.
         target: Returns the answer that a verb would affect now; ``None`` for none.
         pause_too: Pauses the chains of an agent too, while the call is paused.
-        run_cut: Interrupts the tools of a cut run, in the same step; called by the call.
         pause_tools: What a pause does to the tools of the answer: ``finish`` (they continue, and
             what follows waits), ``cancel`` or ``detach``.
     """
@@ -77,11 +82,9 @@ class Control:
         self._context = context
         self._answers = answers
         self._router = context.router
-        targets = self.targets = VerbTargets(context, answers)
-        self.target = targets.target
-        self._actions = VerbActions(context, answers, targets)
-        self.pause_too = self._actions.pause_too
-        self.run_cut = self._actions.run_cut
+        self.targets = VerbTargets(context, answers)
+        self.target = self.targets.target
+        self.pause_too = self.targets.pause_too
         self._questions = questions
         self._why_not = why_not
         self._settle_state = settle_state
@@ -91,11 +94,13 @@ class Control:
         self._users = 0
         self._receipt_of: dict[int, Receipt] = {}
         self._under_way: Receipt | None = None
+        self._performing: VerbUse | None = None
+        self._last: VerbUse | None = None  # but for those that end at once
         self._unsettled: list[Receipt] = []
         self._shutdown_s = SHUTDOWN_S
         # Before the rules, so that the verb's receipt covers what a rule cuts by the same event.
-        context.router.observe(ControlRequested, self._requested, before_rules=True)
-        context.router.observe(EmergencyStop, self._emergency, before_rules=True)
+        context.router.observe(ControlRequested, self._apply, before_rules=True)
+        context.router.observe(EmergencyStop, self._apply, before_rules=True)
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -125,9 +130,9 @@ class Control:
     def is_stopping(self) -> bool:
         """Whether cancelled work has not ended yet."""
         way = self._under_way
-        if way is None or way.verb not in _STOPPING:
+        if way is None or not ROWS[way.verb].stops:
             return False
-        return way.verb == "shutdown" or not way.settled
+        return ROWS[way.verb].settles == "when_closed" or not way.settled
 
     @property
     def under_way(self) -> Verb | None:
@@ -137,7 +142,7 @@ class Control:
     @staticmethod
     def _is_cutting(way: Receipt | None) -> bool:
         """Whether the work that a verb cut has not ended yet."""
-        return way is not None and not way.settled and way.verb in _CUTTING
+        return way is not None and not way.settled and ROWS[way.verb].cuts != "nothing"
 
     @property
     def pause_waits(self) -> bool:
@@ -172,12 +177,9 @@ class Control:
         """
         check_word("use", "verb", verb, VERBS)
         check_string(verb, "text", text)
-        event = (
-            EmergencyStop() if verb == "emergency_stop" else ControlRequested(verb=verb, text=text)
-        )
         self._users += 1
         try:
-            message = self._router.publish_detached(event, source)
+            message = self._router.publish_detached(ROWS[verb].request(text), source)
             receipt = self._receipt_of.get(message.id)
         finally:
             self._users -= 1
@@ -208,34 +210,48 @@ class Control:
 
     def _cut_one(self, answer: Answer, receipt: Receipt) -> None:
         """Cut only one answer; this neither starts nor takes over a verb."""
-        runs, works = self._actions.cut_one(answer, receipt)
+        use = VerbUse(self.targets, receipt, "barge_in")
+        with self._noted_by(use):
+            self._answers.cut(answer, "its handle was interrupted")
         self._keep_unsettled(receipt)
-        self._context.start_soon(self._settle, receipt, runs, works)
+        self._context.start_soon(self._settle, use)
         self._context.touch_state()
+
+    @contextmanager
+    def _noted_by(self, use: VerbUse) -> Iterator[None]:
+        """Let a use note what is cut in the block, beside any verb under way."""
+        outer, self._performing = self._performing, use
+        try:
+            yield
+        finally:
+            self._performing = outer
+
+    def run_cut(self, run: Run) -> None:
+        """Interrupt the tools of a cut run, in the same step; called by the call."""
+        if self._performing is not None:
+            self._performing.run_cut(run)
+            return
+        for work in self._context.running_tools.of(run):
+            work.interrupt("barge_in")
 
     def shut_down(self, deadline_s: float) -> Receipt:
         """Refuse new work, cancel, and end the call once its tools are over."""
         self._shutdown_s = deadline_s
         return self.use("shutdown", source="handle")
 
-    def _requested(self, message: Message) -> None:
-        self._apply(message.event.verb, message)
-
-    def _emergency(self, message: Message) -> None:
-        self._apply("emergency_stop", message)
-
-    def _apply(self, verb: Verb, message: Message) -> None:
+    def _apply(self, message: Message) -> None:
+        verb: Verb = message.event.verb
         way = self._under_way
         if way is not None and way.verb == verb and self._same_target(way):
             receipt = way
-            if verb == "redirect":  # another one: its text counts too
-                self._actions.accept_input(message.event.text)
+            if ROWS[verb].text == "text":  # another one: its text counts too
+                accept_input(self._router, message.event.text)
         else:
             receipt = self._receipt(verb, self._why_not(verb), self.target())
             if receipt.accepted:
                 self._perform(receipt, message)
-            elif verb == "redirect" and not self.is_closing:
-                self._actions.accept_input(message.event.text)  # no words of the user get lost
+            elif ROWS[verb].text == "text" and not self.is_closing:
+                accept_input(self._router, message.event.text)  # no words of the user get lost
         if self._users:  # use() is waiting for it
             self._receipt_of[message.id] = receipt
         if receipt is not way:  # who presses Stop a hundred times fills no log
@@ -253,36 +269,73 @@ class Control:
             phase = "stopping"
         return Receipt(self._receipts, verb, answer.number if answer else None, phase, reason)
 
+    def describe(self, verb: Verb, *, for_caller: bool = False) -> str:
+        """Return in one line, for a person, what a verb would do now.
+
+        Args:
+            verb: The verb.
+            for_caller: Whether to leave out the names of tools that ask the operator.
+        """
+        row, reason, targets = ROWS[verb], self._why_not(verb), self.targets
+        if reason:
+            return row.does_nothing(reason)
+        parts = [row.does]
+        if row.cuts != "nothing" and self._answers.audio.has_notice:
+            parts.append(NOTICE_IS_HEARD if row.cuts == "speech" else NOTICE_IS_CUT)
+        if row.in_background and targets.works_in_background:
+            parts.append(row.in_background)
+        saved = self._count_finished() if row.cuts not in ("nothing", "speech") else 0
+        if saved:
+            parts.append(f"{saved} result{'s are' if saved > 1 else ' is'} saved")
+        works = targets.tools_cut_with(row.cuts) if row.cuts != "nothing" else ()
+        shown = (work for work in works if not (for_caller and work.for_operator))
+        parts += dict.fromkeys(
+            f"{work.name} {work.consequence(row.as_tools_see)}" for work in shown
+        )
+        return f"{row.name}: {'; '.join(parts)}."
+
+    def _count_finished(self) -> int:
+        """Return how many tools of the answer have their results."""
+        answer = self.target()
+        since_s = math.inf if answer is None else answer.started_at_s
+        return sum(
+            isinstance(entry, ToolEntry) and entry.result is not None and entry.at_s >= since_s
+            for entry in self._answers.history.entries
+        )
+
     # --- what a verb does -------------------------------------------------------------------------
 
     def _perform(self, receipt: Receipt, message: Message) -> None:
         self._settle_state()  # the state may be unpublished within a publication
-        before = self._under_way
-        if before is not None and receipt.verb != "resume":
-            receipt.supersede(before)
-        if receipt.verb != "resume":
-            self._under_way = receipt
+        before, row, start_soon = self._under_way, ROWS[receipt.verb], self._context.start_soon
+        use = VerbUse(self.targets, receipt, row.as_tools_see, self._pause_tools)
+        if row.settles != "at_once":
+            if before is not None:
+                receipt.supersede(before)
+            if self._last is not None and self._is_cutting(before):
+                use.adopt(self._last)
+            self._last, self._under_way = use, receipt
             self._keep_unsettled(receipt)
-        actions = self._actions
-        actions.start_record(receipt, adopts=self._is_cutting(before))
-        try:
-            actions.carry_out(receipt, message, pause_tools=self._pause_tools)
-            if receipt.verb == "resume":
-                self._under_way = None
-                receipt.settle()
-            elif receipt.verb == "pause":
-                self._context.start_soon(self._settle_pause, receipt, actions.works)
-            elif receipt.verb == "shutdown":
-                self._context.start_soon(self._close, receipt, actions.runs, actions.works)
-        finally:
-            self._router.report_cuts()
-            actions.end_record()
-        if receipt.upgraded_from in _CUTTING:  # a cut answer has only one record
-            self._answers.upgrade(receipt.answer, receipt.verb)
+        with self._noted_by(use):
+            try:
+                row.act(use, message)
+                match row.settles:
+                    case "at_once":
+                        self._under_way = None
+                        receipt.settle()
+                    case "when_still":
+                        start_soon(self._settle_pause, use)
+                    case "when_closed":
+                        start_soon(self._close, use)
+            finally:
+                self._router.report_cuts()
+        upgraded = receipt.upgraded_from
+        if upgraded is not None and ROWS[upgraded].cuts != "nothing":
+            self._answers.upgrade(receipt.answer, receipt.verb)  # a cut answer has only one record
         if before is not None and before is not receipt and not before.settled:
-            self._context.start_soon(settle_with, before, receipt)
-        if receipt.verb not in ("resume", "pause", "shutdown") and not receipt.settled:
-            self._context.start_soon(self._settle, receipt, actions.runs, actions.works)
+            start_soon(settle_with, before, receipt)
+        if row.settles == "when_stopped" and not receipt.settled:
+            start_soon(self._settle, use)
         self._context.touch_state()
 
     def _keep_unsettled(self, receipt: Receipt) -> None:
@@ -305,18 +358,18 @@ class Control:
 
     # --- settling ---------------------------------------------------------------------------------
 
-    async def _settle(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
+    async def _settle(self, use: VerbUse) -> None:
         """Wait until all the work that a verb stopped is over, then settle its receipt."""
-        await stopped_work_ended(receipt, runs, works)
-        receipt.settle()
-        if self._under_way is receipt and receipt.verb != "pause":
+        await stopped_work_ended(use)
+        use.receipt.settle()
+        if self._under_way is use.receipt and ROWS[use.receipt.verb].settles != "when_still":
             self._under_way = None
         self._context.touch_state()
 
-    async def _settle_pause(self, receipt: Receipt, works: list[Work]) -> None:
+    async def _settle_pause(self, use: VerbUse) -> None:
         """Settle a pause once no tool of the answer runs any more: the others stand still."""
         await until(lambda: not self._runs_on, self._context)
-        await self._settle(receipt, [], works)
+        await self._settle(use)
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -327,13 +380,13 @@ class Control:
             receipt.settle()
         self._unsettled.clear()
 
-    async def _close(self, receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
+    async def _close(self, use: VerbUse) -> None:
         with trio.move_on_after(self._shutdown_s):
-            await stopped_work_ended(receipt, runs, works)
+            await stopped_work_ended(use)
         for work in self._context.running_tools:
             work.interrupt("shutdown")
         self._end("shutdown")
-        receipt.settle()
+        use.receipt.settle()
 
 
 def _log(receipt: Receipt) -> None:
@@ -353,26 +406,22 @@ LAST_S = 10.0
 """How many seconds after a tool's last deadline a verb counts as settled anyway."""
 
 
-async def stopped_work_ended(receipt: Receipt, runs: list[Run], works: list[Work]) -> None:
+async def stopped_work_ended(use: VerbUse) -> None:
     """Wait until everything that a verb stopped is over, at most until its last deadline.
 
     It does not wait for tools that moved to the background.  Cancelling this is safe.
-
-    Args:
-        receipt: The verb's.
-        runs: The runs that it cut.
-        works: The tools that it interrupted, or that a pause lets finish.
     """
-    for run in runs:
+    receipt = use.receipt
+    is_pause = ROWS[receipt.verb].settles == "when_still"
+    for run in () if is_pause else use.runs:
         await run.finished()
     ends_s = max(
         (still.deadline_s for still in receipt.still_running if still.deadline_s < math.inf),
         default=trio.current_time(),
     )
-    limit_s = math.inf if receipt.verb == "pause" else ends_s + LAST_S
-    with trio.move_on_at(limit_s) as scope:
+    with trio.move_on_at(math.inf if is_pause else ends_s + LAST_S) as scope:
         moved = {still.id for still in receipt.still_running if still.deadline_s == math.inf}
-        for work in works:
+        for work in use.works:
             if work.id not in moved:
                 await work.done.wait()
     if scope.cancelled_caught:

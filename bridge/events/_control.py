@@ -1,6 +1,6 @@
 """The events of control: verbs, caps and returned input."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bargein.routes import Event
 
@@ -48,4 +48,5 @@ class EmergencyStop(Event):
     """Stops everything the agent says and does, whatever conditions its rules have."""
 
     type: Literal["call.emergency_stop"] = "call.emergency_stop"
+    verb: ClassVar[Verb] = "emergency_stop"
     reason: ForeignText = ""

@@ -14,17 +14,6 @@ ToolMark = Literal["called", "began", "committing"]
 """How far a tool without a result has got, as far as known: its body has not started, has started,
 or is inside its effect."""
 
-_DIRECTIVES: dict[Verb, Directive] = {
-    "cancel": "ask",
-    "emergency_stop": "ask",
-    "redirect": "continue",
-}
-
-
-def directive_of(verb: Verb) -> Directive:
-    """Return what a model is told to do after a verb cut an answer."""
-    return _DIRECTIVES.get(verb, "")
-
 
 @dataclass(frozen=True, slots=True)
 class ToolRecord:

@@ -15,6 +15,7 @@ from .._verbs import STRENGTH
 from ..events import HeardBasis, JobFinished, ToolCall, ToolResult
 from ..validation.texts import is_blank
 from ._entries import AgentEntry as AgentEntry
+from ._entries import Directive as Directive
 from ._entries import Entry as Entry
 from ._entries import InterruptionRecord as InterruptionRecord
 from ._entries import JobEntry as JobEntry
@@ -23,7 +24,6 @@ from ._entries import ToolEntry as ToolEntry
 from ._entries import ToolMark, as_plain, moved_note
 from ._entries import ToolRecord as ToolRecord
 from ._entries import UserEntry as UserEntry
-from ._entries import directive_of as directive_of
 
 _MARKS: dict[ToolMark, int] = {"called": 0, "began": 1, "committing": 2}
 

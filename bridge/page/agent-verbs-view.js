@@ -1,17 +1,10 @@
 /** Shows the state of Handle, and passes button presses to it. */
 
+import { insteadOf, verbs as known } from "./about.js";
 import { capName, capUse, clock, effectOf, short } from "./control-texts.js";
+import { h, icon } from "./dom.js";
 
 const TICK_MS = 250; // shorter than a second, so that none of them is skipped
-const BUSY = {
-  pause: "Pausing…",
-  resume: "Resuming…",
-  redirect: "Redirecting…",
-  cancel: "Cancelling…",
-  background: "Moving…",
-  barge_in: "Stopping…",
-  emergency_stop: "Stopping…",
-};
 const STATE_WORDS = {
   running: "",
   done: "",
@@ -37,16 +30,12 @@ export class HandleView {
   #drawn = new Map(); // id of an element -> its last content
 
   /**
-   * `on` has use(verb), pauseOrResume(), redirect(), which opens its composer, and room(), which
-   * is called when the transcript has more room or less.
+   * `on` has use(verb), redirect(), which opens its composer, and room(), which is called when the
+   * transcript has more room or less.
    */
   constructor(on) {
     this.#on = on;
-    byId("hush").addEventListener("click", () => on.use("barge_in"));
-    byId("pause").addEventListener("click", on.pauseOrResume);
-    byId("redirect").addEventListener("click", on.redirect);
-    byId("background").addEventListener("click", () => on.use("background"));
-    byId("cancel").addEventListener("click", () => on.use(this.#view.cancels));
+    byId("verbs").append(...verbsWithKeys().map((verb) => verbKey(verb, on)));
     byId("end-jobs").addEventListener("click", () => on.use(this.#view.endsJobs));
     byId("steps-toggle").addEventListener("click", () => this.#toggleSteps());
     // The transcript ends above the elements that float over the dock, so that they cover no words.
@@ -96,23 +85,31 @@ export class HandleView {
   #showVerbs(view) {
     const { verbs, isPaused, mayHush, pending, cancels } = view;
     const all = isFull(view);
-    const verb = isPaused ? "resume" : "pause";
     byId("handle").dataset.offers = all ? "all" : "stop";
-    this.#verb("hush", "barge_in", all ? "Stop speaking" : "Stop", all ? mayHush && !isPaused : true, view);
-    this.#verb("pause", verb, isPaused ? "Resume" : "Pause", all && (verbs[verb]?.possible !== false || pending === verb), view);
-    byId("pause").dataset.verb = verb;
-    this.#verb("redirect", "redirect", "Redirect", all && view.state !== "stopping", view);
-    this.#verb("background", "background", "Background", all && verbs.background?.possible === true, view);
-    this.#verb("cancel", cancels, cancels === "cancel" ? "Cancel" : "Stop now", all, view);
+    const instead = { pause: isPaused ? insteadOf("pause") : "pause", cancel: cancels };
+    const isShown = {
+      barge_in: all ? mayHush && !isPaused : true,
+      pause: all && (verbs[instead.pause]?.possible !== false || pending === instead.pause),
+      redirect: all && view.state !== "stopping",
+      cancel: all,
+    }; // any other verb is offered where it is possible
+    for (const { id } of byId("verbs").children) {
+      const verb = instead[id] ?? id;
+      const name = id === "barge_in" && !all ? "Stop" : known[verb].name;
+      this.#verb(id, verb, name, isShown[id] ?? (all && verbs[id]?.possible === true), view);
+    }
     const shown = [...byId("verbs").children].filter((key) => !key.hidden);
     byId("verbs").dataset.count = shown.length;
   }
 
   #verb(id, verb, name, shown, { verbs, pending }) {
     this.#reveal(byId(id), shown);
-    text(`${id}-name`, pending === verb ? BUSY[verb] : name);
+    text(`${id}-name`, pending === verb ? known[verb].busy : name);
     text(`${id}-effect`, effectOf(verbs[verb]?.text));
     byId(id).classList.toggle("busy", pending === verb);
+    if (byId(id).dataset.verb === verb) return;
+    byId(id).dataset.verb = verb;
+    byId(id).querySelector("path").setAttribute("d", known[verb].icon);
   }
 
   #toggleSteps() {
@@ -179,6 +176,27 @@ export class HandleView {
     style.setProperty("--float", height); // it stays; otherwise the words would jump at every answer
     return this.#on.room();
   }
+}
+
+/** The verbs that have a key of their own, the mildest first. */
+export function verbsWithKeys() {
+  return Object.keys(known).filter((verb) => !known[verb].place);
+}
+
+function verbKey(verb, on) {
+  const { name, key, icon: path } = known[verb];
+  const effect = h("span", { id: `${verb}-effect`, class: "effect", "aria-hidden": "true" });
+  const made = h(
+    "button",
+    { id: verb, class: "verb", type: "button", "data-verb": verb, "aria-describedby": effect.id },
+    icon(path),
+    h("span", { id: `${verb}-name`, class: "name" }, name),
+    effect,
+    h("kbd", { "aria-hidden": "true" }, key),
+  );
+  if (key) made.setAttribute("aria-keyshortcuts", key.startsWith("Esc") ? "Escape" : key.toLowerCase());
+  made.addEventListener("click", () => (verb === "redirect" ? on.redirect() : on.use(made.dataset.verb)));
+  return made;
 }
 
 function isFull({ fullAt }) {

@@ -10,6 +10,7 @@
  * 4. It uses neither the document nor the connection, so it can be tested alone.
  */
 
+import { insteadOf, verbs as known } from "./about.js";
 import { countsOf, endWords, receiptWords, stepsOf, titleOf } from "./control-texts.js";
 
 const WORKING = new Set([
@@ -32,7 +33,6 @@ const ALL_VERBS_IN = new Set([
   "stopping",
 ]);
 const LONG_MS = 2000; // a longer step is work, not a pause before an answer
-const SILENCES = new Set(["barge_in", "cancel", "redirect", "emergency_stop"]);
 const TWICE_MS = 1500; // two presses of Esc within this time belong together, like a double click
 const FOLLOW = "follow"; // the request of the snapshots
 
@@ -86,17 +86,12 @@ export class Handle {
   /** Uses a verb; its effects on the page come first, then it is sent. */
   use(verb, text = "") {
     if (this.#over) return;
-    if (SILENCES.has(verb)) this.#on.silence();
+    if (known[verb]?.silences) this.#on.silence();
     if (verb === "pause") this.#on.hold(true);
     const request = `verb-${(this.#requests += 1)}`;
     this.#pending.set(request, verb);
     this.#on.send("control", { verb, request, ...(text && { text }) });
     this.#show();
-  }
-
-  /** Pauses, or resumes. */
-  pauseOrResume() {
-    this.use(this.#isPaused() ? "resume" : "pause");
   }
 
   /** Esc: the first press stops speech, the second the work, as the button says. */
@@ -211,14 +206,14 @@ export class Handle {
   /** A second cancel, while the first takes effect, skips every grace period. */
   #cancels() {
     const hasGrace = this.#stillRunning().some(({ until }) => until !== null);
-    return this.#state === "stopping" || hasGrace ? "emergency_stop" : "cancel";
+    return this.#state === "stopping" || hasGrace ? insteadOf("cancel") : "cancel";
   }
 
   /** What ends the background jobs: a cancel spares tools that are to continue; null for nothing. */
   #endsJobs() {
     const { verbs = {}, backgrounded = 0 } = this.#now ?? {};
     if (this.#over || this.#isShown() || backgrounded === 0) return null;
-    return ["cancel", "emergency_stop"].find((verb) => verbs[verb]?.possible) ?? null;
+    return ["cancel", insteadOf("cancel")].find((verb) => verbs[verb]?.possible) ?? null;
   }
 
   #isShown() {

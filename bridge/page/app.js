@@ -8,12 +8,14 @@
  * - `?tap=1`: also logs when the loudspeaker becomes loud and silent, for tests.
  */
 
+import { audio, hears, name, verbs } from "./about.js";
 import { AccessToken } from "./access-token.js";
 import { Call } from "./call.js";
 import { canPlay } from "./audio.js";
 import { Settings } from "./devices.js";
 import { Drawer } from "./drawer-tabs.js";
-import { HandleView } from "./agent-verbs-view.js";
+import { h } from "./dom.js";
+import { HandleView, verbsWithKeys } from "./agent-verbs-view.js";
 import { Journal } from "./page-log.js";
 import { SaveTranscript } from "./save-transcript.js";
 import { keepCall, popKeptCall } from "./call-over-reload.js";
@@ -32,7 +34,6 @@ const textOnly = query.get("mode") === "text";
 
 const journal = new Journal();
 let call = null;
-let agentHears = true; // until the server says otherwise
 
 function start(options = {}) {
   call = new Call({ ui, transcript, journal, permissions, questions, settings, view }, {
@@ -41,7 +42,7 @@ function start(options = {}) {
     conversation: query.get("conversation"),
     raw: query.get("raw") === "1",
     tap: query.get("tap") === "1",
-    agentHears,
+    agentHears: hears,
     ...options,
   });
   call.start();
@@ -81,7 +82,6 @@ const composer = new RedirectComposer({ redirect: (text) => call.handle.use("red
 const talkKey = new TalkKey({ open: () => call.talk(true), close: () => call.talk(false) });
 const view = new HandleView({
   use: (verb) => call.handle.use(verb),
-  pauseOrResume: () => call.handle.pauseOrResume(),
   redirect: () => composer.open(),
   room: () => transcript.follow(),
 });
@@ -98,6 +98,8 @@ const pressKey = (id) => () => {
   const key = document.getElementById(id);
   if (key.checkVisibility()) key.click();
 };
+const letters = verbsWithKeys().map((verb) => [verbs[verb].key, verb]).filter(([key]) => key.length === 1);
+document.getElementById("verb-letters").append(...letters.flatMap(([letter]) => [h("kbd", {}, letter), " "]));
 new Keyboard(
   {
     escape: () => call.handle.escape(),
@@ -105,12 +107,7 @@ new Keyboard(
     isLive: () => ui.isLive,
     lettersOn: () => settings.lettersOn,
   },
-  {
-    p: pressKey("pause"),
-    r: pressKey("redirect"),
-    b: pressKey("background"),
-    m: pressKey("mute"),
-  },
+  { ...Object.fromEntries(letters.map(([letter, verb]) => [letter.toLowerCase(), pressKey(verb)])), m: pressKey("mute") },
 );
 
 addEventListener("beforeunload", (event) => {
@@ -125,21 +122,10 @@ if (textOnly || !canPlay()) ui.setMode("text");
 if (!textOnly && !canPlay()) ui.showNotice(window.isSecureContext ? NO_WORKLET : INSECURE);
 
 /** Shows, before the call, who answers and whether it hears and speaks. */
-async function meetAgent() {
-  const { name, audio = true, hears = true } = await readAgent();
-  agentHears = hears;
+function meetAgent() {
   if (name) ui.setAgent(name);
   if (!audio) ui.setMode("written");
   else if (!hears && !textOnly && canPlay()) ui.setMode("voice");
-}
-
-async function readAgent() {
-  try {
-    const answer = await fetch(new URL("page/agent.json", document.baseURI));
-    return await answer.json();
-  } catch {
-    return {}; // the call will show it
-  }
 }
 
 const kept = popKeptCall();

@@ -1,19 +1,7 @@
 /** The agent's work in words: titles, steps and what a verb did. */
 
-/** The state of the call in words; the console and the demo have the same. */
-export const STATE_WORDS = {
-  idle: "your turn",
-  listening: "listening",
-  thinking: "thinking",
-  speaking: "speaking",
-  tool: "at work",
-  waiting_permission: "asks permission",
-  waiting_input: "waits for you",
-  pausing: "pausing",
-  paused: "paused",
-  stopping: "stopping",
-  closed: "call ended",
-};
+import { stateWords, verbs } from "./about.js";
+
 const PHASES = {
   connect: "Thinking",
   thinking: "Thinking",
@@ -27,23 +15,6 @@ const PHASES = {
 };
 /** States in which the agent has the floor, or works. */
 const TITLES = new Set(["pausing", "paused", "stopping", "waiting_permission", "waiting_input", "speaking", "thinking", "tool"]);
-const DID = {
-  pause: "Paused.",
-  resume: "Resumed.",
-  redirect: "Redirected.",
-  cancel: "Cancelled.",
-  background: "Moved to the background.",
-  emergency_stop: "Stopped.",
-};
-const NAMES = {
-  pause: "Pause",
-  resume: "Resume",
-  redirect: "Redirect",
-  cancel: "Cancel",
-  background: "Background",
-  barge_in: "Stop speaking",
-  emergency_stop: "Stop now",
-};
 
 const ENDS = {
   completed: "has completed",
@@ -68,11 +39,11 @@ function sentence(words) {
 /** What the agent does, in a few words. */
 export function titleOf(state, now, isAudible) {
   if (state === "pausing" || state === "paused" || state === "stopping") {
-    return withLabel(sentence(STATE_WORDS[state]), now);
+    return withLabel(sentence(stateWords(state)), now);
   }
   if (now?.answer !== undefined && now.phase === "tool" && now.label) return toolWords(now.label);
   if (isAudible) return "Speaking";
-  return (TITLES.has(state) ? sentence(STATE_WORDS[state]) : PHASES[now?.phase]) ?? "At work";
+  return (TITLES.has(state) ? sentence(stateWords(state)) : PHASES[now?.phase]) ?? "At work";
 }
 
 function withLabel(words, now) {
@@ -98,8 +69,8 @@ export function stepsOf(steps) {
 
 /** The line of the transcript for a receipt; empty if it needs none. */
 export function receiptWords({ verb, accepted, reason, stopped, still_running: running }) {
-  if (!accepted) return `${NAMES[verb] ?? verb} did nothing: ${reasonWords(reason)}.`;
-  const words = [DID[verb] ?? ""];
+  if (!accepted) return `${verbs[verb]?.name ?? verb} did nothing: ${reasonWords(reason)}.`;
+  const words = [verbs[verb]?.did];
   if (stopped.length) words.push(`Stopped: ${listOf(stopped)}.`);
   const ending = running.filter(({ deadline_ms: ms }) => ms !== undefined);
   const staying = running.filter(({ deadline_ms: ms }) => ms === undefined);
@@ -116,7 +87,7 @@ export function endWords(tool, outcome, error = false) {
 
 function reasonWords(reason) {
   const [, by] = /^superseded_by (\w+)$/.exec(reason) ?? [];
-  return by ? `${(NAMES[by] ?? by).toLowerCase()} is under way` : reason;
+  return by ? `${(verbs[by]?.name ?? by).toLowerCase()} is under way` : reason;
 }
 
 function listOf(tools) {

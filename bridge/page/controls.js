@@ -1,8 +1,8 @@
 /** The page's controls: what they show, and what happens when a person uses them. */
 
-import { STATE_WORDS } from "./control-texts.js";
+import { stateWords } from "./about.js";
 
-const STATES = { ...STATE_WORDS, offline: "not connected", reconnecting: "reconnecting…" };
+const WITHOUT_CALL = { offline: "not connected", reconnecting: "reconnecting…" };
 const START = "Start";
 const MODES = {
   text: "Type to the agent. You can interrupt it at any time: it stops and reads.",
@@ -96,7 +96,7 @@ export class Ui {
   }
 
   #showState() {
-    const words = STATES[this.#state] ?? this.#state;
+    const words = WITHOUT_CALL[this.#state] ?? stateWords(this.#state);
     byId("state").dataset.state = this.#state;
     if (byId("state-word").textContent !== words) byId("state-word").textContent = words;
   }

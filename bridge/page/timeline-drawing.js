@@ -1,6 +1,6 @@
 /** Draws a stretch of a call on a canvas: ruler, states, both voices, overlaps, holds and cuts. */
 
-import { STATE_WORDS } from "./control-texts.js";
+import { stateWords } from "./about.js";
 import { clock } from "./dom.js";
 import { hatch } from "./timeline-patterns.js";
 import { KIND_WORDS } from "./timeline-data.js";
@@ -95,7 +95,7 @@ export class Drawing {
       c.fillStyle = speaks ? this.#colours.tint : this.#colours.raised;
       c.strokeStyle = speaks ? this.#colours.accent : this.#colours.line;
       rounded(c, left + 0.5, RULER + 0.5, Math.max(1, width - 1), STATES - 1, 4);
-      const words = STATE_WORDS[span.state] ?? span.state;
+      const words = stateWords(span.state);
       if (c.measureText(words).width + 12 > width) continue;
       c.fillStyle = speaks ? this.#colours.ink : this.#colours.soft;
       c.fillText(words, Math.max(left, 0) + 6, RULER + STATES / 2 + 1);

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeAlias, final
 
 from ..audio.pcm import loudest
-from ..control._state_words import state_words
+from ..control._call_state import state_words
 from ._decision_words import decision_in_words
 from ._recording import RATE_HZ, Recording
 from ._recording_measurements import CallNotes

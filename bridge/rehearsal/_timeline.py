@@ -22,7 +22,7 @@ from ..client import (
     Transcript,
 )
 from ..commands._terminal_text import columns
-from ..control._state_words import STATE_WORDS, state_words
+from ..control._call_state import STATE_WORDS, state_words
 from ._caller_hearing import CallerHearing, Messages
 from ._decision_words import decision_in_words
 from ._recording import RATE_HZ

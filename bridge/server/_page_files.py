@@ -1,4 +1,4 @@
-"""The files of the page, and what it shows before a call."""
+"""The files of the page, and what it shows of the agent and of the verbs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
+from ..control._call_state import STATE_WORDS
+from ..control.verbs import ROWS
+
 if TYPE_CHECKING:
     from .._app import App
 
 ABOUT_PATH = "/page/agent.json"
-"""The path of what the page shows about the agent before a call."""
+"""The path of what the page is told before a call: of the agent, the verbs and the states."""
 
 CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
@@ -46,7 +49,12 @@ def load_page(app: App, *, named: bool) -> PageFiles:
         if kind is not None:
             page[path] = (kind, file.read_bytes())
     page["/"] = page["/page/index.html"]
-    about = {"audio": app.speech is not None, "hears": app.hears}
+    about = {
+        "audio": app.speech is not None,
+        "hears": app.hears,
+        "verbs": {verb: row.shown() for verb, row in ROWS.items() if row.button},
+        "states": STATE_WORDS,
+    }
     page[ABOUT_PATH] = CONTENT_TYPES["json"], to_json(about | ({"name": app.name} if named else {}))
     return page
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 from bargein import alias_of, events
 from bargein.routes import Event
@@ -195,7 +195,12 @@ def _section(event: type[Any], publishers: set[str], readers: set[str]) -> str:
         f"Read by {_listed(readers)}.\n",
     ]
     told = _field_docs(event)
-    fields = {n: t for n, t in inspect.get_annotations(event, eval_str=True).items() if n != "type"}
+    annotations = inspect.get_annotations(event, eval_str=True)
+    fields = {
+        name: annotation
+        for name, annotation in annotations.items()
+        if name != "type" and get_origin(annotation) is not ClassVar
+    }
     if fields:
         lines += ["| field | type | |", "|---|---|---|"]
         lines += [f"| `{name}` | `{_type(fields[name])}` | {told[name]} |" for name in fields]

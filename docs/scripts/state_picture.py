@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bargein.bridge._verbs import VERBS
-from bargein.bridge.control._state_table import STATES, TABLE
+from bargein.bridge.control._call_state import STATES, TABLE
 from bargein.events import CallState
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,7 @@
 """What an interrupt does to a tool: its policy, the interrupts so far, and the time that is left.
 
 Rules:
-1. ``emergency_stop`` and ``shutdown`` act whatever the policy is.
+1. A verb stronger than ``cancel`` acts whatever the policy is, and allows no grace period.
 2. A verb that is not stronger than an earlier one does nothing new; no interrupt extends the time
    that another one has left.
 3. A detached job has already done what its policy says.
@@ -95,9 +95,6 @@ def _limit(what: str, seconds: object) -> float:
     return float(seconds)  # type: ignore[arg-type]  # is a number here
 
 
-FORCED: tuple[Verb, ...] = ("emergency_stop", "shutdown")
-"""The verbs that allow no grace period."""
-
 Effect = Literal["force", "cut", "wait", "move", "nothing"]
 """What an interrupt does: cancel without grace, cancel, leave some time, move to the background."""
 
@@ -126,7 +123,7 @@ class Interrupts:
         """
         if self.verb is not None and STRENGTH[verb] <= STRENGTH[self.verb]:
             return "nothing"
-        if verb in FORCED:
+        if STRENGTH[verb] > STRENGTH["cancel"]:
             return "force"
         match self._policy.kind:
             case "cancel":

@@ -143,7 +143,7 @@ class RunningTool:
         """Do at once what the policy says.
 
         Args:
-            verb: The reason. ``emergency_stop`` and ``shutdown`` allow no time except for a commit
+            verb: The reason. One stronger than ``cancel`` allows no time except for a commit
                 section. A verb that is not stronger than an earlier one does nothing.
 
         Returns:

@@ -9,6 +9,8 @@ import trio
 from bargein.routes.logs import get_logger
 
 from ..._verbs import STRENGTH
+from ...control.verbs import ROWS
+from ...events import EmergencyStop
 from ...protocol import (
     AnswerPermission,
     AnswerQuestion,
@@ -180,8 +182,8 @@ def _audio_budget(rate: float | None) -> RateLimit | None:
 def _stopping_verb(message: ClientMessage) -> Verb | None:
     match message:
         case Stop():
-            return "emergency_stop"
-        case UseVerb(verb="barge_in" | "cancel" | "emergency_stop" | "shutdown" as verb):
+            return EmergencyStop.verb
+        case UseVerb(verb=verb) if ROWS[verb].cuts != "nothing" and ROWS[verb].text == "nothing":
             return verb
     return None
 
@@ -200,7 +202,7 @@ def _words_of(message: ClientMessage) -> str:
     match message:
         case TextInput(text=text) | AnswerQuestion(text=text):
             return text
-        case UseVerb(verb="redirect" | "resume", text=text):
+        case UseVerb(verb=verb, text=text) if ROWS[verb].text != "nothing":
             return text
     return ""
 

@@ -13,8 +13,8 @@ from ..._verbs import VERBS, Verb
 from ...answers._steps import StepView
 from ...context._running_tools import StillRunning
 from ...context._verb_receipt import Receipt, StoppedWork
-from ...control._describe import describe
 from ...control._snapshot import ToolView
+from ...control.verbs import ROWS
 from ...protocol import (
     AnswerPermission,
     AnswerQuestion,
@@ -49,12 +49,11 @@ MAX_UNSETTLED = 64
 """How many verbs of one client may be settling; a person uses a few in a minute.  The Stop key
 always works."""
 
-SHOWN: tuple[Verb, ...] = tuple(verb for verb in VERBS if verb != "shutdown")
+SHOWN: tuple[Verb, ...] = tuple(verb for verb, row in ROWS.items() if row.button)
 """The verbs that a snapshot describes."""
 
-EVERYBODYS: tuple[Verb, ...] = ("barge_in", "cancel", "emergency_stop")
-"""The verbs that every caller may use on its own call: those that stop it.  Talking over the agent
-does as much as ``barge_in``."""
+EVERYBODYS: tuple[Verb, ...] = tuple(verb for verb, row in ROWS.items() if row.for_callers)
+"""The verbs that every caller may use on its own call: those that stop it."""
 
 NOT_YOURS = "not open to callers of this server; the app can give the right 'control'"
 
@@ -283,9 +282,8 @@ def snapshot_of(call: Call, request: Request, verbs: Collection[Verb] = VERBS) -
 def _verb_now(call: Call, verb: Verb, verbs: Collection[Verb]) -> VerbNow:
     if verb not in verbs:
         return VerbNow(text=NOT_YOURS, possible=False)
-    reason = call.why_not(verb)
-    text = describe(call.control, call.answers, verb, reason, for_caller=True)
-    return VerbNow(text=text, possible=not reason)
+    text = call.control.describe(verb, for_caller=True)
+    return VerbNow(text=text, possible=not call.why_not(verb))
 
 
 def _essence(shown: SnapshotMessage) -> SnapshotMessage:

@@ -156,7 +156,7 @@ def test_a_log_without_a_place(told):
     ("entry", "says"),
     [
         ("/cancle", "there is no command /cancle; did you mean /cancel?"),
-        ("/xyz", "There are /pause /resume /redirect /background /cancel /stop /help /quit"),
+        ("/xyz", "There are /resume /pause /background /redirect /cancel /stop /help /quit"),
         ("/redirect", "/redirect needs a text: /redirect TEXT"),
         ("/pause now", "/pause takes no text"),
         ("/stop", "emergency stop did nothing: nothing is running"),

@@ -198,7 +198,7 @@ def test_a_wrong_message_is_a_sentence(model: Any, name: str):
 
 
 OTHERS = [
-    (lambda call: call.control.use("cancle"), "use() verb= is one of pause, resume, "),
+    (lambda call: call.control.use("cancle"), "use() verb= is one of resume, barge_in, "),
     (lambda call: call.control.use("resume", 7), "resume() text= is a string, not 7"),
     (lambda call: call.permissions.respond("1", "no"), "respond() allow= is True or False"),
     (

@@ -49,6 +49,8 @@ ABOUT = {
     "voiceless": {"name": "Café Lumen", "audio": False, "hears": False},
 }
 """What the page is told of some agents before the call."""
+CONTROL: dict[str, Any] = {}
+"""What it is told with each of them."""
 OUTPUT_HZ = 24_000
 PIECE_S = 0.1
 SPEED_UP = 5
@@ -84,7 +86,7 @@ def answer(folder: Path, request: HttpRequest) -> Response | None:
         allowed = script != "token" or parse_qs(url.query).get("token") == [TOKEN]
         return None if allowed else refuse(401, "unauthorized")
     if rest == "page/agent.json":
-        return reply(200, "application/json", json.dumps(ABOUT.get(script, {})).encode())
+        return reply(200, "application/json", json.dumps(CONTROL | ABOUT.get(script, {})).encode())
     name = "index.html" if rest == "" else rest.removeprefix("page/")
     file = folder / name
     if file.parent != folder or file.suffix not in TYPES or not file.is_file():
@@ -343,18 +345,30 @@ async def converse(path: str, websocket: WebSocket) -> None:
             call.receive(await websocket.receive())
 
 
-async def policy() -> list[tuple[str, str]]:
-    """The headers under which the real server gives its page, to who asks for it at localhost."""
-    request = "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+async def asked(request: str) -> tuple[str, str]:
+    """The head and the body that the real server gives who asks for something at localhost."""
     async with (
         open_server(App(print), port=0) as server,
         await trio.open_tcp_stream("127.0.0.1", server.port) as stream,
     ):
-        await stream.send_all(request.encode())
-        head = b"".join([piece async for piece in stream]).decode()
+        await stream.send_all(f"{request} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        head, _, body = b"".join([piece async for piece in stream]).decode().partition("\r\n\r\n")
+    return head, body
+
+
+async def policy() -> list[tuple[str, str]]:
+    """The headers under which the real server gives its page."""
+    head, _ = await asked("HEAD /")
     fields = [line.split(": ", 1) for line in head.strip().splitlines()[1:]]
     own = ("content-length", "content-type", "connection", "date")
     return [(name, value) for name, value in fields if name.lower() not in own]
+
+
+async def control() -> dict[str, Any]:
+    """What the real server tells its page of verbs and states."""
+    _, body = await asked("GET /page/agent.json")
+    told = json.loads(body)
+    return {name: told[name] for name in ("verbs", "states")}
 
 
 def secure(headers: list[tuple[str, str]], request: HttpRequest, response: Response) -> None:
@@ -382,6 +396,7 @@ async def main(folder: Path) -> None:
     """Serves the page in `folder` on a free port of the loopback interface and prints that port."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     headers = await policy()
+    CONTROL.update(await control())
     sys.stdout.write(f"{listeners[0].socket.getsockname()[1]}\n")
     sys.stdout.flush()
     await trio.serve_listeners(functools.partial(handle, folder, headers), listeners)

@@ -56,7 +56,7 @@ def speaking(page: Any) -> None:
     """The agent talks: what was heard, and what is queued."""
     call(page)
     say(page, "What is there to see at the harbour? A story, please.")
-    shown(page, "#hush")
+    shown(page, "#barge_in")
     page.wait_for_timeout(TALKS_MS)
 
 

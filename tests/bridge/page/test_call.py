@@ -314,7 +314,7 @@ def test_silence_first(visit: Open, way: str) -> None:
         if way == "key":
             call.page.keyboard.press("Escape")
         else:
-            call.page.click("#hush")
+            call.page.click("#barge_in")
         call.wait("document.querySelector('#state').dataset.state === 'idle'")
         call.wait("bargein.log.filter((entry) => entry.ev === 'player_flushed').length === 2")
         tries.append(silent_after(call, call.log("silenced")[0]))

@@ -201,7 +201,7 @@ def test_it_fits(visit: Open, screen: dict[str, Any], scheme: str) -> None:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         if screen is PHONE:
             assert page.evaluate(SMALL, 44) == []
-        assert page.evaluate(ON_TOP, "#hush")
+        assert page.evaluate(ON_TOP, "#barge_in")
         assert page.evaluate(ON_TOP, "#drawer .close")
     check_contrast(page)
 

@@ -63,7 +63,7 @@ def test_a_call_by_keyboard_alone(meet: Open) -> None:
     tab_to(call, "text")
     keys.type("Tell me a story")
     keys.press("Enter")
-    call.wait("document.querySelector('#hush').checkVisibility()")
+    call.wait("document.querySelector('#barge_in').checkVisibility()")
     keys.press("Escape")
     call.wait(f"{STATE} === 'idle'")
     keys.type("Look in the archive")
@@ -185,8 +185,8 @@ HANDLE_TREE = """\
   - button "Show the steps"
   - group "Control the agent":
     - button "Pause"
-    - button "Redirect"
     - button "Background"
+    - button "Redirect"
     - button "Cancel\""""
 
 

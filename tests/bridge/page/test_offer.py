@@ -13,7 +13,7 @@ Open = Callable[..., Any]
 
 KEYS = """[...document.querySelectorAll("#verbs .verb")]
   .filter((key) => key.checkVisibility()).map((key) => key.id)"""
-ALL = ["pause", "redirect", "background", "cancel"]
+ALL = ["pause", "background", "redirect", "cancel"]
 OFFER = """
 async (steps) => {
   const { Handle } = await import(new URL("page/agent-verbs.js", document.baseURI));
@@ -65,12 +65,12 @@ def test_an_agent_that_speaks_is_stopped_and_nothing_else(meet_plain: Open) -> N
     call.wait("bargein.log.some((e) => e.ev === 'player_position')")
     page = call.page
     page.locator("#text").blur()
-    assert page.evaluate(KEYS) == ["hush"]
-    assert page.inner_text("#hush-name") == "Stop"
+    assert page.evaluate(KEYS) == ["barge_in"]
+    assert page.inner_text("#barge_in-name") == "Stop"
     page.keyboard.press("p")
     page.keyboard.press("r")
     assert page.is_hidden("#redirect-form")
-    page.click("#hush")
+    page.click("#barge_in")
     call.wait("document.querySelector('#handle').hidden")
     call.wait("document.querySelector('#state-word').textContent === 'your turn'")
     sent = [each for each in call.sent if isinstance(each, str) and '"control"' in each]
@@ -91,7 +91,7 @@ def test_a_step_that_takes_long_brings_the_whole_handle(meet_plain: Open) -> Non
     """The other verbs come when a thought has taken two seconds, without a word of the server."""
     call = meet_plain()
     call.type("Please ponder")
-    call.wait(f"({KEYS}).join() === 'hush'")
+    call.wait(f"({KEYS}).join() === 'barge_in'")
     call.wait(f"({KEYS}).includes('redirect')")
     thinking = [e for e in call.log("message") if e["message"].get("state") == "thinking"][-1]
     waited = call.page.evaluate("performance.now()") - thinking["wall_ms"]
@@ -104,7 +104,7 @@ def test_an_app_may_ask_for_all_of_it(meet: Open) -> None:
     call = meet()
     call.type("Tell me a story")
     call.wait("bargein.log.some((e) => e.ev === 'player_position')")
-    assert call.page.evaluate(KEYS)[:3] == ["hush", "pause", "redirect"]
+    assert call.page.evaluate(KEYS)[:2] == ["barge_in", "pause"]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_looks(visit: Open, tmp_path: Path, screen: str, scheme: str) -> None:
 WORK: dict[str, tuple[str, str]] = {
     "steps": ("A table for two", "#task-title:text-is('Book table')"),
     "question": ("Pay the deposit", "#question"),
-    "speaking": ("Tell me a story", "#hush"),
+    "speaking": ("Tell me a story", "#barge_in"),
 }
 HELD_SCREENS = {
     "phone": SCREENS["phone"],

@@ -297,7 +297,19 @@ async def test_the_page_learns_of_the_agent_before_a_call(
         answer = b"".join([piece async for piece in stream])
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"application/json" in head
-    assert json.loads(body) == told
+    about = json.loads(body)
+    verbs, states = about.pop("verbs"), about.pop("states")
+    assert about == told
+    assert verbs["pause"] == {
+        "name": "Pause",
+        "busy": "Pausing…",
+        "did": "Paused.",
+        "icon": "M9 5.5v13M15 5.5v13",
+        "key": "P",
+        "place": None,
+        "silences": False,
+    }
+    assert (states["idle"], states["tool"]) == ("your turn", "at work")
 
 
 async def test_hello_tells_which_verbs_the_app_wants_offered(serving, autojump_clock):
