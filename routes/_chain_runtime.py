@@ -106,8 +106,16 @@ class RouteRuntime:
             return
         if self._makes_runs:
             self._trigger_run(message)
-        else:
-            self._lead_in(message)
+            return
+        try:  # as in _lead_in(): one call less for each frame of audio
+            result = self.pipeline.lead.push(message, message.run)
+        except StageError as failure:
+            self._failed_early(failure)
+            return
+        if type(result) is Pending:
+            # A plain function returned an awaitable: from now on this chain has runs to order.
+            self._makes_runs = True
+            self._start(message, NOT_YET, result)
 
     def is_withheld(self, message: Message) -> bool:
         """Return whether a message is withheld from this chain, and record the decision if so."""
@@ -162,12 +170,9 @@ class RouteRuntime:
         except StageError as failure:
             self._failed_early(failure)
             return
-        value, pending = result, None
-        if type(result) is Pending:
-            # A plain function may return an awaitable: then this chain has runs to order.
-            self._makes_runs, value, pending = True, NOT_YET, result
-        elif result is NOTHING or not self.pipeline.head:
+        if result is NOTHING:
             return
+        value, pending = (NOT_YET, result) if type(result) is Pending else (result, None)
         if now:
             self._start(message, value, pending)
         else:

@@ -7,26 +7,13 @@ from collections.abc import Callable
 
 import trio
 
-Notify = Callable[[Callable[[], None]], None]
-
 _NEVER = (math.inf, lambda: None)
 
 
 class Timers:
     """The timers of one router: at most one function and time for each key."""
 
-    __slots__ = (
-        "_life",
-        "_notify",
-        "_nursery",
-        "_sleep",
-        "_soon",
-        "_waiting",
-        "_wakes_at_s",
-        "_woken",
-    )
-
-    def __init__(self, nursery: trio.Nursery, notify: Notify) -> None:
+    def __init__(self, nursery: trio.Nursery, notify: Callable[[Callable[[], None]], None]) -> None:
         """Start without timers.
 
         Args:

