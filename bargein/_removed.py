@@ -13,6 +13,8 @@ REMOVED: dict[str, dict[str, str]] = {
         "FaultKind": "Fault(kind) takes a text",
         "FaultStage": "Fault(kind, at) takes a text",
         "MemoryStream": "annotate with trio.abc.HalfCloseableStream",
+        "RealtimeConversation": "FakeOpenAIRealtime.line has it",
+        "RealtimeItem": "the items of FakeOpenAIRealtime.line have it",
     },
     "realtime": {
         "CallLine": "Fallback() makes what uses it",

@@ -23,8 +23,6 @@ from .nodes.vendors.openai.fake_chat import FakeOpenAIChat as FakeOpenAIChat
 from .nodes.vendors.openai.fake_ear import FakeOpenAIEar as FakeOpenAIEar
 from .nodes.vendors.openai.fake_realtime import FakeOpenAIRealtime as FakeOpenAIRealtime
 from .nodes.vendors.openai.fake_realtime import RealtimeCall as RealtimeCall
-from .nodes.vendors.openai.fake_realtime import RealtimeConversation as RealtimeConversation
-from .nodes.vendors.openai.fake_realtime import RealtimeItem as RealtimeItem
 from .nodes.vendors.openai.fake_reasoning import FakeReasoningChat as FakeReasoningChat
 from .nodes.vendors.openai.fake_transcription import FakeTranscription as FakeTranscription
 from .nodes.vendors.openai.fake_voice import FakeOpenAIVoice as FakeOpenAIVoice
@@ -53,8 +51,6 @@ __all__ = [
     "FakeSonioxEar",
     "FakeTranscription",
     "RealtimeCall",
-    "RealtimeConversation",
-    "RealtimeItem",
 ]
 __all__ += _shared.__all__
 

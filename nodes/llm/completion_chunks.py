@@ -33,6 +33,7 @@ from bargein.nodes.services import (
 from ._errors import ChatModelError
 from ._protocol import AnswerPiece, AnswerProgress, TextDelta, ToolCallRequest, Usage
 from .completion_fields import call_fields, is_thought, kept_fields, message_fields
+from .http_reply import Reading
 from .provider_fields import OwnFields
 from .server_errors import error_in, reported_error
 from .tool_call_pieces import CallPiece, ToolCallPieces, as_raw
@@ -82,7 +83,7 @@ def _no_chunk(model: str, where: str) -> ChatModelError:
     return ChatModelError(problem, model=model)
 
 
-class Assembler:
+class Assembler(Reading):
     """The state of one answer between its chunks."""
 
     def __init__(self, model: str, provider: str = "", errors: ErrorTable = ANY_ERRORS) -> None:
@@ -101,31 +102,13 @@ class Assembler:
         self._calls = ToolCallPieces()
         self._calls_size = 0  # in characters
         self._usage: Mapping[str, Any] = {}
-        self._finish_reason = ""
-        self._started = False
-        self._ended = False
         self._reasons = False
         self._characters = WholeCharacters()
-
-    @property
-    def begun(self) -> bool:
-        """Whether a token has come, even one that is not for the caller."""
-        return self._started
-
-    @property
-    def finished(self) -> bool:
-        """Whether the server has sent a finish reason."""
-        return bool(self._finish_reason)
-
-    @property
-    def ended(self) -> bool:
-        """Whether the server has said that nothing follows."""
-        return self._ended
 
     def read(self, event: bytes) -> list[AnswerPiece]:
         """Return the pieces in an event; see `Reading.read`."""
         if event == b"[DONE]":
-            self._ended = True
+            self.ended = True
             return []
         return self.feed(parse_chunk(event, self._model))
 
@@ -157,7 +140,7 @@ class Assembler:
             if self._provider:
                 self._message = self._own.join(self._message, message_fields(delta))
             pieces += self._assemble(delta)
-            self._finish_reason = text_of(choice.get("finish_reason")) or self._finish_reason
+            self.reason = text_of(choice.get("finish_reason")) or self.reason
         return pieces
 
     def finish(self) -> list[AnswerPiece]:
@@ -170,7 +153,7 @@ class Assembler:
                 count_of(usage.get("prompt_tokens")),
                 count_of(usage.get("completion_tokens")),
                 count_of(object_of(usage.get("prompt_tokens_details")).get("cached_tokens")),
-                self._finish_reason,
+                self.reason,
             ),
         ]
 
@@ -185,7 +168,7 @@ class Assembler:
         """Yield the pieces of a delta, in the order in which models write them."""
         text, reasons = _content(delta)
         calls = [*_call_pieces(delta)]
-        self._started = bool(self._started or text or reasons or calls)
+        self.begun = bool(self.begun or text or reasons or calls)
         if reasons and not self._reasons:
             self._reasons = True
             yield AnswerProgress("thinking")

@@ -9,7 +9,7 @@ import json
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -49,23 +49,15 @@ def translated(model: str, connect_timeout_s: float | None) -> Iterator[None]:
         ) from error.__cause__
 
 
-class Reading(Protocol):
-    """Reads the pieces of one answer from an endpoint's events."""
+class Reading:
+    """Reads the pieces of one answer from an endpoint's events; each API has a class of its own."""
 
-    @property
-    def begun(self) -> bool:
-        """Whether a token has come, even one that is not for the caller."""
-        ...
-
-    @property
-    def finished(self) -> bool:
-        """Whether the server has sent a finish reason."""
-        ...
-
-    @property
-    def ended(self) -> bool:
-        """Whether the server has said that nothing follows."""
-        ...
+    begun = False
+    """Whether a token has come, even one that is not for the caller."""
+    ended = False
+    """Whether the server has said that nothing follows."""
+    reason = ""
+    """The server's word for why the answer is finished; empty until it sends one."""
 
     def read(self, event: bytes) -> list[AnswerPiece]:
         """Return the pieces in an event of the stream.
@@ -76,7 +68,7 @@ class Reading(Protocol):
         Raises:
             ChatModelError: The event reports an error, or does not fit the API.
         """
-        ...
+        raise NotImplementedError
 
     def read_whole(self, body: bytes) -> list[AnswerPiece]:
         """Return the pieces of an answer that came in one response.
@@ -84,11 +76,11 @@ class Reading(Protocol):
         Raises:
             ChatModelError: The answer reports an error, or does not fit the API.
         """
-        ...
+        raise NotImplementedError
 
     def finish(self) -> list[AnswerPiece]:
         """Return the pieces that are known only at the end: tool calls, then the usage."""
-        ...
+        raise NotImplementedError
 
 
 class HttpReply:
@@ -104,7 +96,7 @@ class HttpReply:
         """
         self._model = model
         self._connect_timeout_s = connect_timeout_s
-        self._assembler = reading
+        self._reading = reading
         self._decoder = EventStreamDecoder()
         self._first: list[AnswerPiece] = []
         self._events: deque[bytes] = deque()
@@ -131,9 +123,9 @@ class HttpReply:
                 problem = "the address answered with a web page: check base_url="
                 raise ChatModelError(problem, model=self._model)
             if "json" in exchange.content_type:
-                self._first = self._assembler.read_whole(await exchange.read_all())
+                self._first = self._reading.read_whole(await exchange.read_all())
                 self._ended = True
-        while not (self._ended or self._assembler.begun):
+        while not (self._ended or self._reading.begun):
             self._first += await self._next()
 
     async def more(self) -> list[AnswerPiece] | None:
@@ -161,7 +153,7 @@ class HttpReply:
                 with translated(self._model, self._connect_timeout_s):
                     chunk = await self._exchange.read()
             except ChatModelError:
-                if not self._assembler.finished:
+                if not self._reading.reason:
                     raise
                 chunk = None  # the answer is whole; only HTTP's own end is missing
             if chunk is None:
@@ -177,10 +169,10 @@ class HttpReply:
 
     def _parse(self, event: bytes) -> list[AnswerPiece]:
         event = event.strip()
-        pieces = self._assembler.read(event) if event else []
-        if self._assembler.ended:
+        pieces = self._reading.read(event) if event else []
+        if self._reading.ended:
             self._ended = True
-            return [*pieces, *self._assembler.finish()]
+            return [*pieces, *self._reading.finish()]
         return pieces
 
     def _at_end_of_stream(self) -> list[AnswerPiece]:
@@ -188,11 +180,11 @@ class HttpReply:
         self._events.extend(self._decoder.close())
         if self._events:
             return self._parse(self._events.popleft())
-        if not self._assembler.finished:
+        if not self._reading.reason:
             problem = "the answer broke off: the server closed the stream before its end"
             raise ChatModelError(problem, model=self._model, retryable=True)
         self._ended = True
-        return self._assembler.finish()
+        return self._reading.finish()
 
 
 MAX_EVENT_BYTES = 4 << 20

@@ -20,6 +20,7 @@ from bargein.nodes.llm import (
     Usage,
 )
 from bargein.nodes.llm.completion_chunks import check_calls
+from bargein.nodes.llm.http_reply import Reading
 from bargein.nodes.llm.server_errors import error_in, reported_error
 from bargein.nodes.llm.tool_call_pieces import arguments_of
 from bargein.nodes.services import (
@@ -107,7 +108,7 @@ def _tool(function: AnthropicMessage) -> dict[str, Any]:
     }
 
 
-class MessageReading:
+class MessageReading(Reading):
     """The state of one answer between its events."""
 
     def __init__(self, model: str, provider: str = "") -> None:
@@ -123,24 +124,7 @@ class MessageReading:
         self._calls: dict[int, dict[str, Any]] = {}  # by the index of their block
         self._calls_size = 0  # in characters
         self._usage: dict[str, Any] = {}
-        self._stop_reason = ""
-        self._started = self._ended = False
         self._characters = WholeCharacters()
-
-    @property
-    def begun(self) -> bool:
-        """Whether a token has come, even one that is not for the caller."""
-        return self._started
-
-    @property
-    def finished(self) -> bool:
-        """Whether the server has sent a finish reason."""
-        return bool(self._stop_reason)
-
-    @property
-    def ended(self) -> bool:
-        """Whether the server has said that nothing follows."""
-        return self._ended
 
     def read(self, event: bytes) -> list[AnswerPiece]:
         """Return the pieces in an event; see `Reading.read`."""
@@ -155,7 +139,7 @@ class MessageReading:
         for number, block in enumerate(objects_of(message["content"])):
             pieces += self._start(number, block)
         self._note_usage(message.get("usage"))
-        self._stop_reason = text_of(message.get("stop_reason"))
+        self.reason = text_of(message.get("stop_reason"))
         return [*pieces, *self.finish()]
 
     def _parse(self, data: bytes, what: str) -> Mapping[str, Any]:
@@ -194,7 +178,7 @@ class MessageReading:
                 sum(known) if known else None,
                 count_of(usage.get("output_tokens")),
                 cached,
-                self._stop_reason,
+                self.reason,
             ),
         ]
 
@@ -214,13 +198,13 @@ class MessageReading:
             case "message_delta":
                 self._note_usage(event.get("usage"))
                 reason = text_of(object_of(event.get("delta")).get("stop_reason"))
-                self._stop_reason = reason or self._stop_reason
+                self.reason = reason or self.reason
             case "message_stop":
-                self._ended = True
+                self.ended = True
         return []
 
     def _start(self, number: int, block: Mapping[str, Any]) -> list[AnswerPiece]:
-        self._started = True
+        self.begun = True
         if block.get("type") != "tool_use":
             self._own.start(number, block)
         match block.get("type"):
@@ -244,7 +228,7 @@ class MessageReading:
         return [TextDelta(whole)] if whole else []
 
     def _add(self, number: int, delta: Mapping[str, Any]) -> list[AnswerPiece]:
-        self._started = True
+        self.begun = True
         match delta.get("type"):
             case "text_delta":
                 return self._text(delta.get("text"))

@@ -32,7 +32,7 @@ from bargein.nodes.fakes import (
 
 from .fake_ear import HEARS, FakeOpenAILine, is_loud
 
-__all__ = ["FakeOpenAIRealtime", "RealtimeCall", "RealtimeConversation", "RealtimeItem"]
+__all__ = ["FakeOpenAIRealtime", "RealtimeCall"]
 
 WRITTEN_S = 0.3
 """How long a transcript takes, in seconds."""
