@@ -5,16 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable
 
 _CHECKED = "HttpService and Vendor.at() check what they are given"
+_TEXT = "annotate with str"
 _FIELDS = "look at the field's type with isinstance() before you use it"
 
 REMOVED: dict[str, dict[str, str]] = {
+    "control": {
+        "AnswerPhase": _TEXT,
+        "BackgroundAnswer": "Handle.jobs shows what goes on in the background",
+        "JobEnd": _TEXT,
+        "PolicyKind": _TEXT,
+        "RunningTools": "Call.running_tools has the tools that run",
+        "StepState": _TEXT,
+    },
+    "conversations": {"ChatMessage": "annotate with dict[str, Any]"},
     "ears": {"VendorEarStream": "annotate with bargein.speech.EarStream"},
+    "events": {
+        "AnswerPhase": _TEXT,
+        "AnswerStage": _TEXT,
+        "DecisionValue": "annotate with str | int | float | bool",
+        "HeardBasis": _TEXT,
+        "JobEnd": _TEXT,
+        "QuestionOutcome": _TEXT,
+    },
     "fakes": {
         "FaultKind": "Fault(kind) takes a text",
         "FaultStage": "Fault(kind, at) takes a text",
         "MemoryStream": "annotate with trio.abc.HalfCloseableStream",
         "RealtimeConversation": "FakeOpenAIRealtime.line has it",
         "RealtimeItem": "the items of FakeOpenAIRealtime.line have it",
+    },
+    "processes": {
+        "OnOutput": "annotate with Callable[[str, str], None]",
+        "OutputStream": _TEXT,
     },
     "realtime": {
         "CallLine": "Fallback() makes what uses it",
@@ -49,6 +71,15 @@ REMOVED: dict[str, dict[str, str]] = {
         "without_secrets": "the repr of a provider shows its address without secrets",
     },
     "voices": {"VendorVoiceContext": "annotate with bargein.speech.VoiceContext"},
+    "websocket": {
+        "ENVIRONMENT": 'write proxy="environment"',
+        "HttpAnswer": "annotate with Callable[[HttpRequest], Response | None]",
+        "check_all": "connections of a server check themselves",
+    },
+    "weights": {
+        "ProgressCallback": "annotate with Callable[[Progress], None]",
+        "WeightsInUse": "fetch_models() verifies weights",
+    },
 }
 
 

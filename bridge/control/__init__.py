@@ -4,10 +4,15 @@ from typing import TYPE_CHECKING
 
 from bargein.routes.lazy_imports import lazy_imports
 
-from .._verbs import STRENGTH, VERBS, AnswerPhase, JobEnd, PolicyKind, ToolOutcome, Verb
-from ..answers._background_answers import BackgroundAnswer
-from ..answers._steps import Step, StepList, StepState, StepView
-from ..context._running_tools import RunningTools, StillRunning, Work
+from .._verbs import STRENGTH, VERBS, ToolOutcome, Verb
+from .._verbs import AnswerPhase as AnswerPhase
+from .._verbs import JobEnd as JobEnd
+from .._verbs import PolicyKind as PolicyKind
+from ..answers._background_answers import BackgroundAnswer as BackgroundAnswer
+from ..answers._steps import Step, StepList, StepView
+from ..answers._steps import StepState as StepState
+from ..context._running_tools import RunningTools as RunningTools
+from ..context._running_tools import StillRunning, Work
 from ._questions import QuestionAnswer
 from ._usage_meter import ActiveClock, CapReachedError, Caps, Meter, current_meter
 
@@ -18,20 +23,14 @@ else:  # most programs ask nothing
 
 __all__ = [
     "ActiveClock",
-    "AnswerPhase",
     "AnswerPhrases",
-    "BackgroundAnswer",
     "CapReachedError",
     "Caps",
-    "JobEnd",
     "Meter",
-    "PolicyKind",
     "QuestionAnswer",
-    "RunningTools",
     "STRENGTH",
     "Step",
     "StepList",
-    "StepState",
     "StepView",
     "StillRunning",
     "ToolOutcome",

@@ -16,7 +16,6 @@ from ._protocol import Conversations as Conversations
 from ._sqlite_store import SqliteConversations as SqliteConversations
 
 __all__ = [
-    "ChatMessage",
     "Conversation",
     "ConversationBusyError",
     "ConversationError",

@@ -82,7 +82,7 @@ async def open_websocket(
         origin: The Origin header; ``None`` sends none, as programs do.
         subprotocols: The subprotocols to offer, most preferred first.
         ssl: Context for TLS; ``None`` uses the default one for ``wss://``.
-        proxy: An ``http://`` or ``https://`` address; ``ENVIRONMENT`` reads the environment;
+        proxy: An ``http://`` or ``https://`` address; ``"environment"`` reads the environment;
             ``None`` connects directly.
         connect_s: Seconds that opening the connection may take.
         max_size: The largest message that is received, in bytes; ``None`` for no limit.

@@ -21,8 +21,6 @@ __all__ = [
     "ChildError",
     "EngineLoadError",
     "JobError",
-    "OnOutput",
-    "OutputStream",
     "Pool",
     "PoolClosedError",
     "PoolSettings",
