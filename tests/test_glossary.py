@@ -179,7 +179,6 @@ NO_NOUN = re.compile(
 """Classes of which the name says what was done, or where, and not to what."""
 
 IN_TWO_ROOMS = {
-    "Caller": "a test, in virtual time, does what a client's caller does over a network",
     "Transcript": "what a recogniser heard, and the message of the protocol that reports it",
 }
 """Names of classes that two rooms share because they mean the same there, and why."""
