@@ -55,10 +55,7 @@ def register(cls: type[E]) -> type[E]:
     does nothing.
 
     Args:
-        cls: Any class whose instances are published.
-
-    Returns:
-        The class itself.
+        cls: Any class whose instances are published; it is returned.
 
     Raises:
         RouteDefinitionError: A class of another name already has this alias.
@@ -76,11 +73,7 @@ def register(cls: type[E]) -> type[E]:
 
 
 def alias_of(cls: type) -> str:
-    """Return the alias of an event class, such as ``"user.started_speaking"``.
-
-    Args:
-        cls: Any class.
-    """
+    """Return the alias of an event class, such as ``"user.started_speaking"``."""
     alias = _aliases.get(cls)
     if alias is None:
         alias = _aliases[cls] = _find_alias(cls)

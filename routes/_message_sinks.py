@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import trio
 
 from ._message import Message
-from ._repeated_failures import KINDS_KEPT, Failures
+from ._repeated_failures import Failures
 from ._run import Run
 from ._signatures import is_async_function, name_of
 from .error_containment import as_error
@@ -210,47 +210,3 @@ def _lineage(run: Run | None) -> Iterator[Run]:
     while run is not None:
         yield run
         run = run.parent
-
-
-class FailingReceivers:
-    """The sinks and observers that fail at present; each failure is logged once until it works.
-
-    Attributes:
-        known: They, by ``id()``, which stays unique because they are kept here.
-    """
-
-    def __init__(self, on_error: Callable[[Exception], None]) -> None:
-        self._on_error = on_error
-        self.known: dict[int, tuple[Callable[[Message], Any], Failures]] = {}
-
-    def failed(
-        self, event: str, receiver: Callable[[Message], Any], message: Message, error: Exception
-    ) -> None:
-        self._on_error(error)
-        name = name_of(receiver)
-        if id(receiver) not in self.known:
-            if len(self.known) >= KINDS_KEPT:
-                del self.known[next(iter(self.known))]
-            self.known[id(receiver)] = receiver, Failures(receiver=name)
-        if self.known[id(receiver)][1].is_new(event, error):
-            log.error(event, receiver=name, event_alias=message.alias, exc_info=error)
-
-    def observe(self, observer: Callable[[Message], Any], message: Message) -> None:
-        """Call an observer, and record whether it worked."""
-        try:
-            observer(message)
-        except BaseException as error:  # noqa: ASYNC103, BLE001 - reported; others get the message
-            self.failed("observer_failed", observer, message, as_error(error))
-        else:
-            if self.known:
-                self.works(observer)
-
-    def works(self, receiver: Callable[[Message], Any]) -> None:
-        failing = self.known.get(id(receiver))
-        if failing is not None and all(map(failing[1].works, failing[1].stages)):
-            del self.known[id(receiver)]
-
-    def close(self) -> None:
-        """Log how often each failure repeated."""
-        for _, failures in self.known.values():
-            failures.close()

@@ -397,7 +397,8 @@ class Utterance:
     def finish(self) -> None:
         """End it as heard to its end, and settled."""
         self.finished = self.settled = True
-        self.resend_buffer.clear()
+        if self.audio_ms:  # in a text call each token is an utterance
+            self.resend_buffer.clear()
 
     def report_done(self) -> None:
         """Record that the player has played everything, if its audio is complete and sent."""

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bargein.bridge.playout._segment import CHARS_PER_S, last_word_start_s
+from bargein.bridge.playout._segment import CHARS_PER_S, heard_length, last_word_start_s
 from bargein.bridge.playout._utterance import REPORT_TRUSTED_S, Utterance
-from bargein.bridge.playout._word_ends import word_ends
-from bargein.bridge.playout._word_timing import heard_length
+from bargein.bridge.playout.word_alignment import word_ends
 from bargein.events import AgentAudio, WordTiming
 
 RATE = 1000

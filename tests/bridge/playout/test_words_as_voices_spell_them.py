@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bargein.bridge.playout._segment import heard_length, said_end
 from bargein.bridge.playout._utterance import Utterance
-from bargein.bridge.playout._word_timing import heard_length, said_end
 from bargein.bridge.playout.word_alignment import SaidWords
 from bargein.events import AgentAudio, WordTiming
 
