@@ -81,6 +81,10 @@ def texts_of(one: Field, value: Any) -> list[str]:
 
 _PREFIX = "bargein_value_"
 """The variables' names; no program reads them by itself."""
+_FILE_NUMBER = re.compile(r"[ \t]*([0-9]+-?|-)(?![^\s;|&()<>])")
+_EVALUATES = re.compile(r"!|#?[\w@*]+(\[|:(?![-?+])|[@=])")
+"""What ``${`` begins with if bash evaluates a variable in it, or sets one."""
+_VARIABLE = re.compile(r"[A-Za-z_]\w*|(?<=[${!])[1-9@*]")
 _OPEN = "a quote or a bracket in it is never closed"
 
 _Kind = Literal["line", "group", "substitution", "double", "braces", "arithmetic"]
@@ -204,6 +208,8 @@ class ShellTemplate:
             elif item in "\n;|&()":
                 self._end_command(command, kind)
                 self._copy()
+                if item == self._peek() == "(":
+                    self._refuse("shells differ in what (( means: write $((…)) or ( (…) )")
                 if item == "(":
                     names |= self._read_commands("group")
                 elif item == ")" and kind != "line":  # there it ends the pattern of a case
@@ -294,6 +300,8 @@ class ShellTemplate:
             word.note_variable(self._variable_at(2))
             self._copy(2)
             return self._read_expansion(command, "braces")
+        if after == "[":
+            self._refuse("write $((…)) for $[…]")
         if after and after in "'\"" and kind != "double":
             self._refuse(f"$ stands before a quote: shells differ in what ${after} means")
         word.note_variable(self._variable_at(1))
@@ -319,6 +327,7 @@ class ShellTemplate:
         names = set[str]()
         depth = 1 if kind == "braces" else 2
         opens, closes = "" if kind == "braces" else "(", "}" if kind == "braces" else ")"
+        begin = self._at
         while depth:
             item = self._peek()
             if not item:
@@ -335,6 +344,10 @@ class ShellTemplate:
             else:
                 depth += (item == opens) - (item == closes)
                 self._copy()
+        if kind == "arithmetic" or _EVALUATES.match(self._text, begin):
+            # There bash reads what is in a variable as arithmetic, whose subscripts may be code.
+            variables = {*_VARIABLE.findall(self._text[begin - 1 : self._at])}
+            self._commands.append([Word("(("), Word(variables=variables)])
         return names
 
     def _read_comment(self) -> None:
@@ -354,6 +367,8 @@ class ShellTemplate:
         self._copy()
         if (item := self._peek()) and item in ">&|":
             self._copy()
+            if item == "&" and not _FILE_NUMBER.match(self._text, self._at):
+                self._refuse("after >& write the number of a file: bash reads a word there as code")
         command.is_target = True
         return set()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 VALUE = "\0"
@@ -44,12 +45,14 @@ _WITH_ARGUMENT = {
 """Programs whose first argument is code, and those of their options that take an argument."""
 _EVALUATORS = _words(
     "eval . source trap alias let [[ (( read mapfile readarray getopts unset export readonly local "
-    "declare typeset ssh rsh mosh su watch at batch"
+    "declare typeset compgen complete ssh rsh mosh su watch at batch"
 )
 """Commands that read their arguments as code, as names of variables (where a subscript is code in
 bash), or give them to another shell."""
 _PROGRAMS = _words("ssh rsh mosh su watch at batch eval source trap")
 """Those that mean the same behind another command; a ``.`` there is a folder."""
+_NAMES = {"test": "-v", "[": "-v", "printf": "-v", "wait": "-p"}
+"""Commands of a shell, and the option whose argument is the name of a variable."""
 _WRAPPERS = {
     **dict.fromkeys(
         _words(
@@ -64,6 +67,10 @@ _WRAPPERS = {
 """Commands that run the command in their arguments, and how many arguments come before it."""
 _RESERVED = _words("! { } if then else elif fi while until do done esac coproc time")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[.*\])?\+?=", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_SET_BY_SHELLS = (*"123456789@*_", "REPLY", "MAPFILE", "OPTARG")
+"""Variables that may hold a value in any line: arguments of ``set --`` and of functions, the last
+argument, and where ``read``, ``mapfile`` and ``getopts`` write."""
 _EXEC = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _VERSIONED = re.compile(r"[0-9.]+\Z")
 
@@ -102,23 +109,35 @@ def problem_of(commands: Sequence[Sequence[Word]]) -> str:
     """
     if not any(word.names for command in commands for word in command):
         return ""
-    _trace(commands)
-    return next(filter(None, map(_problem, commands)), "")
+    return _trace(commands) or next(filter(None, map(_problem, commands)), "")
 
 
-def _trace(commands: Sequence[Sequence[Word]]) -> None:
-    """Give the variables that a loop or ``read`` sets from values the names of those values."""
-    tainted = {*"123456789@*"}  # what `set --` and functions set
+def _trace(commands: Sequence[Sequence[Word]]) -> str:
+    """Give the variables that a loop or ``read`` sets from values the names of those values.
+
+    Returns:
+        Why a value may not be in one of them; empty for no reason.
+    """
+    tainted = set(_SET_BY_SHELLS)
     for command in commands:
         words = _after_reserved(command)
         program = words[0].text if words else ""
+        names: set[str] = set()
         if program in ("for", "select") and len(words) > 1 and any(w.names for w in words[2:]):
-            tainted.add(words[1].text)
+            names.add(words[1].text)
         if program in ("read", "mapfile", "readarray"):
-            tainted |= {word.text for word in words[1:]}
+            names.update(word.text for word in words[1:] if not _is_option(word))
+        for name in names:
+            if name != name.lower():
+                return f"{name} would hold a value: write it small, as shells read large ones"
+        tainted |= names
     for command in commands:
         for word in command:
-            word.names.update(f"${variable}" for variable in word.variables & tainted)
+            match = _ASSIGNMENT.match(word.text)
+            subscript = _NAME.findall(match[2] or "") if match else ()
+            held = tainted.intersection([*word.variables, *subscript])
+            word.names.update(f"${variable}" for variable in held)
+    return ""
 
 
 def _problem(command: Sequence[Word]) -> str:
@@ -152,6 +171,8 @@ def _problem_of_arguments(words: Sequence[Word]) -> str:
             wraps = False
         wraps = wraps or word.text in _EXEC
         if is_program and evaluates and (found := _evaluated(program, rest)):
+            return found
+        if is_program and program in _NAMES and (found := _named(program, rest)):
             return found
         if is_program and program in _WITH_ARGUMENT and (found := _scripted(program, rest)):
             return found
@@ -193,6 +214,15 @@ def _evaluated(program: str, rest: Sequence[Word]) -> str:
             return f"{_one(word)} would be read as code by {program}"
         if program in (".", "source") and word.text.startswith(("/dev/", "/proc/")):
             return f"values would be read as code by {program}"
+    return ""
+
+
+def _named(program: str, rest: Sequence[Word]) -> str:
+    """Find a value that would name a variable: bash evaluates its subscript."""
+    option = _NAMES[program]
+    for before, word in pairwise((Word(), *rest)):
+        if word.names and (before.text == option or word.text.startswith(option)):
+            return f"{_one(word)} would name a variable"
     return ""
 
 
