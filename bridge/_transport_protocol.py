@@ -21,8 +21,9 @@ class Transport(Protocol):
     ``attached(call)`` is called before the first event.  ``hold(on)`` holds the player at the
     sample being heard, or resumes it there; for a transport without it, a hold clears the player,
     and the release sends the unplayed audio again, from the start of the last word heard.  A
-    transport on a telephone line may also transfer the caller and press keys: see ``CanTransfer``
-    and ``CanSendDTMF``.
+    transport whose other end has a voice of its own speaks text: see ``SpeaksText``.  One on a
+    telephone line may also transfer the caller and press keys: see ``CanTransfer`` and
+    ``CanSendDTMF``.
     """
 
     @property
@@ -55,6 +56,29 @@ class Transport(Protocol):
         Args:
             utterance: The fence: the number under which its newest audio was sent.
             reason: Why, for logs.
+        """
+
+
+@runtime_checkable
+class SpeaksText(Protocol):
+    """A transport whose other end speaks text with a voice of its own; it says so by having this
+    method.
+
+    Its ``audio`` is False.  What was heard is what it reports with
+    ``call.answers.audio.report_speech()``, and
+    ``clear()`` silences the voice.
+    """
+
+    def speak(self, utterance: int, text: str, last: bool, interruptible: bool, /) -> None:
+        """Speak text, after all earlier text of the utterance.
+
+        An utterance follows when the one before it was heard or cut.
+
+        Args:
+            utterance: The number of the utterance; numbers rise.
+            text: The next text of it, with its own spaces; may be empty with `last`.
+            last: Whether no more text of it comes.
+            interruptible: Whether the caller's voice may stop it.
         """
 
 

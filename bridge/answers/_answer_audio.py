@@ -19,6 +19,7 @@ from ..events import (
 from ..playout._echo_text import LINGERS_S, words_around
 from ..playout._hold import Holding
 from ..playout._playout import PLAYER_S, Playout
+from ..playout._text_playout import SpokenKind, TextPlayout
 from ..playout._utterance import Utterance
 
 if TYPE_CHECKING:
@@ -149,13 +150,13 @@ class AnswerAudio:
         """
         router = context.router
         self._events = PlayoutEvents(router, memory, settled)
-        playout = self.playout = Playout(transport, self._events, router.call_at)
+        playout = self.playout = _playout(transport, self._events, router)
         self.sounds_until_s = playout.sounds_until_s
         self.unreported_since_s = playout.unreported_since_s
         self.utterance = playout.utterance
         self.resend = playout.resend
         self.report = playout.report
-        self._may_hold = context.audio
+        self._may_hold = context.is_spoken
         self._holding = Holding(router, playout, lambda: self.is_pending or is_generating())
         self.release = self._holding.release
         self.release_empty = self._holding.release_empty
@@ -202,8 +203,37 @@ class AnswerAudio:
         found = self.utterance(utterance)
         return utterance if found is None else found.play_number
 
+    def report_speech(self, kind: SpokenKind, text: str = "") -> bool:
+        """Record what the caller's side reports of text that it speaks; for transports with
+        ``speak()``.
+
+        For an interruption, report ``stopped`` before ``UserStartedSpeaking`` is published, so that
+        the cut records what was heard.
+
+        Args:
+            kind: ``spoken``, this text was spoken after what was reported before; ``stopped``, the
+                voice was interrupted after this text, and the rest is dropped; ``started`` and
+                ``silent``, the voice is heard from now on, or is not.
+            text: The text, which may differ in case and white space; at an interruption all that
+                was heard of an utterance, or the end of it.
+
+        Returns:
+            Whether the text is one that an agent says; False if the caller's side has no voice.
+        """
+        playout = self.playout
+        return isinstance(playout, TextPlayout) and playout.report_speech(kind, text)
+
     def close(self) -> None:
         """Silence everything for good, because the call is over."""
         self._may_hold = False
         self.playout.close("the call is over")
         self._holding.close()
+
+
+def _playout(transport: Transport, events: PlayoutEvents, router: Router) -> Playout | TextPlayout:
+    """Return what follows the agents' speech to the caller's ear: audio, or text if the caller's
+    side has the voice."""
+    speak: Callable[[int, str, bool, bool], None] | None = getattr(transport, "speak", None)
+    if speak is None or transport.audio:
+        return Playout(transport, events, router.call_at)
+    return TextPlayout(speak, transport.clear, events, router.call_at)

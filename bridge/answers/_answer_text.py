@@ -6,6 +6,7 @@ A run that said something is kept until its words were heard, so it stays interr
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import trio
@@ -15,6 +16,7 @@ from bargein.routes.logs import get_logger
 
 from ..events import AgentResponse, AgentSpeechSent, AgentTextComplete
 from ..playout._playout import TICK_S
+from ..playout._text_playout import TextPlayout
 from ..playout._utterance import Utterance
 from ._answer import Answer, OpenAnswers, lineage, outermost
 from ._answer_audio import AnswerAudio
@@ -51,9 +53,9 @@ class AnswerText:
 
     __slots__ = (
         "_answers",
-        "_audio",
         "_floor",
         "_history",
+        "_is_spoken",
         "_last",
         "_last_run",
         "_memory",
@@ -79,7 +81,7 @@ class AnswerText:
         self._router = context.router
         self._floor = context.floor
         self._history = context.history
-        self._audio = context.audio
+        self._is_spoken = context.is_spoken
         self._transport = transport
         self._opener = opener
         self._answers = answers
@@ -92,7 +94,9 @@ class AnswerText:
         self._published_chars = 0
         self._published_s = -math.inf
         context.router.observe(AgentResponse, self._response)
-        passed = self._passed if self._audio else self._passed_as_text
+        passed = self._passed if context.audio else self._passed_as_text
+        if isinstance(audio.playout, TextPlayout):
+            passed = partial(self._passed_to_voice, audio.playout)
         context.router.add_sink(passed, AgentResponse)
 
     def complete(self, answer: Answer) -> None:
@@ -103,7 +107,7 @@ class AnswerText:
         for utterance in answer.utterances:
             if not utterance.text_complete:
                 self._playout.text_complete(utterance)
-                if not self._audio:
+                if not self._is_spoken:
                     utterance.let_runs_go()
                 if not utterance.finished:
                     complete = AgentTextComplete(utterance=utterance.number)
@@ -187,7 +191,7 @@ class AnswerText:
         if not utterance.generated and not answer.generated:
             self._memory.remember(answer)  # reserves its place in the order of the history
         utterance.add_text(response.content, message.at_s)
-        if self._audio:
+        if self._is_spoken:
             self._playout.check_by(message.at_s + TICK_S)
         else:
             self._last, self._last_run = utterance, run
@@ -205,6 +209,11 @@ class AnswerText:
             self._transport.send(message)
             self._finish_without_run(utterance.answer)
 
+    def _passed_to_voice(self, playout: TextPlayout, message: Message) -> None:
+        self._passed(message)
+        if message.tag is not None:
+            playout.pass_on(message.tag, len(message.event.content))
+
     def _passed_as_text(self, message: Message) -> None:
         utterance: Utterance | None = message.tag
         if utterance is None:
@@ -213,7 +222,7 @@ class AnswerText:
         if utterance is not self._unpublished:
             self._hear_first(utterance)
             return
-        utterance.hear_as_text()
+        utterance.hear_to(len(utterance.generated), "text")
         if self._history.on_change is not None:
             self._memory.write()
 
@@ -222,7 +231,7 @@ class AnswerText:
         if self._unpublished is not None:
             self.publish_heard()
         self._unpublished, self._published_chars = utterance, utterance.heard_chars
-        utterance.hear_as_text()
+        utterance.hear_to(len(utterance.generated), "text")
         utterance.finish()
         if self._history.on_change is not None:
             self._memory.write()  # save before publishing
@@ -264,7 +273,7 @@ class AnswerText:
         self.complete(answer)
         utterance = Utterance(self._playout.new_number(), answer, interruptible)
         answer.add_utterance(utterance)
-        if self._audio:
+        if self._is_spoken:
             self._playout.add(utterance, first=answer.is_notice)
         if run is not None:
             self._keep_run(utterance, run)
@@ -272,7 +281,7 @@ class AnswerText:
 
     def _keep_run(self, utterance: Utterance, run: Run) -> None:
         """Keep a run that produces text interruptible until its text was heard."""
-        keeps = lineage(run) if self._audio or not utterance.interruptible else ()
+        keeps = lineage(run) if self._is_spoken or not utterance.interruptible else ()
         utterance.say_for(run, keeps)
 
     def _publish_of(self, utterance: Utterance, event: object) -> None:

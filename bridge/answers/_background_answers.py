@@ -17,6 +17,7 @@ from ..events import Outcome, ToolResult
 if TYPE_CHECKING:
     from ..context._call_context import CallContext
     from ..playout._playout import Playout
+    from ..playout._text_playout import TextPlayout
     from ._answer import Answer, OpenAnswers
     from ._result_delivery import Delivery
 
@@ -150,7 +151,7 @@ class BackgroundAnswers:
         context: CallContext,
         delivery: Delivery,
         answers: OpenAnswers,
-        playout: Playout,
+        playout: Playout | TextPlayout,
         publish_ended: Callable[[Answer], None],
         stop: Callable[[Answer, Interruption], None],
     ) -> None:

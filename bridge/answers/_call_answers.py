@@ -323,7 +323,7 @@ class CallAnswers:
 
     def run_cut(self, run: Run) -> None:
         """Silence what a cut run said, in the step in which it is cut."""
-        if not self._context.audio:
+        if not self._context.is_spoken:
             self.text.publish_heard()
         self.playout.advance(trio.current_time())
         self._silence([one for one in self.playout.utterances if one.is_stale], "barge-in")

@@ -9,6 +9,7 @@ from bargein.routes.logs import get_logger
 
 from ..events import AgentAudio, AgentAudioComplete, AgentError
 from ..playout._playout import Playout
+from ..playout._text_playout import TextPlayout
 from ..playout._utterance import Utterance
 from ._answer import OpenAnswers
 
@@ -42,8 +43,14 @@ class TTSAudio:
     )
 
     def __init__(
-        self, router: Router, answers: OpenAnswers, playout: Playout, rate_hz: int
+        self,
+        router: Router,
+        answers: OpenAnswers,
+        playout: Playout | TextPlayout,
+        rate_hz: int,
     ) -> None:
+        if isinstance(playout, TextPlayout):
+            return  # the caller's side has the voice
         self._router = router
         self._answers = answers
         self._playout = playout

@@ -97,7 +97,13 @@ class Call(SuggestsNames):
         self._token = trio.lowlevel.current_trio_token()
         self._transport = TransportGuard(transport)
         history = History() if history is None else history
-        context = CallContext(router, history, audio=self._transport.audio, language=language)
+        context = CallContext(
+            router,
+            history,
+            audio=self._transport.audio,
+            is_spoken=self._transport.audio or self._transport.speak is not None,
+            language=language,
+        )
         self._bridges: Bridges[Bridge] = Bridges(partial(new_bridge, self), context.floor)
         self.ended = context.ended
         self.running_tools = context.running_tools

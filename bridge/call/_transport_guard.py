@@ -28,6 +28,7 @@ class TransportGuard:
         play: The transport's own, but never raises.
         clear: The transport's own, but never raises.
         hold: The same; ``None`` for a player that cannot stand still.
+        speak: The same; ``None`` unless the caller's side has a voice for text.
         fails: Whether a method raised, and has not worked since.
     """
 
@@ -40,6 +41,8 @@ class TransportGuard:
         self.clear: Callable[[int, str], None] = _Guarded(self, "clear", transport.clear)
         holds: Callable[[bool], None] | None = getattr(transport, "hold", None)
         self.hold = None if holds is None else _Guarded(self, "hold", holds)
+        speaks: Callable[..., None] | None = getattr(transport, "speak", None)
+        self.speak = None if speaks is None else _Guarded(self, "speak", speaks)
 
     @property
     def audio(self) -> bool:

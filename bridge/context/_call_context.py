@@ -26,6 +26,8 @@ class CallContext:
         router: Carries the messages of the call; its nursery owns the call's tasks.
         history: What was said until it was last written; ``CallAnswers.history`` is up to date.
         audio: Whether the caller hears audio; otherwise only text travels.
+        is_spoken: Whether the caller hears what agents say; with text alone, the caller's side has
+            the voice.
         language: The tag of the language that bargein's own texts and phrases are in.
         floor: The agents of the call, and which of them is heard.
         work: The running tools.
@@ -38,14 +40,23 @@ class CallContext:
 
     __slots__ = (
         "_observers", "_polled", "_update", "audio", "ended", "floor", "history", "is_closing",
-        "is_paused", "language", "router", "running_tools", "state", "touch_state",
+        "is_paused", "is_spoken", "language", "router", "running_tools", "state", "touch_state",
     )  # fmt: skip
 
-    def __init__(self, router: Router, history: History, *, audio: bool, language: str) -> None:
+    def __init__(
+        self,
+        router: Router,
+        history: History,
+        *,
+        audio: bool,
+        is_spoken: bool,
+        language: str,
+    ) -> None:
         self.router = router
         self.touch_state: Callable[[], None] = partial(router.call_after, self._work_out)
         self.history = history
         self.audio = audio
+        self.is_spoken = is_spoken
         self.language = language
         self.floor = Floor()
         self.running_tools = RunningTools(self.touch_state)
@@ -64,7 +75,7 @@ class CallContext:
         Then the node cleans up first, before anybody is told: 100 us after the event, not 240.
         """
         barges_in = type(message.event) is UserStartedSpeaking
-        return barges_in and not self.audio and not self.running_tools.are_busy
+        return barges_in and not self.is_spoken and not self.running_tools.are_busy
 
     def _work_out(self) -> None:
         if self._update is not None:

@@ -18,6 +18,7 @@ from bargein.routes.logs import get_logger
 
 from ..events import AgentSpeechHeld, AgentSpeechReleased
 from ._playout import Playout
+from ._text_playout import TextPlayout
 
 if TYPE_CHECKING:
     from bargein.routes import Router
@@ -35,7 +36,9 @@ class Holding:
 
     __slots__ = ("_has_something", "_playout", "_router", "_since_s")
 
-    def __init__(self, router: Router, playout: Playout, has_something: Callable[[], bool]) -> None:
+    def __init__(
+        self, router: Router, playout: Playout | TextPlayout, has_something: Callable[[], bool]
+    ) -> None:
         """Start without a hold."""
         self._router = router
         self._playout = playout

@@ -413,10 +413,18 @@ class Utterance:
         """Record that ``utterance_queued`` was called: the transport has all its audio."""
         self.queued_published = True
 
-    def hear_as_text(self) -> None:
-        """Record that its text was heard when it was sent, because the call is text-only."""
-        self.basis = "text"
-        self.heard_chars = len(self.generated)
+    def hear_to(self, chars: int, basis: HeardBasis) -> str:
+        """Record that its text was heard up to a place, and return the newly heard words.
+
+        Args:
+            chars: The place; one before what was heard already changes nothing.
+            basis: How that is known.
+        """
+        if chars <= self.heard_chars:
+            return ""
+        words = self.generated[self.heard_chars : chars]
+        self.heard_chars, self.basis = chars, basis
+        return words
 
     # --- its audio ------------------------------------------------------------------------------
 

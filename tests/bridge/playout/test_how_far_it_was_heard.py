@@ -143,10 +143,10 @@ def test_text_mode_hears_all_at_once():
     """Where only text travels, what was sent was heard."""
     utterance = Utterance(1, None, interruptible=True)  # type: ignore[arg-type]  # no answer
     utterance.add_text("one")
-    utterance.hear_as_text()
+    utterance.hear_to(len(utterance.generated), "text")
     assert utterance.heard == "one"
     utterance.add_text(" two")
-    utterance.hear_as_text()
+    utterance.hear_to(len(utterance.generated), "text")
     assert utterance.heard == "one two"
 
 

@@ -1,0 +1,499 @@
+"""Follows text that the caller's side speaks with a voice of its own, by what that side tells.
+
+Rules:
+1. The text of an utterance is passed on as it comes, once the utterance before it was heard or cut:
+   the far side drops what it still has when other text arrives, and that is how a cut silences it.
+2. What was heard is what the far side tells, and the clock claims nothing while that tells.  A side
+   that has told nothing goes by an estimate, and its basis is ``clock``.
+3. After a cut the far side still tells the last words that it spoke; they count, for ``SETTLE_S``.
+4. Text that the far side dropped by itself, of an utterance that no rule has cut, is spoken again
+   from the first word that was not heard.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, final
+
+import trio
+
+from bargein.routes.logs import get_logger
+
+from ..validation.texts import has_words
+from ._playout import CLOSE_S, PLAYER_S, CallAt, PlayoutListener
+from ._utterance import Utterance
+
+log = get_logger()
+
+SpokenKind = Literal["spoken", "stopped", "started", "silent"]
+
+MS_PER_CHAR = 1000 / 15
+"""How long a character is estimated to take, with 150 words a minute at 6 characters a word."""
+
+SETTLE_S = 1.5
+"""How long the far side may take to tell the last words before a cut, in seconds: it tells a piece
+when that was spoken or stopped, and the network takes a tenth."""
+
+SILENCE_S = 2.0
+"""After how many silent seconds all text counts as spoken whose end the far side has and has told
+otherwise, such as a number in words."""
+
+SLACK_S = 1.0
+"""How much later than estimated a side that tells nothing has spoken a text, in seconds: its voice
+begins about half a second after the first word arrives."""
+
+
+SURE_CHARS = 8
+"""How many characters, without white space, are enough to be found behind others that were not
+told: as many as a long word has."""
+
+
+@dataclass(slots=True, eq=False)
+class _SpokenUtterance:
+    """An utterance, and how much of its text the far side has."""
+
+    utterance: Utterance
+    passed: int = 0
+    """How many characters may be sent: the messages that carry them were not cut."""
+    sent: int = 0
+    most_sent: int = 0
+    """How much of it the far side has had, though it may have dropped some since."""
+    is_closed: bool = False
+    """Whether the far side knows that no more text comes."""
+    silent_since_s: float = math.inf
+    reported_at_s: float = math.inf
+    """When the far side was last given or told something of it; infinite before it has any."""
+
+    @property
+    def is_with_far_side(self) -> bool:
+        return self.sent > self.utterance.heard_chars
+
+    def pass_on(self, chars: int) -> None:
+        self.passed += chars
+
+    def gave(self, chars: int, now_s: float, *, closed: bool) -> None:
+        self.utterance.played.sent(chars * MS_PER_CHAR, now_s, now_s)
+        self.sent += chars
+        self.most_sent = max(self.most_sent, self.sent)
+        self.is_closed = closed
+        self.reported_at_s = now_s
+
+    def note_report(self, now_s: float) -> None:
+        self.reported_at_s, self.silent_since_s = now_s, math.inf
+
+    def fell_silent(self, now_s: float) -> None:
+        self.silent_since_s = now_s
+
+    def recall(self) -> None:
+        """Record that the far side has dropped what was not heard."""
+        self.sent = words_before(self.utterance.generated, self.utterance.heard_chars)
+        self.is_closed = False
+        self.silent_since_s = math.inf
+
+
+@final
+class TextPlayout:
+    """The queue between generated text and the caller's ear, if the far side has the voice."""
+
+    __slots__ = (
+        "_call_at",
+        "_clear",
+        "_held",
+        "_lines",
+        "_listener",
+        "_numbers",
+        "_reports",
+        "_settling",
+        "_speak",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        speak: Callable[[int, str, bool, bool], None],
+        clear: Callable[[int, str], None],
+        listener: PlayoutListener,
+        call_at: CallAt,
+    ) -> None:
+        """Start with nothing to say.
+
+        Args:
+            speak: The transport's; see ``SpeaksText``.
+            clear: The transport's; see ``Transport``.
+            listener: Is called for what happens to utterances.
+            call_at: Sets a timer.
+        """
+        self._speak = speak
+        self._clear = clear
+        self._listener = listener
+        self._call_at = call_at
+        self._lines: list[_SpokenUtterance] = []
+        self._settling: list[tuple[_SpokenUtterance, float]] = []
+        self._reports = False
+        self._held = False
+        self._numbers = 0
+
+    @property
+    def utterances(self) -> tuple[Utterance, ...]:
+        """The utterances that are not heard to their end, in order."""
+        return tuple(line.utterance for line in self._lines)
+
+    def utterance(self, number: int) -> Utterance | None:
+        """Return the utterance with this number, if it is not over."""
+        return next((one for one in self.utterances if one.number == number), None)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being spoken, waits or still has to settle."""
+        return not self._lines and not self._settling
+
+    @property
+    def is_audible(self) -> bool:
+        """Whether something is being heard."""
+        return bool(self._lines) and self._lines[0].utterance.played.started
+
+    @property
+    def front(self) -> Utterance | None:
+        """The utterance that is heard now or next; ``None`` if nothing waits to be heard."""
+        return self._lines[0].utterance if self._lines else None
+
+    def sounds_until_s(self) -> float:
+        """Return 0: when the far side will have spoken what it has is not known."""
+        return 0.0
+
+    def unreported_since_s(self) -> float:
+        """Return infinity: the far side owes no report of audio."""
+        return math.inf
+
+    def new_number(self) -> int:
+        """Return a number for an utterance, higher than all earlier ones."""
+        self._numbers += 1
+        return self._numbers
+
+    def add(self, utterance: Utterance, *, first: bool = False) -> None:
+        """Queue an utterance; its text comes with ``pass_on()``.
+
+        Args:
+            utterance: The utterance.
+            first: Put it in front of those of which the far side has nothing.
+        """
+        at = len(self._lines)
+        while first and at and not self._lines[at - 1].sent:
+            at -= 1
+        self._lines.insert(at, _SpokenUtterance(utterance))
+
+    def pass_on(self, utterance: Utterance, chars: int) -> None:
+        """Pass on the next characters of an utterance."""
+        for line in self._lines:
+            if line.utterance is utterance:
+                line.pass_on(chars)
+                self._follow()
+
+    def text_complete(self, utterance: Utterance) -> None:
+        """Record that an utterance gets no more text."""
+        utterance.complete_text(trio.current_time())
+        self.wake()
+
+    def check_by(self, at_s: float) -> None:
+        """Do nothing: no word is heard before the far side says so."""
+
+    def wake(self) -> None:
+        """Check again in the next scheduler step, because something changed."""
+        self._call_at(self, trio.current_time(), self._follow)
+
+    # --- what the far side tells ----------------------------------------------------------------
+
+    def report_speech(self, kind: SpokenKind, text: str) -> bool:
+        """Record what the far side tells.
+
+        Args:
+            kind: ``spoken``, it has spoken this text after what it told before; ``stopped``, it
+                was interrupted after this text and has dropped the rest; ``started`` and
+                ``silent``, its voice is heard from now on, or is not.
+            text: The text; empty for a kind that has none.
+
+        Returns:
+            Whether the text is one that it was given.
+        """
+        now_s = trio.current_time()
+        fits = True
+        match kind:
+            case "spoken":
+                self._reports = True
+                fits = self._spoken(text, now_s)
+            case "stopped":
+                fits = self._stopped(text, now_s)
+                self.wake()  # what no rule cuts in this step is spoken again
+                return fits
+            case "started":
+                self._reports = True
+                self._start(now_s)
+            case "silent":
+                self._reports = True
+                for line in self._lines[:1]:
+                    line.fell_silent(now_s)
+        self._follow()
+        return fits
+
+    def _spoken(self, text: str, now_s: float) -> bool:
+        settling = [line for line, _ in self._settling]
+        for line in (*settling, *self._lines[:1]):
+            said = line.utterance
+            chars = after_words(text, said.generated, said.heard_chars, line.most_sent)
+            if chars is not None:
+                line.note_report(now_s)
+                self._hear(line, chars)
+                for earlier in settling if line not in settling else ():
+                    self._settle(earlier)  # nothing more will be told of it
+                return True
+        return False
+
+    def _stopped(self, text: str, now_s: float) -> bool:
+        fits = not text.strip()
+        for line in (*(line for line, _ in self._settling), *self._lines[:1]):
+            said = line.utterance
+            chars = after_stop(text, said.generated, said.heard_chars, line.most_sent)
+            if chars is not None:
+                fits = True
+                self._hear(line, chars)
+            if said.finished:
+                self._settle(line)
+            elif line.sent:
+                line.note_report(now_s)
+                line.recall()
+        return fits
+
+    def _start(self, now_s: float) -> None:
+        for line in self._lines[:1]:
+            if line.sent:
+                line.note_report(now_s)
+                self._mark_started(line.utterance)
+
+    def _mark_started(self, utterance: Utterance) -> None:
+        if not utterance.played.started:
+            utterance.played.start()
+            self._listener.utterance_started(utterance)
+
+    def _hear(self, line: _SpokenUtterance, chars: int) -> None:
+        utterance = line.utterance
+        if not utterance.finished and chars > utterance.heard_chars:
+            self._mark_started(utterance)
+        words = utterance.hear_to(chars, "reported")
+        if words.strip():
+            self._listener.words_heard(utterance, words)
+
+    # --- its life -------------------------------------------------------------------------------
+
+    def advance(self, now_s: float) -> None:
+        """Update what the caller has heard."""
+        for line, until_s in tuple(self._settling):
+            if now_s >= until_s - CLOSE_S:
+                self._settle(line)
+        while self._lines and not self._held and self._is_over(self._lines[0], now_s):
+            self._finish(self._lines.pop(0))
+        for line in self._lines[:1]:
+            if now_s >= self._lost_at_s(line) - CLOSE_S:
+                log.error("player_reports_nothing", utterance=line.utterance.number)
+                self._listener.player_failed(line.utterance)
+                self.cut(line.utterance, "the far side tells nothing")
+
+    def _is_over(self, line: _SpokenUtterance, now_s: float) -> bool:
+        utterance = line.utterance
+        is_complete = utterance.text_complete and line.passed == len(utterance.generated)
+        if not is_complete or (line.sent and not line.is_closed):
+            return False
+        return utterance.is_heard_whole or now_s >= self._spoken_by_s(line) - CLOSE_S
+
+    def _spoken_by_s(self, line: _SpokenUtterance) -> float:
+        """Return when all of an utterance counts as spoken, if the far side tells no more."""
+        if not line.is_closed:
+            return math.inf
+        if self._reports:
+            return line.silent_since_s + SILENCE_S
+        return line.utterance.played.ends_at_s + SLACK_S
+
+    def _lost_at_s(self, line: _SpokenUtterance) -> float:
+        """Return when the far side counts as failed, since it tells nothing of what it has."""
+        waits = self._reports and line.is_with_far_side and not self._held
+        return line.reported_at_s + PLAYER_S if waits else math.inf
+
+    def _finish(self, line: _SpokenUtterance) -> None:
+        utterance = line.utterance
+        is_told = utterance.is_heard_whole
+        if not is_told:
+            self._mark_started(utterance)
+        words = utterance.hear_to(len(utterance.generated), utterance.basis if is_told else "clock")
+        utterance.finish()
+        if words.strip():
+            self._listener.words_heard(utterance, words)
+        self._listener.utterance_finished(utterance)
+        self._listener.utterance_settled(utterance)
+
+    def _follow(self) -> None:
+        """Pass on what may be passed on, and set the timer for the next change."""
+        now_s = trio.current_time()
+        self.advance(now_s)
+        for line in self._lines[:1]:
+            if not self._held:
+                self._give(line, now_s)
+        self.advance(now_s)  # its end may be known only now
+        times_s = [until_s for _, until_s in self._settling]
+        for line in self._lines[:1]:
+            times_s += self._spoken_by_s(line), self._lost_at_s(line)
+        next_s = min((at_s for at_s in times_s if at_s > now_s), default=math.inf)
+        if next_s < math.inf:
+            self._call_at(self, next_s, self._follow)
+
+    def _give(self, line: _SpokenUtterance, now_s: float) -> None:
+        utterance = line.utterance
+        text = utterance.generated[line.sent : line.passed]
+        is_last = utterance.text_complete and line.passed == len(utterance.generated)
+        if not has_words(utterance.generated) or (not text and (line.is_closed or not is_last)):
+            return
+        line.gave(len(text), now_s, closed=is_last)
+        self._speak(utterance.number, text, is_last, utterance.interruptible)
+
+    def cut(self, utterance: Utterance, reason: str) -> None:
+        """Silence an utterance now; a finished one stays as it is."""
+        found = [line for line in self._lines if line.utterance is utterance]
+        for line in found:
+            now_s = trio.current_time()
+            self._lines.remove(line)
+            is_with_far_side = line.is_with_far_side
+            if is_with_far_side and not self._reports:
+                self._guess(line, now_s)
+            utterance.cut(utterance.played.position_ms(now_s))
+            utterance.drop_unsent()
+            if is_with_far_side:
+                self._clear(utterance.number, reason)
+            if is_with_far_side and self._reports:
+                self._settling.append((line, now_s + SETTLE_S))
+            self._listener.utterance_finished(utterance)
+            if not (is_with_far_side and self._reports):
+                self._settle(line)
+            self.wake()
+
+    def _guess(self, line: _SpokenUtterance, now_s: float) -> None:
+        """Count what a side that tells nothing has spoken by now, by the clock."""
+        utterance = line.utterance
+        chars = min(int(utterance.played.position_ms(now_s) / MS_PER_CHAR), line.sent)
+        words = utterance.hear_to(words_before(utterance.generated, chars), "clock")
+        if words.strip():
+            self._mark_started(utterance)
+            self._listener.words_heard(utterance, words)
+
+    def _settle(self, line: _SpokenUtterance) -> None:
+        self._settling = [each for each in self._settling if each[0] is not line]
+        utterance = line.utterance
+        if not utterance.settled:
+            utterance.settle(utterance.played.cut_at_ms or 0.0)
+            self._listener.utterance_settled(utterance)
+
+    def hold(self) -> None:
+        """Silence the far side; what was not heard is spoken again at the release."""
+        self._held = True
+        for line in self._lines[:1]:
+            if line.is_with_far_side:
+                self._clear(line.utterance.number, "held")
+            line.recall()
+
+    def release(self) -> bool:
+        """Continue from the first word that was not heard.
+
+        Returns:
+            Whether it continues with words that the far side had before.
+        """
+        self._held = False
+        for line in self._lines[:1]:
+            line.recall()
+        self.wake()
+        return any(line.utterance.played.started for line in self._lines[:1])
+
+    def resend(self) -> None:
+        """Do nothing: a far side that comes back has lost its call."""
+
+    def report(self, number: int, kind: str, played_ms: float) -> None:
+        """Ignore a report of audio; there is none."""
+
+    def close(self, reason: str) -> None:
+        """Silence everything now, and settle what was heard."""
+        for utterance in self.utterances:
+            self.cut(utterance, reason)
+        for line, _ in tuple(self._settling):
+            self._settle(line)
+
+
+# --- the text that the far side tells, in the text that it was given: with other white space, and
+# sometimes in another case; at an interruption some tell all that was heard, some its last clause
+
+
+def after_words(told: str, given: str, heard: int, sent: int) -> int | None:
+    """Return how far a text is spoken, when the next words of it were told.
+
+    Args:
+        told: The words that were spoken after those told before.
+        given: The text.
+        heard: How many characters of it were told before.
+        sent: How many characters of it the far side has.
+
+    Returns:
+        The end of the words in the text; ``None`` if they are not in it, behind what was told.
+    """
+    wanted = _letters(told)[0]
+    if not wanted:
+        return heard
+    for start in (heard, words_before(given, heard)):  # a word of which half was heard is said anew
+        rest, ends = _letters(given[start:sent])
+        at = rest.find(wanted)
+        if at == 0 or (at > 0 and len(wanted) >= SURE_CHARS):
+            return max(heard, start + ends[at + len(wanted) - 1])
+    return None
+
+
+def after_stop(told: str, given: str, heard: int, sent: int) -> int | None:
+    """Return how far a text is spoken, when it was interrupted after the told words.
+
+    Args:
+        told: What was heard of the text, or of its last clause.
+        given: The text.
+        heard: How many characters of it were told before.
+        sent: How many characters of it the far side has.
+
+    Returns:
+        The end of the words in the text, at least `heard`; ``None`` if they are not in it.
+    """
+    wanted = _letters(told)[0]
+    letters, ends = _letters(given[:sent])
+    known = len(_letters(given[:heard])[0])
+    if not wanted or letters[:known].endswith(wanted):
+        return heard
+    at = letters.find(wanted, max(0, known - len(wanted) + 1))
+    if letters.startswith(wanted) and (len(wanted) > known or at < 0):
+        at = 0
+    return max(heard, ends[at + len(wanted) - 1]) if at >= 0 else None
+
+
+def words_before(text: str, chars: int) -> int:
+    """Return where the word begins in whose middle a place is; the place, if it is between words.
+
+    White space before the next word counts as behind it, so that what follows begins with a word.
+    """
+    if chars >= len(text) or not chars:
+        return min(chars, len(text))
+    if not text[chars].isspace() and not text[chars - 1].isspace():
+        cut = max((at for at in range(chars) if text[at].isspace()), default=-1)
+        return cut + 1
+    return chars
+
+
+def _letters(text: str) -> tuple[str, list[int]]:
+    """Return a text without white space and case, and where each of its characters ends in it."""
+    letters: list[str] = []
+    ends: list[int] = []
+    for at, character in enumerate(text):
+        if not character.isspace():
+            for letter in character.casefold():
+                letters.append(letter)
+                ends.append(at + 1)
+    return "".join(letters), ends
