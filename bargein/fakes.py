@@ -28,8 +28,12 @@ from .nodes.vendors.openai.fake_transcription import FakeTranscription as FakeTr
 from .nodes.vendors.openai.fake_voice import FakeOpenAIVoice as FakeOpenAIVoice
 from .nodes.vendors.rime.fake import FakeRimeVoice as FakeRimeVoice
 from .nodes.vendors.soniox.fake import FakeSonioxEar as FakeSonioxEar
+from .nodes.vendors.twilio.fake import CarrierRefusedError as CarrierRefusedError
+from .nodes.vendors.twilio.fake import FakeTwilio as FakeTwilio
+from .nodes.vendors.twilio.fake import FakeTwilioCall as FakeTwilioCall
 
 __all__ = [
+    "CarrierRefusedError",
     "FakeAnthropic",
     "FakeAssemblyAIEar",
     "FakeAzureChat",
@@ -50,6 +54,8 @@ __all__ = [
     "FakeRimeVoice",
     "FakeSonioxEar",
     "FakeTranscription",
+    "FakeTwilio",
+    "FakeTwilioCall",
     "RealtimeCall",
 ]
 __all__ += _shared.__all__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, get_args
@@ -52,6 +52,30 @@ class SpeechStack(Protocol):
         """Add the routes that hear and speak in one call."""
 
 
+class Phone(Protocol):
+    """A carrier's account, whose numbers an app answers: ``Twilio()``."""
+
+    def wires(self, public_url: str | None) -> Sequence[Any]:
+        """Return the wires by which its calls come, for a server's port.
+
+        Args:
+            public_url: The address by which the carrier reaches the server; ``None`` takes it from
+                each request that the carrier has signed.
+
+        Raises:
+            ValueError: It is no address of a server.
+        """
+        ...
+
+    async def claim(self, number: str, public_url: str) -> str:
+        """Let a number's calls come to a server, and return what answered it before."""
+        ...
+
+    async def restore(self, number: str) -> str:
+        """Let a number be answered by what answered it before, and return that."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Memory:
     """The history that a call starts with, and the conversation that stores it."""
@@ -94,6 +118,7 @@ class App(SuggestsNames):
     Attributes:
         answer: Called for each call; declares its routes and may speak first.
         speech: Ears and a voice for calls with audio; ``None`` for a text-only app.
+        phone: The carrier's account whose numbers it answers; ``None`` for none.
         conversations: Where conversations are stored; ``None`` forgets each one when its call ends.
         callers_name_conversations: Whether callers may name the conversation they continue, or the
             function that decides.
@@ -114,6 +139,7 @@ class App(SuggestsNames):
         answer: AnswerFunction,
         *,
         speech: SpeechStack | None = None,
+        phone: Phone | None = None,
         conversations: Conversations | None = None,
         callers_name_conversations: bool | MayName = False,
         name: str | None = None,
@@ -130,6 +156,8 @@ class App(SuggestsNames):
             answer: An async function that takes the call.  It declares routes and may speak; the
                 call continues after it returns.
             speech: What hears and speaks in calls with audio, such as ``LocalSpeech()``.
+            phone: The carrier's account whose numbers it answers, such as ``Twilio()``; a server
+                of the app has its wires.
             conversations: Where conversations are kept, such as
                 ``SqliteConversations("calls.db")``.
             callers_name_conversations: Whether a caller of the server may continue a conversation
@@ -177,6 +205,7 @@ class App(SuggestsNames):
             )
         _check_answer(answer)
         check_has("App(speech=)", speech, "open attach", example="LocalSpeech()")
+        check_has("App(phone=)", phone, "wires claim restore", example="Twilio()")
         store = "SqliteConversations('calls.db')"
         check_has("App(conversations=)", conversations, "open_conversation", example=store)
         check_instance("App(name=)", name, str)
@@ -194,6 +223,7 @@ class App(SuggestsNames):
             check_takes(rule, callers_name_conversations, "the CallRequest")
         self.answer = answer
         self.speech = speech
+        self.phone = phone
         self.conversations = conversations
         self.callers_name_conversations = callers_name_conversations
         self.name = name or _name_of(answer)

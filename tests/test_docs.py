@@ -43,6 +43,10 @@ PROSE = {"CONTRIBUTING.md"} | {
 }
 SLOW = {"docs/providers.md": pytest.mark.proof}
 """Pages whose programs put a provider through all its checks."""
+KEYS = {
+    "telephone.md": ("TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "OPENAI_API_KEY"),
+}
+"""What the reader of a page has in the environment, by what the page says."""
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -51,6 +55,14 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _FILE = re.compile(r"# ([\w/]+\.py)\n")
 _MODULE = re.compile(r"python -m ([\w.]+)")
 _TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the variables that the reader of a page has set."""
+    for page, names in KEYS.items():
+        for name in names if page in request.node.name else ():
+            monkeypatch.setenv(name, "the reader's")
 
 
 def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:

@@ -32,6 +32,7 @@ PURE_CORES = {
     "bridge/server/test_order_on_the_wire.py": "what is sent first, dropped and sent again",
     "bridge/test_late_audio.py": "how long a loudspeaker gathers audio, to the millisecond",
     "bridge/test_loudspeakers.py": "what is heard to the sample, held, cut, late or dry",
+    "bridge/wires/telephone/test_codec.py": "messages in, events out, and signatures, by examples",
     "nodes/speech/test_when_a_sound_is_classified.py": "windows of sound in, hints out",
     "nodes/user_turns/": "turn taking is one pure function of facts; hypothesis feeds it any order",
     "routes/test_logs.py": "what the logger of all modules lets out, and which place it shows",

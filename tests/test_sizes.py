@@ -41,7 +41,7 @@ MOST_IMPORTS = 20
 MORE_IMPORTS: dict[str, int] = {}
 """Files that have more, and how many today: they may only lose some."""
 
-ADDED = ("bridge.asgi.",)
+ADDED = ("bridge.asgi.", "bridge.wires.telephone.", "nodes.vendors.twilio.")
 """What was added since the bounds below were set, and is counted apart."""
 
 ONE_IMPORTER = 114
@@ -56,7 +56,7 @@ BACK_UP = {"bridge": 1, "nodes": 0, "routes": 1}
 CIRCLES = [3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 88_115
+LINES = 90_551
 """Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
 this bound was set, beside what is added since."""
 

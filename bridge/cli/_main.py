@@ -17,9 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from pathlib import Path
-from typing import TypeAlias, Unpack
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 from urllib.parse import quote
 
+import trio
+
+from bargein.routes import BargeinError
 from bargein.routes.logs import get_logger
 
 from ..commands._logs import configure_logs
@@ -34,17 +38,22 @@ from ..server._access import EmptyTokenError, ShortTokenError
 from ..server._proxies import TrustedProxies
 from ..server._server_options import ServerOptions
 from ..server._signed_token import BadSecretError
+from ..validation.public_url import checked_public_url
 from ._command_runner import exit_code
 from ._serve_options import (
     add_access,
     add_connections,
     add_limits,
+    add_phone,
     add_wire_option,
     add_wires,
     load_wires,
     tls_context,
 )
 from ._token_command import SECOND_SECRET_VARIABLE, SECRET_VARIABLE, add_token
+
+if TYPE_CHECKING:
+    from .._app import App
 
 DEFAULT_TARGET = "agent.py"
 """The app of ``serve``, ``talk`` and ``chat`` without a target, in the current folder."""
@@ -115,6 +124,7 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     _add_common(parser)
     add_wire_option(parser)
+    add_phone(parser)
     add_access(parser)
     add_limits(parser)
     add_connections(parser)
@@ -186,7 +196,8 @@ def _serve(options: argparse.Namespace) -> int:
         origins = None if options.origin is None else [_origin(o) for o in options.origin]
         TrustedProxies(options.trust_proxy)
         tls = tls_context(options.cert, options.key)
-        wires = load_wires(options.wire)
+        wires = load_wires(options.wire) if options.wire else None
+        public_url = options.public_url and checked_public_url(options.public_url, "--public-url ")
     except (ValueError, OSError) as error:  # ssl raises OSError for an invalid certificate
         return _fail(str(error), code=2)
     except TargetError as error:
@@ -218,6 +229,7 @@ def _serve(options: argparse.Namespace) -> int:
         ssl=tls,
         limits=limits,
         wires=wires,
+        public_url=public_url,
     )
 
 
@@ -283,8 +295,12 @@ def _run(
     if conversation is not None and not app.callers_name_conversations:
         app.let_callers_name(conversation)
     try:
+        if not _set_number(app, options, served):
+            return 0
         run(app, on_ready=on_ready, **served)
-    except (UnguardedError, EmptyTokenError, ShortTokenError, BadSecretError) as error:
+    except (
+        UnguardedError, EmptyTokenError, ShortTokenError, BadSecretError, _UsageError,
+    ) as error:  # fmt: skip
         return _fail(str(error), code=2)
     except ImportError as error:  # an extra is missing; the text names it
         return _fail(str(error))
@@ -292,6 +308,52 @@ def _run(
         get_logger().debug("server_failed", exc_info=error)
         return _fail(f"{_described(error)} (--log-level debug shows all lines)")
     return 0
+
+
+class _UsageError(BargeinError):
+    """Options that do not go together, or not with the app."""
+
+
+def _set_number(app: App, options: argparse.Namespace, served: ServerOptions) -> bool:
+    """Let the number of the options come to this server, or put it back; return whether to serve.
+
+    Raises:
+        _UsageError: Something is missing.
+        Exception: The carrier refused.
+    """
+    number, public_url = getattr(options, "number", None), served.get("public_url")
+    if number is None:
+        if getattr(options, "restore", False):
+            raise _UsageError("--restore needs --number, the number to put back")
+    elif app.phone is None:
+        raise _UsageError(
+            f"--number needs a carrier: App(..., phone=Twilio()), which {app!r} lacks"
+        )
+    elif options.restore:
+        was = trio.run(app.phone.restore, number)
+        _say(f"{number} is answered by {was or 'nothing'} again")
+        return False
+    elif public_url is None:
+        raise _UsageError(
+            "--number needs --public-url, the address by which the carrier reaches us"
+        )
+    else:
+        was = trio.run(app.phone.claim, number, public_url)
+        _say(
+            f"{number} now calls this agent (voice URL set at {type(app.phone).__name__}; the old "
+            f"one was {was or 'empty'}; --restore puts it back)"
+        )
+    _keep_strangers_out(app, served)
+    return True
+
+
+def _keep_strangers_out(app: App, served: ServerOptions) -> None:
+    """Give a server of telephone calls a token for everybody else, if nothing keeps them out."""
+    guards = served.get("token"), served.get("token_secret"), served.get("insecure"), app.admit
+    if served.get("public_url") is None or app.phone is None or any(guards):
+        return
+    served["token"] = token = token_urlsafe(24)
+    _say(f"Only the carrier may call from outside; the page needs this token: ?token={token}")
 
 
 def _try_address(host: str, port: int) -> None:

@@ -6,7 +6,7 @@ import argparse
 import os
 import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -18,16 +18,21 @@ from ..server import Limits
 from ..server._wire_paths import WirePaths
 from ..wires._wire import Wire
 from ..wires.native import NativeWire
+from ..wires.telephone import TwilioRelay
 
 TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token
 METRICS_TOKEN_VARIABLE = "BARGEIN_METRICS_TOKEN"
 
-BUILT_IN = {NativeWire.name: NativeWire}
+BUILT_IN: dict[str, Callable[[], Wire]] = {
+    NativeWire.name: NativeWire,
+    TwilioRelay.name: TwilioRelay,
+}
 """The wires that ``--wire`` knows by their names."""
 
 WIRE_HELP = (
     f"a way of reaching calls: {', '.join(BUILT_IN)}, or module:name or path/to/file.py:name for a "
-    "wire of your own; repeat it for more (default: native, which the page needs)"
+    "wire of your own; repeat it for more (default: native, which the page needs, and those of "
+    "App(phone=))"
 )
 
 
@@ -81,6 +86,27 @@ def add_access(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let anybody call a public server; without this option, a public server needs a "
         "token or an app with admit=",
+    )
+
+
+def add_phone(parser: argparse.ArgumentParser) -> None:
+    """Add the options for a telephone number."""
+    parser.add_argument(
+        "--public-url",
+        metavar="URL",
+        help="the address by which others reach this server, such as https://voice.example.com; "
+        "carriers call it, and its host is a --host-name",
+    )
+    parser.add_argument(
+        "--number",
+        metavar="NUMBER",
+        help="a number of the app's phone=, such as +15550100, whose calls are to come here; needs "
+        "--public-url",
+    )
+    parser.add_argument(
+        "--restore",
+        action="store_true",
+        help="let --number be answered by what answered it before, and end",
     )
 
 

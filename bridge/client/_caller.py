@@ -112,7 +112,7 @@ class _Playback:
 
 
 @final
-class NetworkCaller(CallerRequests, SuggestsNames):
+class Caller(CallerRequests, SuggestsNames):
     """One call, made by ``open_caller``.
 
     Attributes:

@@ -1,1 +1,7 @@
 """What the commands of the command line share."""
+
+from ._logs import configure_logs as configure_logs
+from ._target import TargetError as TargetError
+from ._target import load_app as load_app
+
+__all__ = ["TargetError", "configure_logs", "load_app"]

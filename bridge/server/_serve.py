@@ -6,6 +6,7 @@ import ssl as ssl_module
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Unpack
+from urllib.parse import urlsplit
 
 import trio
 
@@ -15,6 +16,7 @@ from bargein.routes.service_nursery import open_service_nursery
 from ..monitoring._event_loop_watchdog import watch_loop
 from ..validation.arguments import check_has, check_instance, check_strings
 from ..validation.event_loop import check_trio
+from ..validation.public_url import checked_public_url
 from ..wires._limits import Limits
 from ..wires._wire import Wire
 from ..wires.native import NativeWire
@@ -36,6 +38,7 @@ async def open_server(
     app: App,
     *,
     wires: Sequence[Wire] | None = None,
+    public_url: str | None = None,
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | None = None,
@@ -64,8 +67,11 @@ async def open_server(
 
     Args:
         app: Answers the calls; opened before the first one.
-        wires: The ways of reaching a call behind this port; ``None`` for the native one alone,
-            which the page and ``bargein.client`` use.
+        wires: The ways of reaching a call behind this port; ``None`` for the native one, which the
+            page and ``bargein.client`` use, and those of ``App(phone=)``.
+        public_url: The address by which others reach the server, such as
+            ``https://voice.example.com``; carriers sign with it, and its host is one of
+            `host_names`.
         host: Address to listen on.
         port: TCP port; 0 picks a free one.
         token: The token that clients must send for calls and metrics, as ``Authorization: Bearer``
@@ -101,6 +107,12 @@ async def open_server(
     check_instance("open_server(limits=)", limits, Limits)
     check_strings("open_server(trusted_proxies=)", trusted_proxies)
     limits = limits or Limits()
+    if public_url is not None:
+        public_url = checked_public_url(public_url)
+        host_names = (*host_names, urlsplit(public_url).hostname or "")
+    if wires is None:
+        phone = getattr(app, "phone", None)  # of an app that is none of ours
+        wires = (NativeWire(), *(() if phone is None else phone.wires(public_url)))
     if listeners is None:
         listeners = await open_listeners(host, port)
     try:
@@ -129,7 +141,7 @@ async def open_server(
             app,
             listeners,
             limits,
-            (NativeWire(),) if wires is None else wires,
+            wires,
             access=access,
             proxies=proxies,
             ssl=ssl,

@@ -17,6 +17,7 @@ class SharedOptions(TypedDict, total=False):
     """The options of a server that does not listen by itself; ``open_server`` documents each."""
 
     wires: Sequence[Wire] | None
+    public_url: str | None
     token: str | None
     token_secret: str | None
     second_token_secret: str | None

@@ -65,6 +65,8 @@ VARIABLES = {
     "BARGEIN_MODELS": "the folder that keeps model weights, in place of `bargein/models` in your "
     "cache folder",
     **_vendor_variables(),
+    "TWILIO_ACCOUNT_SID": "`Twilio`: the account whose numbers your agent answers",
+    "TWILIO_AUTH_TOKEN": "`Twilio` and `TwilioRelay`: the account's token, with which it signs",
     "HTTPS_PROXY": "`open_websocket`, unless `proxy=` names one: the proxy for `wss://` addresses",
     "HTTP_PROXY": "`open_websocket`: the proxy for `ws://` addresses",
     "ALL_PROXY": "`open_websocket`: the proxy for all other addresses",

@@ -59,6 +59,12 @@ MEANINGS = {
     "connection_failed": "a fault of the server in one connection: report it to us",
     "conversation_addition_unreadable": "the last addition to a stored answer is damaged; the "
     "answer is read without it",
+    "calls_per_number": "a telephone number has as many calls as it may, and hears a busy line",
+    "carrier_error": "a carrier did not understand a message, or failed: report it to us",
+    "carrier_refused": "a request for a carrier's path is not signed as it should be; `why` names "
+    "the mistake, and what to do",
+    "carrier_socket_refused": "the first message of a carrier's socket is late, or has no good "
+    "token; often: somebody else knows the address",
     "conversation_checkpoint_failed": "SQLite could not shorten its journal; it tries again later",
     "conversation_entries_lost": "entries could not be kept until the store worked again, or be "
     "written until the end of the call; `indexes` names all of them: look at the disk",

@@ -28,6 +28,7 @@ from ._fake_voice import pcm_of as pcm_of
 from ._fault import Fault as Fault
 from ._fault import FaultKind as FaultKind
 from ._fault import FaultStage as FaultStage
+from ._memory_stream import MemoryListener as MemoryListener
 from ._memory_stream import MemoryStream as MemoryStream
 from ._memory_stream import memory_stream_pair as memory_stream_pair
 
@@ -39,6 +40,7 @@ __all__ = [
     "FakeVendor",
     "FakeVoice",
     "Fault",
+    "MemoryListener",
     "VoiceRequest",
     "memory_stream_pair",
 ]

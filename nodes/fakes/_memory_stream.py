@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Callable
+from typing import Any, final
 
 import trio
 
@@ -137,3 +138,41 @@ def memory_stream_pair() -> tuple[MemoryStream, MemoryStream]:
     """Return both ends of a connection in memory, each direction of which holds 64 KiB."""
     there, back = _Pipe(), _Pipe()
     return MemoryStream(there, back), MemoryStream(back, there)
+
+
+@final
+class MemoryListener(trio.abc.Listener[Any]):
+    """Accepts connections in memory: for ``open_server(listeners=)`` of a server without sockets.
+
+    Attributes:
+        socket: Itself, whose name says that only this process reaches it.
+    """
+
+    def __init__(self, make_pair: Callable[[], tuple[Any, Any]] = memory_stream_pair) -> None:
+        """Make it.
+
+        Args:
+            make_pair: Makes the two ends of a connection.
+        """
+        self._make_pair = make_pair
+        self._send, self._receive = trio.open_memory_channel[Any](10)
+        self.socket = self
+
+    def getsockname(self) -> str:
+        """Return its name."""
+        return "memory"
+
+    async def accept(self) -> Any:
+        """Return the next connection."""
+        return await self._receive.receive()
+
+    async def aclose(self) -> None:
+        """Accept nothing more."""
+        self._receive.close()
+        await trio.lowlevel.checkpoint()
+
+    async def dial(self) -> Any:
+        """Connect."""
+        mine, theirs = self._make_pair()
+        await self._send.send(theirs)
+        return mine

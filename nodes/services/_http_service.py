@@ -122,15 +122,21 @@ class HttpService:
             await client.head(self.url(path))
 
     async def send(
-        self, path: str, *, exchange: HttpResponse | None = None, **content: Any
+        self,
+        path: str,
+        *,
+        method: str = "POST",
+        exchange: HttpResponse | None = None,
+        **content: Any,
     ) -> HttpResponse:
-        """Send one POST request, and return its response as soon as its headers are here.
+        """Send one request, and return its response as soon as its headers are here.
 
         It has no limit of its own but `connect_s`, and tries once.  Whatever happens, the exchange
         is to be closed; here this is done if it fails.
 
         Args:
             path: The path, behind that of the base URL.
+            method: The method.
             exchange: The exchange to use; ``None`` makes one.
             content: The body, as httpx2 takes it: ``json=``, ``data=``, ``files=``, ``content=``.
 
@@ -141,7 +147,7 @@ class HttpService:
         try:
             client = await self._client.get()
             with http_errors(self.errors.vendor):
-                request = client.build_request("POST", self.url(path), **content)
+                request = client.build_request(method, self.url(path), **content)
             await exchange.send(client, request)
         except BaseException:
             await exchange.aclose()
@@ -169,14 +175,15 @@ class HttpService:
         most_bytes: int = MAX_ANSWER_BYTES,
         **content: Any,
     ) -> bytes:
-        """Send a POST request and return the whole body of its answer; try again where that helps.
+        """Send a request and return the whole body of its answer; try again where that helps.
 
         Args:
             path: The path, behind that of the base URL.
             problem: What a refusal is called, in our words.
             limit_s: How long an attempt may take, in seconds.
             most_bytes: The longest answer.
-            content: The body, as httpx2 takes it: ``json=``, ``data=``, ``files=``, ``content=``.
+            content: The body, as httpx2 takes it: ``json=``, ``data=``, ``files=``, ``content=``;
+                and ``method=``, if that is not POST.
 
         Raises:
             VendorError: The last attempt failed.

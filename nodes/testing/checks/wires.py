@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
@@ -25,12 +25,20 @@ from bargein.bridge.events import (
 from bargein.bridge.server import Limits, Server, open_server
 from bargein.bridge.websocket import ConnectionClosedError, Data, WebSocket, open_websocket
 from bargein.bridge.wires import CallEnd, HostedCall, Session, Wire, WireConnection
+from bargein.nodes.fakes import MemoryListener
 from bargein.routes import BargeinError
 from bargein.routes.error_containment import first_error
 
 from ._check_report import BreachError, CheckReport, CheckResult
 
-__all__ = ["PeerRead", "SendsMessages", "WireCheckError", "WirePeer", "check_wire"]
+__all__ = [
+    "AnnouncesCalls",
+    "PeerRead",
+    "SendsMessages",
+    "WireCheckError",
+    "WirePeer",
+    "check_wire",
+]
 
 HANG_UPS = 40
 """At how many steps the peer hangs up, spread over all steps of a call."""
@@ -128,6 +136,19 @@ class SendsMessages(Protocol):
         ...
 
 
+@runtime_checkable
+class AnnouncesCalls(Protocol):
+    """A peer whose calls are announced by a webhook; it says so by having this method."""
+
+    async def announce(self, dial: Callable[[], Awaitable[trio.abc.Stream]]) -> dict[str, str]:
+        """Ask the webhook, and return the headers of the WebSocket, whose path it then has.
+
+        Args:
+            dial: Opens a stream to the server.
+        """
+        ...
+
+
 def check_wire(
     make_wire: Callable[[], Wire],
     make_peer: Callable[[], WirePeer],
@@ -152,29 +173,6 @@ def check_wire(
         RuntimeError: It was called inside a run of trio.
     """
     return _WireChecks(make_wire, make_peer, hang_ups).run()
-
-
-class _Door(trio.abc.Listener[Any]):
-    """Accepts streams in memory; a write waits until its reader has taken it."""
-
-    def __init__(self) -> None:
-        self._send, self._receive = trio.open_memory_channel[Any](10)
-        self.socket = self  # whose name says that only this process reaches it
-
-    def getsockname(self) -> str:
-        return "memory"
-
-    async def accept(self) -> Any:
-        return await self._receive.receive()
-
-    async def aclose(self) -> None:
-        self._receive.close()
-        await trio.lowlevel.checkpoint()
-
-    async def dial(self) -> Any:
-        mine, theirs = trio.testing.lockstep_stream_pair()
-        await self._send.send(theirs)
-        return mine
 
 
 class _Voice:
@@ -434,7 +432,9 @@ class _WireChecks:
     async def _opened(
         self, limits: Limits, fails: str, instrument: _HangsUp
     ) -> AsyncIterator[_WireTrial]:
-        wire, door = _SpiedWire(self._make_wire(), fails), _Door()
+        wire = _SpiedWire(self._make_wire(), fails)
+        # A write waits until its reader has taken it.
+        door = MemoryListener(trio.testing.lockstep_stream_pair)
         trials: list[_WireTrial] = []
 
         async def answer(call: Call) -> None:
@@ -447,9 +447,12 @@ class _WireChecks:
         app = App(answer, speech=_Voice(wire.signals.agent_rate_hz), not_understood=None)
         listeners = cast("Sequence[trio.SocketListener]", [door])
         async with open_server(app, wires=(wire,), listeners=listeners, limits=limits) as server:
-            peer, stream = self._make_peer(), await door.dial()
+            peer = self._make_peer()
+            headers = await peer.announce(door.dial) if isinstance(peer, AnnouncesCalls) else {}
+            stream = await door.dial()
             url = f"ws://localhost{peer.path}"
             options: dict[str, Any] = {"stream": stream, "max_waiting_bytes": 1, "stall_s": None}
+            options["headers"] = headers
             with suppress(ConnectionClosedError, trio.BrokenResourceError):
                 async with open_websocket(url, ping_s=None, **options) as socket:
                     trials.append(_WireTrial(peer, server, socket, wire, stream))

@@ -14,6 +14,14 @@ from bargein.websocket import open_websocket
 
 ROOT = Path(__file__).parents[3]
 
+SHIPPED = """\
+native /ws
+twilio /twilio/relay/
+twilio /twilio/voice
+twilio /twilio/ended
+"""
+"""Each wire and its paths."""
+
 OWN = """
 from tests.media_wire import MediaWire
 
@@ -54,7 +62,7 @@ def folder(tmp_path, monkeypatch):
 def test_each_wire_is_listed_with_its_paths(folder, capsys):
     """Without names, those that ship with bargein are listed; with names, those."""
     assert main(["wires"]) == 0
-    assert capsys.readouterr().out == "native /ws\n"
+    assert capsys.readouterr().out == SHIPPED
     command = ["wires", "--wire", "native", "--wire", "own_wires:own", "--wire"]
     assert main([*command, "own_wires.py:OwnWire"]) == 0
     lines = ["native /ws", "media /media", "media /media/incoming", "own /own"]

@@ -1,0 +1,7 @@
+"""Telephones: the wires of carriers, their webhooks, signatures and one-time tokens."""
+
+from ._relay_codec import PlayMedia as PlayMedia
+from ._relay_codec import SwitchLanguage as SwitchLanguage
+from .twilio import TwilioRelay as TwilioRelay
+
+__all__ = ["PlayMedia", "SwitchLanguage", "TwilioRelay"]

@@ -1,0 +1,121 @@
+"""Calls that a webhook has announced, and whose socket is still to come.
+
+A carrier's query strings do not arrive, so that the socket's address names the call in its path,
+and a token, which no log of a proxy has, comes in the first message.  Both are good for one call,
+and for a minute.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import final
+
+import trio
+
+EXPIRES_S = 60.0
+"""How long a carrier may take from its webhook to the first message of its socket, in seconds; it
+takes less than one."""
+
+MAX_WAITING = 1_000
+"""How many announced calls may wait for their sockets."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class AnnouncedCall:
+    """A call that a webhook has announced."""
+
+    call: str
+    """The carrier's id of the call."""
+    caller: str = field(repr=False)
+    called: str = field(repr=False)
+    expires_s: float
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
+    """Names it in the path of the socket."""
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    """Comes back in the first message."""
+    has_socket: bool = False
+
+    def mark_connected(self) -> None:
+        """Record that its socket has come; a second one is not its own."""
+        self.has_socket = True
+
+
+@final
+class AnnouncedCalls:
+    """The announced calls of one wire, and how many calls each number has."""
+
+    __slots__ = ("_by_key", "_calls_per_number", "_open")
+
+    def __init__(self, calls_per_number: int | None) -> None:
+        """Start without calls.
+
+        Args:
+            calls_per_number: How many calls of one number may be open or announced; ``None`` for
+                no limit.
+        """
+        self._calls_per_number = calls_per_number
+        self._by_key: dict[str, AnnouncedCall] = {}
+        self._open: Counter[str] = Counter()
+
+    def announce(self, call: str, caller: str, called: str) -> AnnouncedCall | None:
+        """Announce a call; one that is announced already gets another socket instead.
+
+        Returns:
+            The call; ``None`` if its number has too many, or too many wait.
+        """
+        self._forget_old()
+        for known in [one for one in self._by_key.values() if one.call == call]:
+            self._forget(known)
+        most = self._calls_per_number
+        if len(self._by_key) >= MAX_WAITING or (most is not None and self._open[caller] >= most):
+            return None
+        announced = AnnouncedCall(call, caller, called, trio.current_time() + EXPIRES_S)
+        self._by_key[announced.key] = announced
+        self._open[caller] += 1
+        return announced
+
+    def find(self, key: str) -> AnnouncedCall | None:
+        """Return the call that a socket's path names, if its socket has not come yet."""
+        self._forget_old()
+        found = self._by_key.get(key)
+        return None if found is None or found.has_socket else found
+
+    def redeem(self, call: str, token: str) -> AnnouncedCall | None:
+        """Return the call whose token came in the first message, once.
+
+        Args:
+            call: The carrier's id of the call, in the same message.
+            token: The token.
+
+        Returns:
+            The call, until ``close()`` counted as its number's; ``None`` if the token is not good.
+        """
+        self._forget_old()
+        for known in self._by_key.values():
+            right = hmac.compare_digest(known.token.encode(), token.encode("utf-8", "replace"))
+            if right and known.call == call:
+                del self._by_key[known.key]
+                return known
+        return None
+
+    def close(self, call: AnnouncedCall) -> None:
+        """Record that a redeemed call is over."""
+        self._count_less(call.caller)
+
+    def _forget_old(self) -> None:
+        now_s = trio.current_time()
+        for known in [one for one in self._by_key.values() if one.expires_s <= now_s]:
+            self._forget(known)
+
+    def _forget(self, known: AnnouncedCall) -> None:
+        del self._by_key[known.key]
+        self._count_less(known.caller)
+
+    def _count_less(self, caller: str) -> None:
+        self._open[caller] -= 1
+        if self._open[caller] <= 0:
+            del self._open[caller]

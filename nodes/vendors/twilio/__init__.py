@@ -1,0 +1,1 @@
+"""Twilio: telephone numbers."""

@@ -1,0 +1,228 @@
+"""Telephone numbers of Twilio: what answers them, set and put back by REST.
+
+Source: Twilio's pages on the resource IncomingPhoneNumbers, API 2010-04-01.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from pydantic_core import from_json
+
+from bargein.bridge.validation.public_url import checked_public_url
+from bargein.bridge.wires import Wire
+from bargein.bridge.wires.telephone import TwilioRelay
+from bargein.bridge.wires.telephone.twilio import AUTH_TOKEN_VARIABLE, VOICE_PATH
+from bargein.nodes.services import VendorError
+from bargein.nodes.services._http_service import HttpService
+from bargein.routes import BargeinError
+
+from .errors import TWILIO_ERRORS
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["PhoneExtraError", "PhoneNumberError", "Twilio"]
+
+ACCOUNT_VARIABLE = "TWILIO_ACCOUNT_SID"
+API = "https://api.twilio.com"
+
+_WAS = "was"
+"""The parameter of our own voice URL that has the one before it."""
+
+
+class PhoneExtraError(BargeinError, ImportError):
+    """The package of the extra ``phone`` is missing."""
+
+    def __init__(self, owner: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{owner} needs {package} to set a number's voice URL: pip install 'bargein[{extra}]'"
+        )
+
+
+class PhoneNumberError(BargeinError, ValueError):
+    """The account has no such number, or nothing to put back."""
+
+
+class Twilio:
+    """A Twilio account whose numbers your agent answers; for ``App(phone=)``.
+
+    Twilio hears and speaks: text travels, and your app needs no ears and no voice.
+    """
+
+    def __init__(
+        self,
+        *,
+        account_sid: str | None = None,
+        auth_token: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        signing_keys: Mapping[str, str] | None = None,
+        calls_per_number: int | None = 3,
+        api_url: str = API,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Keep the account; nothing is asked of Twilio yet.
+
+        Args:
+            account_sid: The account; ``None`` reads TWILIO_ACCOUNT_SID.
+            auth_token: Its token, with which Twilio signs what it asks; ``None`` reads
+                TWILIO_AUTH_TOKEN.
+            attributes: Attributes of ``<ConversationRelay>``, such as ``{"language": "de-DE"}``;
+                they come beside ours, or in their place.
+            signing_keys: Secrets of keys with which Twilio signs by SHA-256, by their ids.
+            calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            api_url: The address of Twilio's API.
+            transport: Carries the requests instead of the network; ``None`` uses the network, with
+                the proxies that the environment names.
+
+        Raises:
+            ValueError: The account or its token is missing.
+        """
+        self._account = account_sid or os.environ.get(ACCOUNT_VARIABLE) or ""
+        self._token = auth_token or os.environ.get(AUTH_TOKEN_VARIABLE) or ""
+        missing = [
+            name
+            for name, value in (
+                (ACCOUNT_VARIABLE, self._account),
+                (AUTH_TOKEN_VARIABLE, self._token),
+            )
+            if not value
+        ]
+        if missing:
+            raise ValueError(
+                f"Twilio() needs {' and '.join(missing)} in the environment, or account_sid= and "
+                "auth_token=; both are on the first page of Twilio's console"
+            )
+        self._attributes = attributes
+        self._signing_keys = signing_keys
+        self._calls_per_number = calls_per_number
+        self._api_url = api_url
+        self._transport = transport
+
+    def wires(self, public_url: str | None) -> Sequence[Wire]:
+        """Return the wires of this account, for a server's port.
+
+        Args:
+            public_url: The address by which Twilio reaches the server; ``None`` takes it from each
+                signed request.
+
+        Raises:
+            ValueError: It is no address of a server.
+        """
+        relay = TwilioRelay(
+            auth_token=self._token,
+            public_url=public_url,
+            attributes=self._attributes,
+            signing_keys=self._signing_keys,
+            calls_per_number=self._calls_per_number,
+        )
+        return (relay,)
+
+    async def claim(self, number: str, public_url: str) -> str:
+        """Let a number's calls come to a server, and return the voice URL that it had.
+
+        The old one stays in the new one, as a parameter, so that ``restore()`` finds it.
+
+        Args:
+            number: The number, as +15550100.
+            public_url: The address by which Twilio reaches the server.
+
+        Raises:
+            PhoneExtraError: httpx2 is not installed (extra ``phone``).
+            PhoneNumberError: The account has no such number.
+            ValueError: `public_url` is no address of a server.
+            VendorError: Twilio refused, or cannot be reached.
+        """
+        base = checked_public_url(public_url)
+        service = self._service()
+        async with service.open():
+            found = await self._find(service, number)
+            was = _before(found["voice_url"])
+            ours = f"{base}{VOICE_PATH}?{urlencode({_WAS: was})}" if was else base + VOICE_PATH
+            await self._set(service, found["sid"], ours)
+        return was
+
+    async def restore(self, number: str) -> str:
+        """Give a number the voice URL back that it had before ``claim()``, and return that.
+
+        Args:
+            number: The number, as +15550100.
+
+        Raises:
+            PhoneExtraError: httpx2 is not installed (extra ``phone``).
+            PhoneNumberError: The account has no such number, or it is not one that was claimed.
+            VendorError: Twilio refused, or cannot be reached.
+        """
+        service = self._service()
+        async with service.open():
+            found = await self._find(service, number)
+            if not _is_ours(found["voice_url"]):
+                raise PhoneNumberError(
+                    f"{number} does not call an agent of bargein, so there is nothing to restore; "
+                    f"its voice URL is {found['voice_url'] or 'empty'}"
+                )
+            was = _before(found["voice_url"])
+            await self._set(service, found["sid"], was)
+        return was
+
+    def _service(self) -> HttpService:
+        basic = base64.b64encode(f"{self._account}:{self._token}".encode()).decode()
+        return HttpService(
+            "Twilio()",
+            f"{self._api_url}/2010-04-01/Accounts/{quote(self._account, safe='')}",
+            errors=TWILIO_ERRORS,
+            extra="phone",
+            missing=PhoneExtraError,
+            variable="api_url=",
+            headers={"Authorization": f"Basic {basic}"},
+            transport=self._transport,
+        )
+
+    async def _find(self, service: HttpService, number: str) -> dict[str, str]:
+        path = f"/IncomingPhoneNumbers.json?{urlencode({'PhoneNumber': number})}"
+        body = await service.fetch(path, method="GET", problem="refused to list the numbers")
+        listed = _fields(body).get("incoming_phone_numbers")
+        for found in listed if isinstance(listed, list) else ():
+            if isinstance(found, dict) and found.get("phone_number") == number:
+                return {name: str(found.get(name) or "") for name in ("sid", "voice_url")}
+        raise PhoneNumberError(
+            f"the Twilio account {self._account} has no number {number}; write it as in the "
+            "console, such as +15550100"
+        )
+
+    @staticmethod
+    async def _set(service: HttpService, sid: str, voice_url: str) -> None:
+        wanted = {"VoiceUrl": voice_url, "VoiceMethod": "POST"}
+        problem = "refused to set the voice URL"
+        path = f"/IncomingPhoneNumbers/{quote(sid, safe='')}.json"
+        told = _fields(await service.fetch(path, data=wanted, problem=problem))
+        if told.get("voice_url", voice_url) != voice_url:
+            raise VendorError(TWILIO_ERRORS.vendor, problem, retryable=False)
+
+    def __repr__(self) -> str:
+        return f"Twilio(account_sid={self._account!r})"
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    try:
+        fields = from_json(body)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict):
+        raise VendorError(TWILIO_ERRORS.vendor, "the answer is no JSON object", retryable=False)
+    return fields
+
+
+def _is_ours(voice_url: str) -> bool:
+    return urlsplit(voice_url).path == VOICE_PATH
+
+
+def _before(voice_url: str) -> str:
+    """Return the voice URL that a number had before ours; its own if it has another."""
+    if not _is_ours(voice_url):
+        return voice_url
+    return parse_qs(urlsplit(voice_url).query).get(_WAS, [""])[0]

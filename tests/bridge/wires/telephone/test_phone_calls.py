@@ -1,0 +1,241 @@
+"""Calls by telephone: what was heard is what the carrier played, whoever stops it and when."""
+
+import re
+
+import pytest
+import trio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bargein import App
+from bargein.events import (
+    AgentResponse,
+    AgentSpeechCut,
+    DTMFInput,
+    EndCall,
+    TransferCall,
+    UserStoppedSpeaking,
+    UserTranscriptionReceived,
+)
+from bargein.fakes import FakeTwilio
+from bargein.phone import PlayMedia, SwitchLanguage
+from bargein.testing import open_phone
+
+STORY = (
+    "Once upon a time, there was a fox. It lived in a wood, with a hen. "
+    "Every evening the fox asked the hen for dinner, and every evening the hen declined."
+)
+
+
+async def teller(call):
+    """Greets, and tells a story to whoever speaks, word by word."""
+
+    async def tell(message):
+        for word in re.findall(r"\S+\s*", STORY):
+            yield AgentResponse(content=word)
+            await trio.sleep(0.01)
+
+    call.converse(type("Teller", (), {"generate": staticmethod(tell)})())
+    call.say("Good evening. What can I tell you?")
+
+
+def entries(call):
+    return [one for one in call.history.entries if one.role == "agent"]
+
+
+async def test_a_greeting_and_an_answer_are_heard_to_their_end(autojump_clock):
+    """The carrier speaks all of both, and the history has both as heard, by its reports."""
+    async with open_phone(teller) as phone:
+        await phone.quiet()
+        assert phone.line.heard == "Good evening. What can I tell you?"
+        await phone.says("Tell me a story.")
+        await phone.quiet()
+        assert phone.heard == f"Good evening. What can I tell you?\n{STORY}"
+        assert phone.call.caller == "+15550001"
+
+
+async def test_a_barge_in_leaves_exactly_what_was_heard(autojump_clock):
+    """The caller talks over the story; the history has the words that were played, and no more."""
+    cuts = []
+
+    async def answer(call):
+        call.router.observe(AgentSpeechCut, lambda m: cuts.append(m.event))
+        await teller(call)
+
+    async with open_phone(answer) as phone:
+        await phone.quiet()
+        greeted = len(phone.line.heard)
+        await phone.says("Tell me a story.")
+        await trio.sleep(4.0)
+        await phone.says("Stop, please.")
+        played = phone.line.heard[greeted:]
+        assert entries(phone.call)[1].heard.strip() == played.strip() != ""
+        assert STORY.startswith(played.strip())
+        assert cuts[0].heard.strip() == played.strip()
+        assert cuts[0].basis == "reported"
+        await phone.quiet()
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(moments=st.lists(st.floats(0.0, 12.0), min_size=1, max_size=3), tells=st.booleans())
+def test_heard_is_what_was_played_at_any_moment(moments, tells):
+    """Whenever the caller interrupts, each answer's heard text is what the carrier played of it."""
+    random_barge_ins(moments, tells)
+
+
+@pytest.mark.proof
+@settings(max_examples=300, deadline=None)
+@given(moments=st.lists(st.floats(0.0, 14.0), min_size=1, max_size=5), tells=st.booleans())
+def test_heard_is_what_was_played_at_many_moments(moments, tells):
+    """The same, for many moments."""
+    random_barge_ins(moments, tells)
+
+
+def random_barge_ins(moments, tells):
+    async def main():
+        carrier = FakeTwilio(tells=tells)
+        async with open_phone(teller, twilio=carrier) as phone:
+            played = []
+            for moment in moments:
+                before = len(phone.line.heard)
+                await phone.says("Tell me a story.")
+                played.append(phone.line.heard[before:])
+                await trio.sleep(moment)
+            await trio.sleep(20)
+            said = phone.line.heard
+            told = "".join(one.heard for one in entries(phone.call))
+            if tells:
+                assert squeezed(told) == squeezed(said)
+            else:  # only interruptions tell; what was not interrupted is an estimate
+                assert squeezed(told).startswith(squeezed(said)[:5])
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def squeezed(text):
+    return "".join(text.split())
+
+
+async def test_a_key_cuts_what_the_chain_says_and_nothing_else(autojump_clock):
+    """A menu that a key stops falls silent; a key during another text stops nothing."""
+    keys = []
+
+    async def answer(call):
+        call.bridge(name="menu").on(DTMFInput).map(lambda m: keys.append(m.event.button))
+        call.say(
+            "Press one for the hen, or two for the fox, or three for both of them.",
+            stop_on_key=True,
+        )
+
+    async with open_phone(answer) as phone:
+        await trio.sleep(2.0)
+        await phone.press("1")
+        await phone.quiet()
+        assert keys == ["1"]
+        assert phone.line.heard.startswith("Press one for the hen,")
+        assert "three" not in phone.line.heard
+        assert squeezed(phone.heard) == squeezed(phone.line.heard)
+        assert phone.line.attributes["interruptible"] == "speech"
+
+
+async def test_an_agent_stops_its_own_speech(autojump_clock):
+    """An answer that the app cuts falls silent at the carrier, and what was heard counts."""
+    said = []
+
+    async def answer(call):
+        said.append(call.say(STORY))
+
+    async with open_phone(answer) as phone:
+        await trio.sleep(3.0)
+        said[0].interrupt()
+        await phone.quiet()
+        assert len(phone.line.heard) < len(STORY) / 2
+        assert squeezed(phone.heard) == squeezed(phone.line.heard)
+
+
+async def test_protected_speech_is_not_interrupted(autojump_clock):
+    """Text that no route may cut is marked so for the carrier, and is heard to its end."""
+
+    async def answer(call):
+        call.say("This call is recorded, for our training.", interruptible=False)
+
+    async with open_phone(answer) as phone:
+        await trio.sleep(1.5)
+        await phone.says("Hello?")
+        await phone.quiet()
+        assert phone.line.heard == "This call is recorded, for our training."
+        assert phone.line.received[0]["interruptible"] is False
+
+
+async def test_a_transfer_follows_what_was_said(autojump_clock):
+    """The caller hears the announcement, and then the carrier dials, by the answer of a webhook."""
+
+    async def answer(call):
+        agent = call.bridge(name="clerk")
+        agent.on(UserStoppedSpeaking).stream(put_through).broadcast()
+
+    async def put_through(message):
+        yield AgentResponse(content="I put you through to a colleague.")
+        yield TransferCall(target_phone_number="+15550199")
+
+    async with open_phone(answer) as phone:
+        await phone.says("A person, please.")
+        await phone.line.over()
+    assert phone.line.heard == "I put you through to a colleague."
+    assert "<Dial>+15550199</Dial>" in phone.line.then
+    assert phone.call.end_reason == "transferred"
+
+
+async def test_an_agent_presses_keys_plays_and_switches_language(autojump_clock):
+    """Keys, recordings and languages are messages to the carrier."""
+    outcomes = []
+
+    async def answer(call):
+        agent = call.bridge(name="clerk")
+        agent.on(UserStoppedSpeaking).stream(act).broadcast()
+        for key in "12#":
+            outcomes.append(await call.actions.send_dtmf(key))
+
+    async def act(message):
+        yield SwitchLanguage(spoken="es-ES", heard="es-ES")
+        yield PlayMedia(source="https://example.com/music.mp3", times=2)
+        yield EndCall()
+
+    async with open_phone(answer) as phone:
+        await phone.says("Hola.")
+        await phone.line.over()
+    assert [one.action for one in outcomes] == ["dtmf"] * 3
+    assert phone.line.digits == "12#"
+    kinds = [one["type"] for one in phone.line.received]
+    assert [kind for kind in kinds if kind != "text"] == ["sendDigits"] * 3 + [
+        "language",
+        "play",
+        "end",
+    ]
+    assert phone.line.close_code == 1000
+    assert "<Hangup/>" in phone.line.then
+
+
+async def test_a_hang_up_ends_the_call(autojump_clock):
+    """The call ends with its caller, and with the reason that others get."""
+    async with open_phone(teller) as phone:
+        await trio.sleep(1)
+    assert phone.call.end_reason == "hangup"
+    assert phone.server.metrics.calls["hangup"] == 1
+
+
+async def test_an_app_of_the_page_answers_the_telephone_too(autojump_clock):
+    """An app is rung as it is; it hears texts, and the language that the carrier reports."""
+    heard = []
+
+    async def answer(call):
+        call.bridge(name="clerk").on(UserTranscriptionReceived).map(lambda m: heard.append(m.event))
+
+    async with open_phone(App(answer, name="clerk")) as phone:
+        await phone.says("Good evening.")
+        await trio.sleep(0.1)
+    assert [(one.content, one.language, one.final) for one in heard] == [
+        ("Good evening.", "en-US", True)
+    ]

@@ -1,0 +1,99 @@
+"""A number of Twilio is set to call an agent, told, and put back; by the command line, too."""
+
+import pytest
+
+from bargein import App
+from bargein.cli import main
+from bargein.fakes import FakeTwilio
+from bargein.phone import PhoneNumberError, Twilio
+from bargein.vendors import VendorError
+
+NUMBER = "+15550100"
+WAS = "https://demo.twilio.com/welcome/voice/?a=1&b=2"
+
+AGENT = """
+from bargein import App
+from bargein.fakes import FakeTwilio
+from bargein.phone import Twilio
+
+FAKE = FakeTwilio(numbers={"+15550100": "https://demo.twilio.com/old"})
+
+async def answer(call):
+    call.say("Hello.")
+
+app = App(answer, phone=Twilio(
+    account_sid=FAKE.account_sid, auth_token=FAKE.auth_token, transport=FAKE.transport()
+))
+"""
+
+
+def account(fake, **options):
+    return Twilio(
+        account_sid=fake.account_sid,
+        auth_token=fake.auth_token,
+        transport=fake.transport(),
+        **options,
+    )
+
+
+async def test_a_number_is_claimed_and_restored():
+    """Its voice URL is ours, and then the old one again, however often it was claimed."""
+    fake = FakeTwilio(numbers={NUMBER: WAS, "+15550101": ""})
+    phone = account(fake)
+    assert await phone.claim(NUMBER, "https://one.example.com/") == WAS
+    assert fake.voice_urls[NUMBER].startswith("https://one.example.com/twilio/voice?was=")
+    assert await phone.claim(NUMBER, "https://two.example.com") == WAS
+    assert fake.voice_urls[NUMBER].startswith("https://two.example.com/twilio/voice?was=")
+    assert await phone.restore(NUMBER) == WAS
+    assert fake.voice_urls == {NUMBER: WAS, "+15550101": ""}
+    assert await phone.claim("+15550101", "https://two.example.com") == ""
+    assert await phone.restore("+15550101") == ""
+
+
+async def test_a_mistake_with_a_number_is_named():
+    """A number of somebody else, one that was not claimed, and wrong credentials say so."""
+    fake = FakeTwilio(numbers={NUMBER: WAS})
+    phone = account(fake)
+    with pytest.raises(PhoneNumberError, match=r"no number \+15550199"):
+        await phone.claim("+15550199", "https://one.example.com")
+    with pytest.raises(PhoneNumberError, match="nothing to restore"):
+        await phone.restore(NUMBER)
+    with pytest.raises(ValueError, match=r"write https://one\.example\.com"):
+        await phone.claim(NUMBER, "http://one.example.com")
+    with pytest.raises(ValueError, match="is no address of a server"):
+        await phone.claim(NUMBER, "https://one.example.com/path")
+    wrong = Twilio(account_sid="AC9", auth_token="x", transport=fake.transport())
+    with pytest.raises(VendorError, match="Twilio"):
+        await wrong.claim(NUMBER, "https://one.example.com")
+    assert fake.voice_urls == {NUMBER: WAS}
+
+
+def test_an_account_must_be_named(monkeypatch):
+    """Without an account in the environment or in the code, the error names the variables."""
+    monkeypatch.delenv("TWILIO_ACCOUNT_SID", raising=False)
+    monkeypatch.delenv("TWILIO_AUTH_TOKEN", raising=False)
+    with pytest.raises(ValueError, match="TWILIO_ACCOUNT_SID and TWILIO_AUTH_TOKEN"):
+        Twilio()
+    monkeypatch.setenv("TWILIO_ACCOUNT_SID", "AC1")
+    monkeypatch.setenv("TWILIO_AUTH_TOKEN", "secret")
+    assert "secret" not in repr(Twilio())
+    with pytest.raises(TypeError, match="phone"):
+        App(lambda call: None, phone="twilio")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--number", NUMBER], 2, "--number needs --public-url"),
+        (["--restore"], 2, "--restore needs --number"),
+        (["--public-url", "ftp://x"], 2, "write https://x"),
+        (["--number", "+1999", "--public-url", "https://x.example.com"], 1, "no number +1999"),
+        (["--number", NUMBER, "--restore"], 1, "nothing to restore"),
+    ],
+)
+def test_the_command_line_names_mistakes(tmp_path, monkeypatch, capsys, options, code, said):
+    """Options that do not go together, and what Twilio refuses, end the command with a text."""
+    (tmp_path / "agent.py").write_text(AGENT)
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", "agent.py", "--port", "0", *options]) == code
+    assert said in capsys.readouterr().err
