@@ -135,8 +135,8 @@ def _trace(commands: Sequence[Sequence[Word]]) -> str:
         for word in command:
             match = _ASSIGNMENT.match(word.text)
             subscript = _NAME.findall(match[2] or "") if match else ()
-            held = tainted.intersection([*word.variables, *subscript])
-            word.names.update(f"${variable}" for variable in held)
+            found = tainted.intersection([*word.variables, *subscript])
+            word.names.update(f"${variable}" for variable in found)
     return ""
 
 
