@@ -42,6 +42,8 @@ class SpeechStack(Protocol):
     """Ears and a voice for calls with audio.
 
     Speech without ears sets ``hears = False``; the page then says so, and asks for no microphone.
+    Speech that says texts of its own has a method ``speak_in(language)``, which is called with the
+    app's before ``open()``.
     """
 
     def open(self) -> AbstractAsyncContextManager[object]:
@@ -167,8 +169,8 @@ class App(SuggestsNames):
                 returns whether this caller may open this conversation.
             name: Shown to callers; derived from the module of `answer` by default.
             language: The tag of the language that callers answer tools' questions in, and in which
-                bargein says what is not your agent's: that it did not understand, and the apology
-                of a call without audio.
+                bargein says what is not your agent's, unless you give other texts: that it did not
+                understand, the fillers while an answer is late, and the apology.
             not_understood: What the agent says when the recogniser fails or returns no words in
                 time, so that there is no turn to answer: one text for each time in a row, and then
                 nothing until it understands a word, since it may be talking to a radio.  A string
@@ -255,6 +257,9 @@ class App(SuggestsNames):
             yield
             return
         log.info("loading_speech")
+        speak_in: Callable[[str], None] | None = getattr(self.speech, "speak_in", None)
+        if speak_in is not None:
+            speak_in(self.language)
         async with self.speech.open():
             self.is_open = True
             try:

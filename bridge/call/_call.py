@@ -70,6 +70,7 @@ class Call(SuggestsNames):
         actions: Transfers the caller and presses keys, if the transport can.
         conversation: Names the conversation in the conversation store; empty without one.
         request: How a client of the server asked for the call; ``None`` without a server.
+        language: The tag of the language of bargein's own texts in the call.
         nursery: Owns the call's tasks; tasks started in it end with the call.
         ended: Set once the call is over.
     """
@@ -87,6 +88,7 @@ class Call(SuggestsNames):
     ) -> None:
         self.call_id = call_id
         self.request = request
+        self.language = language
         self.caller = caller
         self.router = router
         self.nursery = router.nursery

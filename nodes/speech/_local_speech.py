@@ -78,7 +78,8 @@ class LocalSpeech(Speech):
             settings: When a voice counts as begun or stopped.
             fetch: Whether ``open()`` downloads missing models; with false, a missing model is an
                 error.
-            fillers: What the caller hears while an answer is late; ``None`` for silence.
+            fillers: What the caller hears while an answer is late; by default in the language of
+                the app, ``None`` for silence.
             noise_filter: Makes the filter that cleans each call's microphone; ``None`` for none.
             spoken_form: Makes what the voice says of each text; ``None`` means the voice's own, or
                 ``PlainWords``.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, cast
+
+import trio
 
 from bargein.bridge.validation.arguments import check_factory, check_has, check_instance
 from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 from bargein.routes.error_hints import SuggestsNames
+from bargein.routes.logs import get_logger
 
 from ._ear import Ear
 from ._echo_detector import EchoDetector
@@ -16,7 +19,6 @@ from ._filler_playback import NoticesOfSelfSpeakers
 from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._listening_settings import ListeningSettings
 from ._noise_filter import CallerMicrophone
-from ._open_engines import open_engines
 from ._playback_reference import HeardAgent
 from ._protocols import (
     EndOfTurn,
@@ -34,6 +36,8 @@ from ._vad import SileroModel, detector_factory
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
+
+log = get_logger()
 
 
 class Speech(SuggestsNames):
@@ -80,8 +84,9 @@ class Speech(SuggestsNames):
                 for a recogniser, and
                 ``TurnTaking(TurnSettings(endpointing=EarEndpointing()))`` otherwise.
             settings: When a voice counts as begun or stopped, for the `vad`.
-            fillers: What the caller hears while an answer is late; ``None`` for silence. Without a
-                `voice`, only an agent that speaks itself has them, in prepared sounds.
+            fillers: What the caller hears while an answer is late; by default in the language of
+                the app, ``None`` for silence. Without a `voice`, only an agent that speaks itself
+                has them, in prepared sounds.
             spoken_form: Makes what the voice says of each text; ``None`` means the voice's own, or
                 ``PlainWords``.
 
@@ -124,19 +129,47 @@ class Speech(SuggestsNames):
         self._turns = turns or TurnTaking(by_ear)
         self._settings = settings or ListeningSettings()
         self._spoken_form = spoken_form_for(voice, spoken_form)
-        says = voice, self._spoken_form
-        self._fillers = None if fillers is None else SpokenFillers(fillers, *says)
+        self._fillers, self._language = fillers, "en"
+        self._spoken_fillers: dict[str, SpokenFillers] = {}  # by language, if nobody chose them
 
     @property
     def ear(self) -> StreamingSTT | SpeechToText | None:
         """The ear; usable elsewhere while the stack is open."""
         return self._ear
 
+    def speak_in(self, language: str) -> None:
+        """Prepare the fillers of a language, unless others were given; ``App`` calls this.
+
+        Args:
+            language: The tag of the language of the calls to come.
+        """
+        self._language = language
+
+    def _fillers_in(self, language: str) -> SpokenFillers | None:
+        """Return the fillers for a call, which all calls in its language share."""
+        fillers = self._fillers
+        if fillers is None:
+            return None
+        key = ""
+        if fillers is DEFAULT_FILLERS:  # nobody chose others
+            key, fillers = language, Fillers.of(language)
+        if key not in self._spoken_fillers:
+            self._spoken_fillers[key] = SpokenFillers(fillers, self._voice, self._spoken_form)
+        return self._spoken_fillers[key]
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Open the engines that can be opened before a call."""
-        engines = self._ear, self._end_of_turn, self._voice
-        async with open_engines(*engines, fillers=self._fillers):
+        """Open the engines that can be opened before a call, and speak the fillers in advance."""
+        began_s = trio.current_time()
+        async with AsyncExitStack() as stack:
+            for engine in (self._ear, self._end_of_turn, self._voice):
+                opener = getattr(engine, "open", None)
+                if opener is not None:
+                    await stack.enter_async_context(opener())
+            fillers = self._fillers_in(self._language)
+            if fillers is not None:
+                await fillers.prepare()
+            log.info("speech_ready", took_s=round(trio.current_time() - began_s, 2))
             yield
 
     def attach(self, call: Call) -> None:
@@ -164,9 +197,10 @@ class Speech(SuggestsNames):
             words = call.bridge(name="words", is_agent=False)
             StreamingEar(words, self._stream, hears_voice=vad is None, noise_filter=microphone)
         self._turns.attach(call)
+        fillers = self._fillers_in(call.language)
         if self._voice is not None:
             bridge = call.bridge(name="voice", is_agent=False)
-            TTSNode(bridge, self._voice, self._fillers, self._spoken_form)
-        elif self._fillers is not None:
+            TTSNode(bridge, self._voice, fillers, self._spoken_form)
+        elif fillers is not None:
             bridge = call.bridge(name="notices", is_agent=False)
-            NoticesOfSelfSpeakers(bridge, self._fillers)
+            NoticesOfSelfSpeakers(bridge, fillers)
