@@ -48,7 +48,7 @@ async def main():
 
 trio.run(main)
 """
-SPEECH = ["vad", "end_of_turn", "stt", "tts_piper", "tts_espeak", "local", "worker"]
+SPEECH = ["vad", "end_of_turn", "recognisers", "tts_piper", "tts_espeak", "local", "worker"]
 
 
 def python(code: str, folder: Path, **environment: str) -> str:

@@ -240,7 +240,7 @@ def find_parts(
 
 
 def _parts(told: dict[str, float], until_audio_s: float, playback_s: float) -> LatencyParts:
-    transcription_s, end_of_turn_s = told["listening.stt_s"], told["listening.end_of_turn_s"]
+    transcription_s, end_of_turn_s = told["listening.recogniser_s"], told["listening.end_of_turn_s"]
     first_text_s, first_piece_s = told["answer.first_text_s"], told["speaking.first_piece_s"]
     return LatencyParts(
         silence_s=until_audio_s - told[FIRST_AUDIO] - max(transcription_s, end_of_turn_s),

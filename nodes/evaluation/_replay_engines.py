@@ -25,10 +25,10 @@ from bargein.nodes.speech import (
     EndOfTurn,
     LocalSpeech,
     PiperVoice,
+    Recogniser,
     SileroModel,
     SmartTurn,
     SpeechPiece,
-    SpeechToText,
     Transcript,
     VoiceActivity,
     WhisperTiny,
@@ -162,7 +162,7 @@ def _answers_in(path: Path) -> dict[str, Any]:
 class _ReplayRecogniser:
     """The recogniser."""
 
-    def __init__(self, loop: EngineLoop, engine: SpeechToText, answers: EngineCache) -> None:
+    def __init__(self, loop: EngineLoop, engine: Recogniser, answers: EngineCache) -> None:
         self._loop, self._engine, self._cache = loop, engine, answers
 
     def now(self, sound: bytes) -> Transcript:
@@ -233,12 +233,12 @@ class Engines:
     def __init__(
         self,
         loop: EngineLoop,
-        stt: SpeechToText,
+        recogniser: Recogniser,
         ends: EndOfTurn,
         answers: EngineCache,
     ) -> None:
         self._loop, self._cache = loop, answers
-        self._hears = _ReplayRecogniser(loop, stt, answers)
+        self._hears = _ReplayRecogniser(loop, recogniser, answers)
         self._ends = _ReplayEndOfTurn(loop, ends, answers)
         self._silero = SileroModel()
 
@@ -280,6 +280,6 @@ def open_engines(answers: Path | None = None) -> Iterator[Engines]:
     Args:
         answers: The file that keeps what the models answered; ``None`` for no file.
     """
-    stt, ends = WhisperTiny(), SmartTurn()
-    with open_engine_loop(stt, ends) as loop:
-        yield Engines(loop, stt, ends, EngineCache(answers))
+    recogniser, ends = WhisperTiny(), SmartTurn()
+    with open_engine_loop(recogniser, ends) as loop:
+        yield Engines(loop, recogniser, ends, EngineCache(answers))

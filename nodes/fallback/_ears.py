@@ -22,12 +22,12 @@ from typing import Any
 import trio
 
 from bargein.nodes.speech import (
+    Ear,
     EarFact,
     EarRestarted,
     EarStream,
+    Recogniser,
     SpeechEngineError,
-    SpeechToText,
-    StreamingSTT,
     Transcript,
     TurnOver,
 )
@@ -62,10 +62,10 @@ MOST_KEPT_S = 30.0
 """The most audio kept, in seconds; the same as in sessions with vendors."""
 
 
-class FallbackEar(ProviderGroup[StreamingSTT]):
+class FallbackEar(ProviderGroup[Ear]):
     """Several ears used as one; made by ``Fallback()``."""
 
-    def __init__(self, ears: Sequence[Provider[StreamingSTT]], stalls_after_s: float) -> None:
+    def __init__(self, ears: Sequence[Provider[Ear]], stalls_after_s: float) -> None:
         """Keep the ears, the preferred one first.
 
         Args:
@@ -92,7 +92,7 @@ class FallbackEar(ProviderGroup[StreamingSTT]):
 
     @asynccontextmanager
     async def open_stream(self) -> AsyncIterator[FallbackStream]:
-        """Hear one caller while the block runs; see `StreamingSTT.open_stream`."""
+        """Hear one caller while the block runs; see `Ear.open_stream`."""
         stream = FallbackStream(self._providers, self.sample_rate_hz, self._stalls_after_s)
         async with open_service_nursery("the caller's stream is closed") as nursery:
             nursery.start_soon(stream.run)
@@ -103,7 +103,7 @@ class FallbackStream:
     """One caller's audio on its way through several ears; see `EarStream`."""
 
     def __init__(
-        self, providers: Sequence[Provider[StreamingSTT]], rate_hz: int, stalls_after_s: float
+        self, providers: Sequence[Provider[Ear]], rate_hz: int, stalls_after_s: float
     ) -> None:
         self._providers = providers
         self._rate_hz = rate_hz
@@ -117,7 +117,7 @@ class FallbackStream:
         self._is_in_turn = self._is_used = False
         self._stream: EarStream | None = None  # that of the current ear
         self._ear_scope = trio.CancelScope()
-        self._suspect: Provider[StreamingSTT] | None = None
+        self._suspect: Provider[Ear] | None = None
         self._convicts: Any = EarFact  # the kind of fact that convicts a silent ear
         self._last_fact_s = 0.0
         self._silences = 0  # silences since a loud sound in which another ear was asked
@@ -213,7 +213,7 @@ class FallbackStream:
 
     async def run(self) -> None:
         """Run one ear after the other until all have failed in a row."""
-        waiting: list[Provider[StreamingSTT]] = []
+        waiting: list[Provider[Ear]] = []
         with self._send:
             while True:
                 waiting = waiting or in_order(self._providers)
@@ -232,7 +232,7 @@ class FallbackStream:
                     await self._send.send(EarRestarted())
                     self._is_in_turn = False
 
-    async def _hear_by(self, provider: Provider[StreamingSTT]) -> None:
+    async def _hear_by(self, provider: Provider[Ear]) -> None:
         """Hear with one ear until it stalls."""
         self._sent = 0
         with trio.CancelScope() as self._ear_scope:
@@ -254,7 +254,7 @@ class FallbackStream:
             self._frames = trio.Event()
             await self._frames.wait()
 
-    async def _follow(self, fact: EarFact, provider: Provider[StreamingSTT]) -> None:
+    async def _follow(self, fact: EarFact, provider: Provider[Ear]) -> None:
         if not isinstance(fact, EarFact):
             raise TypeError(f"the ear told {type(fact).__name__}, which is no EarFact")
         self._loudness.reset()
@@ -278,12 +278,12 @@ class FallbackStream:
         elif not isinstance(fact, EarRestarted):
             self._is_in_turn = True
 
-    def _note(self, provider: Provider[StreamingSTT], error: Exception) -> None:
+    def _note(self, provider: Provider[Ear], error: Exception) -> None:
         audio = b"".join(pcm for _, pcm in self._kept)
         provider.fail(error, lambda: probe_ear(provider.engine, audio))
 
 
-async def probe_ear(ear: StreamingSTT, audio: bytes) -> None:
+async def probe_ear(ear: Ear, audio: bytes) -> None:
     """Send an ear the audio that it failed on; return once it reports anything.
 
     Args:
@@ -296,11 +296,11 @@ async def probe_ear(ear: StreamingSTT, audio: bytes) -> None:
             await stream.receive()
 
 
-class FallbackRecogniser(ProviderGroup[SpeechToText]):
+class FallbackRecogniser(ProviderGroup[Recogniser]):
     """Several recognisers of whole utterances used as one: if one fails, the next gets the same."""
 
     async def transcribe(self, pcm: bytes) -> Transcript:
-        """Transcribe one utterance; see `SpeechToText.transcribe`.
+        """Transcribe one utterance; see `Recogniser.transcribe`.
 
         Args:
             pcm: The utterance, PCM16 little-endian mono, 16 kHz.
@@ -319,7 +319,7 @@ class FallbackRecogniser(ProviderGroup[SpeechToText]):
                     raise
                 log.warning("ear_switched", to=waiting[0].circuit.name)
 
-    async def _transcribe(self, provider: Provider[SpeechToText], pcm: bytes) -> Transcript:
+    async def _transcribe(self, provider: Provider[Recogniser], pcm: bytes) -> Transcript:
         try:
             with trio.fail_after(self._stalls_after_s):
                 heard: object = await provider.engine.transcribe(pcm)

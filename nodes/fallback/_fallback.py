@@ -9,7 +9,7 @@ from bargein.bridge import ProviderKind
 from bargein.bridge.validation.numbers import check_seconds
 from bargein.nodes.llm import ChatModel
 from bargein.nodes.realtime import RealtimeModel
-from bargein.nodes.speech import SpeechToText, StreamingSTT, StreamingTTS, TextToSpeech
+from bargein.nodes.speech import Ear, Recogniser, StreamingTTS, TextToSpeech
 
 from . import _ears, _models, _voices
 from ._ears import FallbackEar, FallbackRecogniser
@@ -20,12 +20,10 @@ from ._voices import FallbackVoice
 
 
 @overload
-def Fallback(
-    first: StreamingSTT, *others: StreamingSTT, stalls_after_s: float | None = None
-) -> FallbackEar: ...
+def Fallback(first: Ear, *others: Ear, stalls_after_s: float | None = None) -> FallbackEar: ...
 @overload
 def Fallback(
-    first: SpeechToText, *others: SpeechToText, stalls_after_s: float | None = None
+    first: Recogniser, *others: Recogniser, stalls_after_s: float | None = None
 ) -> FallbackRecogniser: ...
 @overload
 def Fallback(

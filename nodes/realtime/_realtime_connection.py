@@ -94,7 +94,7 @@ class _ResponseRequest:
 
 
 class RealtimeLine:
-    """A line that opens with the call; an ear (`StreamingSTT`) and a model (`ChatModel`) in one.
+    """A line that opens with the call; an ear (`Ear`) and a model (`ChatModel`) in one.
 
     Attributes:
         memory: What the vendor knows of the conversation.
@@ -150,7 +150,7 @@ class RealtimeLine:
 
     @asynccontextmanager
     async def open_stream(self) -> AsyncIterator[CallerAudioStream]:
-        """Keep the line open while the block runs; see `StreamingSTT.open_stream`."""
+        """Keep the line open while the block runs; see `Ear.open_stream`."""
         if self._error is not None:  # it was given up
             self._error, self._opened = None, trio.Event()
             self.restart()

@@ -122,7 +122,7 @@ class PlainEarCodec:
 
 
 class VendorEar:
-    """A `StreamingSTT` that uses a vendor's WebSocket."""
+    """A `Ear` that uses a vendor's WebSocket."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class VendorEar:
 
     @asynccontextmanager
     async def open_stream(self) -> AsyncIterator[VendorEarStream]:
-        """Hear one caller while the block runs; see `StreamingSTT.open_stream`."""
+        """Hear one caller while the block runs; see `Ear.open_stream`."""
         async with open_session(self._address, self._limits, dial=self._dial) as session:
             yield VendorEarStream(self._address, session, self._codec(), self._limits)
 

@@ -7,7 +7,6 @@ from bargein.bridge.audio.resample import resample as resample
 from ._backchannel import BackchannelDetector as BackchannelDetector
 from ._clauses import ClauseSplitter as ClauseSplitter
 from ._clauses import clauses as clauses
-from ._ear import Ear as Ear
 from ._echo_detector import EchoDetector as EchoDetector
 from ._end_of_turn_model import SilenceOnly as SilenceOnly
 from ._end_of_turn_model import SmartTurn as SmartTurn
@@ -18,6 +17,7 @@ from ._errors import SpeechNotOpenError as SpeechNotOpenError
 from ._errors import SpeechWorkerError as SpeechWorkerError
 from ._late_answer_fillers import Fillers as Fillers
 from ._late_answer_fillers import SpokenFillers as SpokenFillers
+from ._listener import Listener as Listener
 from ._listening_settings import ListeningSettings as ListeningSettings
 from ._local_speech import LocalSpeech as LocalSpeech
 from ._markup import SpokenPart as SpokenPart
@@ -26,9 +26,9 @@ from ._playback_reference import HeardAgent as HeardAgent
 from ._protocols import EchoProbability as EchoProbability
 from ._protocols import EndOfTurn as EndOfTurn
 from ._protocols import NoiseFilter as NoiseFilter
+from ._protocols import Recogniser as Recogniser
 from ._protocols import SoundOfVoice as SoundOfVoice
 from ._protocols import SpeechPiece as SpeechPiece
-from ._protocols import SpeechToText as SpeechToText
 from ._protocols import TextToSpeech as TextToSpeech
 from ._protocols import Transcript as Transcript
 from ._protocols import VoiceActivity as VoiceActivity
@@ -39,12 +39,11 @@ from ._spoken_form import SpokenForm as SpokenForm
 from ._spoken_text import FollowedContext as FollowedContext
 from ._spoken_text import SpokenText as SpokenText
 from ._spoken_text import open_followed_context as open_followed_context
-from ._streaming_ear import StreamingEar as StreamingEar
+from ._streaming_protocols import Ear as Ear
 from ._streaming_protocols import EarFact as EarFact
 from ._streaming_protocols import EarRestarted as EarRestarted
 from ._streaming_protocols import EarStream as EarStream
 from ._streaming_protocols import PerhapsOver as PerhapsOver
-from ._streaming_protocols import StreamingSTT as StreamingSTT
 from ._streaming_protocols import StreamingTTS as StreamingTTS
 from ._streaming_protocols import TextSaid as TextSaid
 from ._streaming_protocols import TurnOver as TurnOver
@@ -53,7 +52,6 @@ from ._streaming_protocols import VoiceContext as VoiceContext
 from ._streaming_protocols import VoiceStyle as VoiceStyle
 from ._streaming_protocols import WentOn as WentOn
 from ._streaming_protocols import WordsHeard as WordsHeard
-from ._stt_whisper import WhisperTiny as WhisperTiny
 from ._throat_sounds import ThroatSoundDetector as ThroatSoundDetector
 from ._tts_espeak import EspeakVoice as EspeakVoice
 from ._tts_node import ChangeVoice as ChangeVoice
@@ -61,6 +59,7 @@ from ._tts_node import TTSNode as TTSNode
 from ._tts_piper import PiperVoice as PiperVoice
 from ._vad import SileroModel as SileroModel
 from ._vad import SileroVAD as SileroVAD
+from ._whisper import WhisperTiny as WhisperTiny
 from ._worker_voice import WorkerVoice as WorkerVoice
 
 __all__ = [
@@ -79,14 +78,15 @@ __all__ = [
     "Fillers",
     "FollowedContext",
     "HeardAgent",
+    "Listener",
     "ListeningSettings",
     "LocalSpeech",
-    "TTSNode",
     "NoiseFilter",
     "NumbersInWords",
     "PerhapsOver",
     "PiperVoice",
     "PlainWords",
+    "Recogniser",
     "Resampler",
     "SilenceOnly",
     "SileroModel",
@@ -99,18 +99,17 @@ __all__ = [
     "SpeechExtraError",
     "SpeechNotOpenError",
     "SpeechPiece",
-    "SpeechToText",
     "SpeechWorkerError",
     "SpokenFillers",
     "SpokenForm",
     "SpokenPart",
     "SpokenText",
-    "StreamingSTT",
     "StreamingTTS",
     "TextSaid",
     "TextToSpeech",
     "ThroatSoundDetector",
     "Transcript",
+    "TTSNode",
     "TurnOver",
     "VoiceActivity",
     "VoiceBegan",

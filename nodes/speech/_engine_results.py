@@ -11,20 +11,20 @@ from inspect import isawaitable, iscoroutine
 
 from bargein.bridge.events import WordTiming
 
-from ._protocols import SpeechPiece, SpeechToText, TextToSpeech, Transcript
+from ._protocols import Recogniser, SpeechPiece, TextToSpeech, Transcript
 
 
-async def transcript_by(stt: SpeechToText, pcm: bytes) -> Transcript:
+async def transcript_by(recogniser: Recogniser, pcm: bytes) -> Transcript:
     """Return what a recogniser heard; cancelling it cancels the recogniser.
 
     Raises:
         TypeError: It is not async, or returned no transcript.
     """
-    waiting: object = stt.transcribe(pcm)
+    waiting: object = recogniser.transcribe(pcm)
     heard = await waiting if isawaitable(waiting) else None
     if not isinstance(heard, Transcript):
         found = f"returned {type(heard if isawaitable(waiting) else waiting).__name__}"
-        name = f"{type(stt).__name__}.transcribe()"
+        name = f"{type(recogniser).__name__}.transcribe()"
         raise TypeError(f"{name} is async and returns Transcript(text); it {found}")
     return heard
 

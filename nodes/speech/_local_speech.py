@@ -22,19 +22,19 @@ from ._listening_settings import ListeningSettings
 from ._protocols import (
     EndOfTurn,
     NoiseFilter,
+    Recogniser,
     SoundOfVoice,
-    SpeechToText,
     TextToSpeech,
     VoiceActivity,
 )
 from ._speech import Speech
 from ._spoken_form import NewSpokenForm
-from ._streaming_protocols import StreamingSTT, StreamingTTS
-from ._stt_whisper import WhisperTiny
+from ._streaming_protocols import Ear, StreamingTTS
 from ._throat_sounds import ThroatSoundDetector
 from ._tts_espeak import EspeakVoice
 from ._tts_piper import PiperVoice
 from ._vad import SileroModel
+from ._whisper import WhisperTiny
 
 
 class LocalSpeech(Speech):
@@ -49,7 +49,7 @@ class LocalSpeech(Speech):
         self,
         *,
         voice: TextToSpeech | StreamingTTS | None = None,
-        ear: SpeechToText | StreamingSTT | None = None,
+        ear: Ear | Recogniser | None = None,
         end_of_turn: EndOfTurn | None = None,
         vad: SileroModel | Callable[[], VoiceActivity] | None = None,
         sounds: Sequence[SoundOfVoice] | None = None,

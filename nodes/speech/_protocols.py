@@ -161,8 +161,8 @@ class EndOfTurn(Protocol):
 
 
 @runtime_checkable
-class SpeechToText(Protocol):
-    """Transcribes utterances; shared by all calls."""
+class Recogniser(Protocol):
+    """Transcribes whole utterances; shared by all calls."""
 
     async def transcribe(self, pcm: bytes) -> Transcript:
         """Transcribe one utterance.

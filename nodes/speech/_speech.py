@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -13,24 +13,22 @@ from bargein.nodes.user_turns import EarEndpointing, TurnSettings, TurnTaking
 from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
-from ._ear import Ear
 from ._echo_detector import EchoDetector
 from ._filler_playback import NoticesOfSelfSpeakers
 from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
+from ._listener import Listener
 from ._listening_settings import ListeningSettings
-from ._noise_filter import CallerMicrophone
 from ._playback_reference import HeardAgent
 from ._protocols import (
     EndOfTurn,
     NoiseFilter,
+    Recogniser,
     SoundOfVoice,
-    SpeechToText,
     TextToSpeech,
     VoiceActivity,
 )
 from ._spoken_form import NewSpokenForm, spoken_form_for
-from ._streaming_ear import StreamingEar
-from ._streaming_protocols import StreamingSTT, StreamingTTS
+from ._streaming_protocols import Ear, StreamingTTS
 from ._tts_node import TTSNode
 from ._vad import SileroModel, detector_factory
 
@@ -43,10 +41,10 @@ log = get_logger()
 class Speech(SuggestsNames):
     """Hears with an ear and speaks with a voice; each may be on this machine or a vendor's.
 
-    An ear hears audio as it arrives (``StreamingSTT``), and tells voices and turns itself; or it is
-    a recogniser of whole utterances (``SpeechToText``), for which a `vad` finds them.  With a
-    `vad`, the agent's speech is held 64 ms after the caller begins; without one it waits for the
-    ear, which takes several tenths of a second.
+    An ear hears audio as it arrives (``Ear``), and tells voices and turns itself; or it is a
+    recogniser of whole utterances (``Recogniser``), for which a `vad` finds them.  With a `vad`,
+    the agent's speech is held 64 ms after the caller begins; without one it waits for the ear,
+    which takes several tenths of a second.
 
     Its ``TurnTaking`` sets who ends a turn: the ear (``EarEndpointing``), bargein's own rules
     (``ModelEndpointing``), or both (``EarliestEndpointing``, ``SurestEndpointing``).
@@ -54,7 +52,7 @@ class Speech(SuggestsNames):
 
     def __init__(
         self,
-        ear: StreamingSTT | SpeechToText | None = None,
+        ear: Ear | Recogniser | None = None,
         voice: TextToSpeech | StreamingTTS | None = None,
         *,
         vad: SileroModel | Callable[[], VoiceActivity] | None = None,
@@ -111,8 +109,6 @@ class Speech(SuggestsNames):
         self._new_vad = detector_factory(f"{me}(vad=)", vad)
         self._ear = ear
         is_recogniser = ear is not None and not hasattr(ear, "open_stream")
-        self._recogniser = cast(SpeechToText, ear) if is_recogniser else None
-        self._stream = None if is_recogniser else cast(StreamingSTT | None, ear)
         if vad is None:
             for name, given, why in (
                 ("ear", is_recogniser, "recognises what a detector finds"),
@@ -133,7 +129,7 @@ class Speech(SuggestsNames):
         self._spoken_fillers: dict[str, SpokenFillers] = {}  # by language, if nobody chose them
 
     @property
-    def ear(self) -> StreamingSTT | SpeechToText | None:
+    def ear(self) -> Ear | Recogniser | None:
         """The ear; usable elsewhere while the stack is open."""
         return self._ear
 
@@ -179,23 +175,18 @@ class Speech(SuggestsNames):
             call: A call with audio.
         """
         vad = self._new_vad() if self._new_vad is not None else None
-        new_filter = self._new_filter
-        microphone = CallerMicrophone(new_filter()) if new_filter is not None else None
-        if vad is not None:
-            ears = call.bridge(name="ears", is_agent=False)
-            Ear(
+        if vad is not None or self._ear is not None:
+            ears = call.bridge(name="ears" if vad is not None else "words", is_agent=False)
+            Listener(
                 ears,
-                vad,
-                self._recogniser,
-                self._end_of_turn,
-                self._settings,
+                self._ear,
+                vad=vad,
+                end_of_turn=self._end_of_turn,
+                settings=self._settings,
                 sounds=self._sounds,
                 echo=EchoDetector(HeardAgent(ears)) if self._echo else None,
-                noise_filter=microphone,
+                noise_filter=None if self._new_filter is None else self._new_filter(),
             )
-        if self._stream is not None:
-            words = call.bridge(name="words", is_agent=False)
-            StreamingEar(words, self._stream, hears_voice=vad is None, noise_filter=microphone)
         self._turns.attach(call)
         fillers = self._fillers_in(call.language)
         if self._voice is not None:

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING
 import trio
 
 from bargein.bridge import record_fault
-from bargein.bridge.audio.pcm import WholeSamples
 from bargein.bridge.events import (
     EarFellSilent,
     ListeningFailed,
@@ -38,7 +37,6 @@ from bargein.bridge.events import (
     LogMetric,
     TalkKeyChanged,
     TurnScored,
-    UserAudio,
     UserStoppedSpeaking,
     VoiceSettled,
     VoiceStarted,
@@ -50,15 +48,13 @@ from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger
 
 from ._line_silence import LineSilence
-from ._noise_filter import CallerMicrophone, microphone_of
-from ._protocols import NoiseFilter
 from ._silent_ear import QUIET_S, Loudness, RecentSound
 from ._streaming_protocols import (
+    Ear,
     EarFact,
     EarRestarted,
     EarStream,
     PerhapsOver,
-    StreamingSTT,
     TurnOver,
     VoiceBegan,
     WentOn,
@@ -120,25 +116,15 @@ class StreamOpened:
 class StreamingEar:
     """Feeds the microphone of one call to a streaming ear, and publishes its facts."""
 
-    def __init__(
-        self,
-        bridge: Bridge,
-        ear: StreamingSTT,
-        *,
-        hears_voice: bool,
-        is_needed: bool = True,
-        noise_filter: NoiseFilter | CallerMicrophone | None = None,
-    ) -> None:
+    def __init__(self, bridge: Bridge, ear: Ear, *, hears_voice: bool, is_needed: bool) -> None:
         """Declare the ear's routes; the ear opens at once.
 
         Args:
-            bridge: A bridge for the ear, not an agent's.
+            bridge: The bridge of the ear.
             ear: The ear, shared by all calls; its audio is 16 kHz.
             hears_voice: Whether the ear reports when a voice begins and stops; False if our own
                 detector does.
-            is_needed: Whether the call is deaf without it; False if others hear, so that its loss
-                is an error, and no ``ListeningFailed``.
-            noise_filter: As for ``Ear``.
+            is_needed: Whether the call is deaf without it.
 
         Raises:
             ValueError: The ear has another sample rate, or needs our detector.
@@ -148,6 +134,8 @@ class StreamingEar:
         if hears_voice and not getattr(ear, "ends_turns", True):
             raise ValueError(f"{ear!r} detects no voice and ends no turn: give Speech() a vad=")
         self._bridge = bridge
+        # The caller's actions are not the output of a run, so no interruption may drop them.
+        self._publish = bridge.publish_detached
         self._ear = ear
         self._hears_voice = hears_voice
         self._is_needed = is_needed
@@ -155,8 +143,6 @@ class StreamingEar:
         self._new_channel = partial(trio.open_memory_channel[tuple[float, bytes | None]], frames)
         self._send, self._frames = self._new_channel()
         self._lost_frames = 0
-        self._microphone = microphone_of(noise_filter)
-        self._samples = WholeSamples()
         self._line, self._has_frames = LineSilence(), trio.Event()
         self._is_voiced = False
         self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
@@ -178,7 +164,6 @@ class StreamingEar:
         self._hears_again = False
         self._lost_s: float | None = None  # since when the ear is lost
         self._wait_s = AGAIN_S
-        bridge.on(UserAudio, source="caller").map(self._enqueue_frame)
         bridge.on(StreamOpened).map(self._listen)
         bridge.on(TalkKeyChanged, down=False).map(self._end_stretch)
         bridge.on([VoiceStarted, VoiceStopped]).map(self._note_voice)
@@ -186,14 +171,16 @@ class StreamingEar:
             bridge.on(VoiceStopped).map(self._end_stretch)
         bridge.on(UserStoppedSpeaking).map(self._measure_decision)
         bridge.on(VoiceSettled).map(self._settle)
-        bridge.publish_detached(StreamOpened())
+        self._publish(StreamOpened())
 
-    def _enqueue_frame(self, message: Message) -> None:
-        if self._microphone is None:
-            pcm = self._samples.push(message.event.pcm)
-        else:
-            pcm = self._microphone.hear(message, self._bridge)
-        self._line.add_frame(len(pcm) / 2 / self._ear.sample_rate_hz, message.at_s)
+    def hear(self, pcm: bytes, at_s: float) -> None:
+        """Queue audio for the ear; never waits.
+
+        Args:
+            pcm: Whole samples, PCM16.
+            at_s: When they came.
+        """
+        self._line.add_frame(len(pcm) / 2 / self._ear.sample_rate_hz, at_s)
         self._has_frames.set()
         self._judge_silence(pcm)
         self._enqueue(pcm)
@@ -499,10 +486,6 @@ class StreamingEar:
         if self._sign_s is not None:
             took_s = round(message.at_s - self._sign_s, 4)
             self._publish(LogMetric(name="listening.decided_s", value=took_s, unit="s"))
-
-    def _publish(self, event: object) -> None:
-        # The caller's actions are not the output of a run, so no interruption may drop them.
-        self._bridge.publish_detached(event)
 
 
 def _times_of_rest(words: WordsHeard, used: int) -> tuple[WordTiming, ...]:

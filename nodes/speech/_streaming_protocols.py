@@ -125,8 +125,8 @@ class EarStream(Protocol):
 
 
 @runtime_checkable
-class StreamingSTT(Protocol):
-    """An ear that hears audio as it arrives; shared by all calls."""
+class Ear(Protocol):
+    """Hears audio as it arrives; shared by all calls."""
 
     @property
     def sample_rate_hz(self) -> int:

@@ -8,14 +8,14 @@ from typing import Protocol
 
 import trio
 
-from bargein.speech import SpeechToText, Transcript
+from bargein.speech import Recogniser, Transcript
 
 BUSY_S = 0.12
 """The machine is too busy to judge a gap if the recogniser took longer for its words, in seconds.
 On an idle core it takes 0.10 s for a short utterance, and words may end a gap."""
 
 
-class Opened(SpeechToText, Protocol):
+class Opened(Recogniser, Protocol):
     """A recogniser that is opened before it is used."""
 
     def open(self) -> AbstractAsyncContextManager[object]:

@@ -29,7 +29,7 @@ import trio
 from bargein import Bridge, Message
 from bargein.events import UserAudio
 from bargein.nodes.speech._throat_sounds import AFTER_S, HIDDEN, LOOKED_AT, features
-from bargein.speech import BackchannelDetector, Ear, ListeningSettings, SileroModel, resample
+from bargein.speech import BackchannelDetector, Listener, SileroModel, resample
 
 from .backchannels import RATE_HZ, WINDOW, in_a_room, over_telephone, slopes
 
@@ -224,9 +224,8 @@ async def shown(heard: np.ndarray, voice: Voice) -> list[np.ndarray]:
     """
     detector = Shown()
     sounds = (detector, BackchannelDetector("early"), BackchannelDetector("late"))
-    settings, nobody = ListeningSettings(), cast(Bridge, Nobody())
-    ear = Ear(nobody, voice, None, None, settings, sounds=sounds)
-    ear.hear(cast(Message, SimpleNamespace(event=UserAudio(pcm=heard.tobytes()), at_s=0.0)))
+    listener = Listener(cast(Bridge, Nobody()), vad=voice, sounds=sounds)
+    listener.hear(cast(Message, SimpleNamespace(event=UserAudio(pcm=heard.tobytes()), at_s=0.0)))
     return detector.sounds
 
 

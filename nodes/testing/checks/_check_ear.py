@@ -14,12 +14,12 @@ import trio
 from bargein.bridge.events import WordTiming
 from bargein.nodes.fakes import FaultStage
 from bargein.nodes.speech import (
+    Ear,
     EarFact,
     EarRestarted,
     EarStream,
     PerhapsOver,
-    SpeechToText,
-    StreamingSTT,
+    Recogniser,
     TurnOver,
     VoiceBegan,
     WentOn,
@@ -54,7 +54,7 @@ class EarResult:
 
 
 def check_ear(
-    make: Make[StreamingSTT] | Make[SpeechToText],
+    make: Make[Ear] | Make[Recogniser],
     *,
     pcm: bytes = SOUND,
     **options: Unpack[CheckOptions],
@@ -82,7 +82,7 @@ def check_ear(
     return ProviderChecks("ear", make, use, terms).run()
 
 
-class _EarUse(ProviderUse[StreamingSTT | SpeechToText, EarResult]):
+class _EarUse(ProviderUse[Ear | Recogniser, EarResult]):
     """Has a turn heard."""
 
     may_be_silent: ClassVar[Collection[FaultStage]] = frozenset[FaultStage](("first",))
@@ -92,24 +92,24 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, EarResult]):
         self._pcm = pcm
         self._linger_s = linger_s
 
-    async def use(self, provider: StreamingSTT | SpeechToText) -> EarResult:
+    async def use(self, provider: Ear | Recogniser) -> EarResult:
         """Send a turn, and check that the facts make sense."""
         return await _hear(provider, self._pcm, self._linger_s)
 
-    async def use_briefly(self, provider: StreamingSTT | SpeechToText) -> None:
+    async def use_briefly(self, provider: Ear | Recogniser) -> None:
         """Send the beginning of a turn."""
         await _hear(provider, self._pcm[:PIECE_BYTES], 0.0)
 
-    async def use_nothing(self, provider: StreamingSTT | SpeechToText) -> None:
+    async def use_nothing(self, provider: Ear | Recogniser) -> None:
         """Send only silence, and then nothing at all."""
         for silence in (b"", bytes(BYTES_PER_S)):
             await self._no_words(provider, silence)
 
-    async def use_empty(self, provider: StreamingSTT | SpeechToText) -> None:
+    async def use_empty(self, provider: Ear | Recogniser) -> None:
         """Send a turn without words; if it is begun, it has to be ended."""
         await self._no_words(provider, self._pcm)
 
-    async def _no_words(self, provider: StreamingSTT | SpeechToText, pcm: bytes) -> None:
+    async def _no_words(self, provider: Ear | Recogniser, pcm: bytes) -> None:
         facts: list[EarFact] = []
         seconds = len(pcm) / BYTES_PER_S + self._linger_s
         async with _open(provider) as stream, trio.open_nursery() as nursery:
@@ -123,20 +123,20 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, EarResult]):
         if facts and not isinstance(facts[-1], TurnOver):
             raise BreachError("a turn that is begun is ended", repr(facts))
 
-    async def leave_early(self, provider: StreamingSTT | SpeechToText) -> None:
+    async def leave_early(self, provider: Ear | Recogniser) -> None:
         """Leave a stream after its first fact."""
         async with _open(provider) as stream, trio.open_nursery() as nursery:
             nursery.start_soon(_send, stream, self._pcm)
             await stream.receive()
             nursery.cancel_scope.cancel(reason="the check has seen enough")
 
-    async def read_nothing(self, provider: StreamingSTT | SpeechToText, seconds: float) -> None:
+    async def read_nothing(self, provider: Ear | Recogniser, seconds: float) -> None:
         """Send a turn, and read no facts for a while."""
         with trio.move_on_after(seconds):
             async with _open(provider) as stream:
                 await _send(stream, self._pcm)
 
-    async def feed(self, provider: StreamingSTT | SpeechToText, seconds: float) -> None:
+    async def feed(self, provider: Ear | Recogniser, seconds: float) -> None:
         """Send half an hour of audio at once."""
         with trio.move_on_after(seconds):
             async with _open(provider) as stream:
@@ -147,7 +147,7 @@ class _EarUse(ProviderUse[StreamingSTT | SpeechToText, EarResult]):
         return "" if came.text == expected.text else "other words"
 
 
-async def _hear(ear: StreamingSTT | SpeechToText, pcm: bytes, linger_s: float) -> EarResult:
+async def _hear(ear: Ear | Recogniser, pcm: bytes, linger_s: float) -> EarResult:
     async with _open(ear) as stream, trio.open_nursery() as nursery:
         nursery.start_soon(_send, stream, pcm)
         turn = HeardTurn()
@@ -238,8 +238,8 @@ def _words_of(fact: EarFact) -> str:
 
 
 @asynccontextmanager
-async def _open(ear: StreamingSTT | SpeechToText) -> AsyncIterator[EarStream]:
-    if isinstance(ear, StreamingSTT):
+async def _open(ear: Ear | Recogniser) -> AsyncIterator[EarStream]:
+    if isinstance(ear, Ear):
         async with ear.open_stream() as stream:
             yield stream
     else:
@@ -247,9 +247,9 @@ async def _open(ear: StreamingSTT | SpeechToText) -> AsyncIterator[EarStream]:
 
 
 class _Utterances:
-    """An `EarStream` that sends a whole turn to a `SpeechToText` at its end."""
+    """An `EarStream` that sends a whole turn to a `Recogniser` at its end."""
 
-    def __init__(self, ear: SpeechToText) -> None:
+    def __init__(self, ear: Recogniser) -> None:
         self._ear = ear
         self._pcm = bytearray()
         self._send, self._turns = trio.open_memory_channel[bytes](1000)

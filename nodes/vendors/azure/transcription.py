@@ -13,7 +13,7 @@ __all__ = ["AzureTranscription"]
 
 
 class AzureTranscription(TranscriptionService):
-    """A ``SpeechToText`` of a deployment of Whisper or its successors."""
+    """A ``Recogniser`` of a deployment of Whisper or its successors."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ CANNOT = {400, 422}
 
 
 class TranscriptionService:
-    """A ``SpeechToText`` that sends each utterance to an endpoint; shared by all calls.
+    """A ``Recogniser`` that sends each utterance to an endpoint; shared by all calls.
 
     Pass it as ``ear=`` to ``LocalSpeech``.  The pool of connections opens at the first request and
     closes when trio's run ends; with ``async with service.open()`` it closes with the block.
@@ -121,7 +121,7 @@ class TranscriptionService:
             yield
 
     async def transcribe(self, pcm: bytes) -> Transcript:
-        """Transcribe one utterance; see `SpeechToText.transcribe`.
+        """Transcribe one utterance; see `Recogniser.transcribe`.
 
         An utterance without a sample is not sent.
 

@@ -150,7 +150,7 @@ async def converse(script: Script) -> None:
     script.route("idle", "interrupt_on(UserStartedSpeaking): nothing was running")
     script.state("listening")
     await script.after(1.45)
-    script.metric("listening.stt_s", 0.182)
+    script.metric("listening.recogniser_s", 0.182)
     script.metric("listening.decided_s", 0.341)
     script.tell("user.transcription", "ears", content=QUESTION, final=True)
     script.call.send("transcript", role="user", text=QUESTION, final=True)

@@ -92,7 +92,7 @@ class Ears:
                 self.decide("interruption")
         elif self.speaking and self.quiet == QUIET_FRAMES:
             self.speaking = False
-            self.bridge.publish(LogMetric(name="listening.stt_s", value=0.02))
+            self.bridge.publish(LogMetric(name="listening.recogniser_s", value=0.02))
             self.bridge.publish(LogMetric(name="listening.end_of_turn_s", value=0.01))
             self.bridge.publish(UserTranscriptionReceived(content=self.texts.pop(0)))
             self.bridge.publish(UserStoppedSpeaking())

@@ -142,7 +142,7 @@ def test_the_answer_is_the_first_utterance_that_begins_after_the_line(tone: Tone
 def test_an_answer_has_the_parts_that_were_told(tone: Tone) -> None:
     """What the speech stack measured between the line and its answer is taken apart."""
     told = (
-        ("listening.stt_s", 0.2),
+        ("listening.recogniser_s", 0.2),
         ("listening.end_of_turn_s", 0.1),
         ("answer.first_text_s", 0.0),
         ("speaking.first_piece_s", 0.1),

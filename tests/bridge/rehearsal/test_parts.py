@@ -20,7 +20,7 @@ SAID = RecordedLine(ScriptLine("a latte", agent_falls_silent()), from_s=1.0, unt
 START_S = 50.0
 """When the recording began, on trio's clock."""
 
-LISTENED = (("listening.stt_s", 0.3), ("listening.end_of_turn_s", 0.2))
+LISTENED = (("listening.recogniser_s", 0.3), ("listening.end_of_turn_s", 0.2))
 ANSWERED = (
     ("answer.first_text_s", 0.01),
     ("speaking.first_piece_s", 0.1),
@@ -55,7 +55,7 @@ def test_a_latency_falls_into_its_parts() -> None:
 
 def test_the_slower_of_two_models_counts() -> None:
     """They work at the same time: what remains was silence."""
-    listened = (("listening.stt_s", 0.1), ("listening.end_of_turn_s", 0.4))
+    listened = (("listening.recogniser_s", 0.1), ("listening.end_of_turn_s", 0.4))
     parts = find_parts(told(2.5, *listened) + told(2.65, *ANSWERED))
     assert parts is not None
     assert parts.silence_s == pytest.approx(0.1)

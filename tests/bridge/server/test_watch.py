@@ -240,13 +240,15 @@ async def test_decisions_about_turns_and_numbers_are_seen(serving, autojump_cloc
             TurnDecided(about="barge_in", decision="noise", rule="min_duration_s", values=values),
             source="ears",
         )
-        held[0].publish(LogMetric(name="listening.stt_s", value=0.2, unit="s"), source="ears")
+        held[0].publish(
+            LogMetric(name="listening.recogniser_s", value=0.2, unit="s"), source="ears"
+        )
         await trio.sleep(0.1)
         [decided] = seen(caller, "turn.decided")
         assert decided.data["values"] == values
         assert decided.source == "ears"
         [metric] = seen(caller, "call.metric")
-        assert metric.data == {"name": "listening.stt_s", "value": 0.2, "unit": "s"}
+        assert metric.data == {"name": "listening.recogniser_s", "value": 0.2, "unit": "s"}
 
 
 async def test_a_cause_is_told_before_what_follows_from_it(serving, autojump_clock):

@@ -8,7 +8,7 @@ import trio.testing
 from bargein.events import (
     UserAudio,
 )
-from bargein.speech import Ear, ListeningSettings, Transcript
+from bargein.speech import Listener, ListeningSettings, Transcript
 from bargein.testing import open_call
 
 FRAME_S = 0.032
@@ -77,12 +77,12 @@ async def listening(
     """Open a call with an ear; ``first`` is the first window of its microphone."""
 
     async def answer(call):
-        Ear(
+        Listener(
             call.bridge(name="ears", is_agent=False),
-            LoudIsSpeech(),
             engines,
-            end_of_turn or engines,
-            ListeningSettings(**settings),
+            vad=LoudIsSpeech(),
+            end_of_turn=end_of_turn or engines,
+            settings=ListeningSettings(**settings),
             sounds=sounds,
             echo=echo,
             noise_filter=noise_filter,

@@ -19,7 +19,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.speech import Ear, ListeningSettings, SilenceOnly, Transcript
+from bargein.speech import Listener, SilenceOnly, Transcript
 from bargein.testing import open_call
 from tests.nodes.speech.hearing import (
     FRAME_S,
@@ -48,7 +48,7 @@ async def test_a_recogniser_that_fails_is_told(autojump_clock):
         told = [(event.content, event.error) for event in caller.events(VoiceWords)]
         assert told == [("", "RuntimeError"), ("a latte", "")]
         assert [event.message for event in caller.events(AgentError)] == [
-            "RuntimeError in .map(Ear._understand)"
+            "RuntimeError in .map(RecogniserEar._understand)"
         ]
 
 
@@ -138,7 +138,7 @@ class DiesSometimes(LoudIsSpeech):
 async def listening_by(vad, engines, error=RuntimeError):
     async def answer(call):
         bridge = call.bridge(name="ears", is_agent=False)
-        Ear(bridge, vad, engines, engines, ListeningSettings())
+        Listener(bridge, engines, vad=vad, end_of_turn=engines)
 
     async with open_call(answer, expect_errors=error) as caller:
         await trio.testing.wait_all_tasks_blocked()

@@ -265,3 +265,28 @@ async def test_an_apology_that_fails_is_not_apologised_for(autojump_clock):
         assert not caller.heard
         failed = [e for e in caller.events(AnswerEnded) if e.outcome == "failed"]
     assert [e.agent for e in failed] == ["chat_node", "call"]
+
+
+@pytest.mark.parametrize(
+    ("options", "heard"),
+    [
+        ({}, "Einen Moment, bitte."),
+        ({"fillers": Fillers(fillers=("Moment!",))}, "Moment!"),
+        ({"fillers": Fillers()}, "One moment."),
+    ],
+)
+async def test_fillers_are_in_the_language_of_the_app(autojump_clock, voice, options, heard):
+    """Unless the developer chose others."""
+    spoken = app_with(ScriptedModel([4.0, "Ja."]), voice, **options)
+    app = App(spoken.answer, speech=spoken.speech, language="de")
+    async with open_call(app, own_speech=True) as caller:
+        await ask(caller)
+        await caller.quiet()
+        assert caller.heard == f"{heard}\nJa."
+
+
+async def test_fillers_of_the_language_are_ready_before_the_first_call(autojump_clock, voice):
+    """The voice says them when the app opens, because later it may be what fails."""
+    async with App(lambda call: None, speech=Speech(WordEar(), voice), language="de").open():
+        assert voice.said[:3] == ["Einen", "Moment,", "bitte."]
+        assert "moment." not in voice.said

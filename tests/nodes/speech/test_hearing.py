@@ -18,8 +18,8 @@ from bargein.events import UserAudio, VoiceHint, VoiceStarted, VoiceStopped
 from bargein.rehearsal import cough
 from bargein.speech import (
     BackchannelDetector,
-    Ear,
     EspeakVoice,
+    Listener,
     ListeningSettings,
     SilenceOnly,
     SileroModel,
@@ -66,13 +66,20 @@ class NoWords:
 
 
 @asynccontextmanager
-async def listening(stt=None):
+async def listening(recogniser=None):
     vad, sound = SileroModel(), BackchannelDetector()
 
     async def answer(call):
         ears = call.bridge(name="ears", is_agent=False)
         settings = ListeningSettings()
-        Ear(ears, vad.new_call(), stt or NoWords(), SilenceOnly(), settings, sounds=(sound,))
+        Listener(
+            ears,
+            recogniser or NoWords(),
+            vad=vad.new_call(),
+            end_of_turn=SilenceOnly(),
+            settings=settings,
+            sounds=(sound,),
+        )
 
     async with open_call(answer) as caller:
         await trio.testing.wait_all_tasks_blocked()
@@ -162,17 +169,17 @@ def what_the_recogniser_gets(sound, frames_before):
     """Return what the ear has transcribed of a sound in a quiet room, once it is over."""
 
     async def hear():
-        async with listening(stt := NoWords()) as caller:
+        async with listening(recogniser := NoWords()) as caller:
             before, after = hiss(frames_before * 0.02, 1.5), hiss(1.0, 1.5)
             await send(caller, before + sound + after)
-            return stt.heard[-1]
+            return recogniser.heard[-1]
 
     return trio.run(hear, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
 async def transcribed(sounds):
-    async with WhisperTiny(hint="Latte, cappuccino, mocha.").open() as stt:
-        return [await stt.transcribe(sound) for sound in sounds]
+    async with WhisperTiny(hint="Latte, cappuccino, mocha.").open() as recogniser:
+        return [await recogniser.transcribe(sound) for sound in sounds]
 
 
 @pytest.mark.proof
@@ -216,6 +223,6 @@ async def test_what_is_said_is_sure(sounds) -> None:
 async def test_a_telephone_is_understood(sounds) -> None:
     """Whisper understands what comes over 8 kHz mu-law."""
     with trio.fail_after(120):
-        async with WhisperTiny(hint="Latte, cappuccino.").open() as stt:
-            words = await stt.transcribe(over_telephone(sounds[ORDER]))
+        async with WhisperTiny(hint="Latte, cappuccino.").open() as recogniser:
+            words = await recogniser.transcribe(over_telephone(sounds[ORDER]))
     assert "large latte" in words.text.lower()

@@ -77,7 +77,7 @@ async def test_a_spoken_question_gets_a_spoken_answer(speech_of):
     assert sum(isinstance(event, UserStartedSpeaking) for event in line.events) == 1
     assert len(line.pcm) / 48_000 > 1.0
     metrics = {event.name: event.value for event in line.events if isinstance(event, LogMetric)}
-    parts = {"listening.stt_s", "listening.end_of_turn_s", "answer.first_audio_s"}
+    parts = {"listening.recogniser_s", "listening.end_of_turn_s", "answer.first_audio_s"}
     assert parts <= metrics.keys()
 
 

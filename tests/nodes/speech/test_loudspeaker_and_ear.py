@@ -18,11 +18,10 @@ from bargein.events import (
     VoiceStarted,
 )
 from bargein.speech import (
-    Ear,
     EchoDetector,
     EspeakVoice,
     HeardAgent,
-    ListeningSettings,
+    Listener,
     SilenceOnly,
     SileroModel,
     Transcript,
@@ -88,7 +87,7 @@ class Stack:
         voice.on(AgentTextComplete).map(self.finish).broadcast()
         ears = call.bridge(name="ears", is_agent=False)
         echo = EchoDetector(HeardAgent(ears))
-        Ear(ears, self.model.new_call(), self, SilenceOnly(), ListeningSettings(), echo=echo)
+        Listener(ears, self, vad=self.model.new_call(), end_of_turn=SilenceOnly(), echo=echo)
 
     def say(self, message):
         number = self.call.answers.utterance_of(message).number

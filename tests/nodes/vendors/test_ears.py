@@ -17,9 +17,9 @@ import trio.testing
 from bargein.ears import AssemblyAIEar, CartesiaEar, DeepgramFlux, DeepgramNova, ElevenLabsEar
 from bargein.events import WordTiming
 from bargein.speech import (
+    Ear,
     EarRestarted,
     PerhapsOver,
-    StreamingSTT,
     TurnOver,
     VoiceBegan,
     WentOn,
@@ -190,7 +190,7 @@ def turn(text: str, final: int, *, number: int = 0, **more: Any) -> dict[str, An
 class Case:
     """One vendor: its messages for a turn, and the facts that they are."""
 
-    make: Callable[..., StreamingSTT]
+    make: Callable[..., Ear]
     messages: list[dict[str, Any]]
     facts: list[object]
     header: tuple[str, str]
@@ -341,7 +341,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
 
 
-def ear_of(case: Case, vendor: Vendor, **limits: Any) -> StreamingSTT:
+def ear_of(case: Case, vendor: Vendor, **limits: Any) -> Ear:
     """Return the vendor's ear, in front of its fake."""
     return case.make(
         api_key="s3cret",

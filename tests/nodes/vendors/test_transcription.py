@@ -15,7 +15,7 @@ from bargein import Call
 from bargein.ears import TranscriptionService
 from bargein.events import UserAudio, VoiceWords
 from bargein.fakes import FakeTranscription, Fault
-from bargein.speech import Ear, ListeningSettings, SpeechToText, Transcript
+from bargein.speech import Listener, Recogniser, Transcript
 from bargein.testing import open_call
 from bargein.vendors import VendorError
 
@@ -59,7 +59,7 @@ async def test_an_utterance_is_sent_as_a_file_with_its_fields(autojump_clock):
     """The request has the sound as a WAV file of 16 kHz, and only fields that are set."""
     options = {"language": "de", "hint": "Milchkaffee", "options": {"temperature": 0}}
     async with open_service(**options) as (service, vendor):
-        assert isinstance(service, SpeechToText)
+        assert isinstance(service, Recogniser)
         heard = await service.transcribe(SOUND)
         (asked,) = vendor.requests
     assert heard.text == "a large latte please"
@@ -233,7 +233,7 @@ async def test_a_caller_is_heard_by_a_server_of_ones_own(autojump_clock):
 
         async def answer(call: Call) -> None:
             ears = call.bridge(name="ears", is_agent=False)
-            Ear(ears, LoudIsSpeech(), service, AlwaysDone(), ListeningSettings())
+            Listener(ears, service, vad=LoudIsSpeech(), end_of_turn=AlwaysDone())
 
         async with open_call(answer) as caller:
             await trio.testing.wait_all_tasks_blocked()

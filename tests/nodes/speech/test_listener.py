@@ -101,7 +101,7 @@ async def test_each_model_is_timed_on_its_own(autojump_clock):
         await send(caller, VOICE, 0.64)
         await send(caller, SILENCE, 1.6)
         told = {event.name: event.value for event in caller.events(LogMetric)}
-    assert told["listening.stt_s"] == pytest.approx(0.2)
+    assert told["listening.recogniser_s"] == pytest.approx(0.2)
     assert told["listening.end_of_turn_s"] == pytest.approx(0.3)
     assert told["listening.turn_complete"] == 0.9
 

@@ -66,7 +66,7 @@ _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+$")
 
 
 class WhisperTiny:
-    """A ``SpeechToText`` that runs in a thread without the GIL; one instance serves all calls."""
+    """A ``Recogniser`` that runs in a thread without the GIL; one instance serves all calls."""
 
     def __init__(
         self,

@@ -14,9 +14,9 @@ import trio
 from bargein.speech import (
     EspeakVoice,
     PiperVoice,
+    Recogniser,
     SpeechEngineError,
     SpeechNotOpenError,
-    SpeechToText,
     TextToSpeech,
     Transcript,
     WhisperTiny,
@@ -34,7 +34,7 @@ async def test_understands_both_voices(speech_of: Say) -> None:
     -0.16 was measured, with AVX2 and without; which marks it sets is the processor's choice.
     """
     async with WhisperTiny(hint=MENU).open() as ears:
-        assert isinstance(ears, SpeechToText)
+        assert isinstance(ears, Recogniser)
         async with PiperVoice(seed=1).open() as voice:
             heard = await ears.transcribe(await speech_of(voice, "Where are you going today?"))
             assert heard.text.rstrip("?.") == "Where are you going today"
