@@ -5,7 +5,7 @@ its strength below 800 Hz, and a breath in its middle; "okay", "yeah" and "right
 sentences do.  It looks early, 0.26 s after the first sound, when a hum is known, and another one
 late, after 0.32 s, when most short words are over.  They learned acknowledgements from synthetic
 voices, and what is none from people too: `tests/training/backchannels.py` trains them and writes
-`_backchannel_weights.py`; docs/hearing.md tells how well they do.
+``networks/``; docs/hearing.md tells how well they do.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from . import _backchannel_weights
-from ._embedded_weights import unpacked
 from ._errors import need
 from ._log_mel import samples_of
+from ._small_network import small_network
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +57,7 @@ class BackchannelDetector:
         """
         need("BackchannelDetector", "numpy", "local")
         self.after_s = AFTER_S[look]
-        self._weights = unpacked(getattr(_backchannel_weights, look.upper()), HIDDEN)
+        self._weights = small_network(f"backchannel-{look}", HIDDEN)
 
     def probability(self, pcm: bytes) -> float:
         """Return how likely it is that a voice that has just begun is a backchannel.

@@ -5,7 +5,7 @@ each stretch how periodic the sound is and how flat its spectrum.  A cough begin
 has no pitch, a laugh breaks off in each of its syllables, and speech does neither for so long.
 
 ``tests/training/throat_sounds.py`` names the recordings of people that it was learnt from, whose
-licences all allow that, learns, and writes `_throat_sound_weights.py`; docs/hearing.md tells how
+licences all allow that, learns, and writes ``networks/``; docs/hearing.md tells how
 well it does on people that it has not heard.
 """
 
@@ -15,11 +15,10 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from . import _throat_sound_weights
 from ._backchannel import BANDS, SAMPLE_RATE_HZ, filters
-from ._embedded_weights import unpacked
 from ._errors import need
 from ._log_mel import samples_of
+from ._small_network import small_network
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +59,7 @@ class ThroatSoundDetector:
             SpeechExtraError: numpy is not installed.
         """
         need("ThroatSoundDetector", "numpy", "local")
-        self._weights = unpacked(_throat_sound_weights.WEIGHTS, HIDDEN)
+        self._weights = small_network("throat-sound", HIDDEN)
 
     def probability(self, pcm: bytes) -> float:
         """Return how likely it is that the voice which has just begun says nothing.

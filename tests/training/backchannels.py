@@ -16,6 +16,7 @@ make the sounds, and nothing of them is in the weights but numbers that were fit
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -35,7 +36,6 @@ from bargein.weights import path_of
 
 from .phrases import HUMS, SHORT, UH_HUHS, WORDS, sentences
 
-TARGET = Path(__file__).parents[2] / "nodes" / "speech" / "_backchannel_weights.py"
 LEFT_OUT = {"Demonic", "UniRobot", "Storm", "whisper", "whisperf", "anikaRobot", "Tweaky", "croak"}
 """Voices that nobody has."""
 THROATS = (0.78, 0.83, 0.88, 0.93, 1.08, 1.14, 1.2, 1.27, 1.34, 1.42)
@@ -357,29 +357,31 @@ def report(score: np.ndarray, kinds: np.ndarray, part: np.ndarray) -> None:
             print(f"  at {probability}: {', '.join(hits)}")
 
 
-HEAD = '''"""Weights of `BackchannelDetector`, written by ``tests/training/backchannels.py``.
+ABOUT = (
+    "Weights of `BackchannelDetector`, written by ``tests/training/backchannels.py``. They were "
+    "learnt from synthetic voices, and from recordings by V. Panayotov and others (LibriSpeech, CC "
+    "BY 4.0) and Picovoice; tests/training/README.md names all."
+)
 
-They were learnt from synthetic voices, and from recordings by V. Panayotov and others (LibriSpeech,
-CC BY 4.0) and Picovoice; tests/training/README.md names all.
-"""
 
-from __future__ import annotations
+NETWORKS = Path(__file__).parents[2] / "nodes" / "speech" / "networks"
 
-from ._embedded_weights import PackedNetwork
-'''
+
+def write_network(
+    name: str, about: str, values: np.ndarray, steps: list[float], offset: float
+) -> None:
+    """Write the weights of a network for `small_network`."""
+    names = ("inner_step", "offset_step", "outer_step", "offset")
+    numbers = {n: float(f"{x:.6g}") for n, x in zip(names, (*steps, offset), strict=True)}
+    data = b85encode(values.astype(np.int8).tobytes()).decode()
+    packed = {"about": about, **numbers, "values": data}
+    (NETWORKS / f"{name}.json").write_text(json.dumps(packed, indent=1) + "\n")
 
 
 def write(packed: dict[str, tuple[np.ndarray, list[float], float]]) -> None:
-    """Write the weights as a module."""
-    text = HEAD
+    """Write the weights."""
     for look, (values, steps, offset) in packed.items():
-        data = b85encode(values.astype(np.int8).tobytes()).decode()
-        lines = "\n".join(data[start : start + 96] for start in range(0, len(data), 96))
-        numbers = zip(("inner", "offset", "outer"), steps, strict=True)
-        text += f'\n{look.upper()} = PackedNetwork(\n    values=r"""\n{lines}\n""",\n'
-        text += "".join(f"    {name}_step={step:.6g},\n" for name, step in numbers)
-        text += f"    offset={offset:.6g},\n)\n"
-    TARGET.write_text(text)
+        write_network(f"backchannel-{look}", ABOUT, values, steps, offset)
 
 
 if __name__ == "__main__":

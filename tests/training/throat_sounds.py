@@ -16,7 +16,6 @@ from __future__ import annotations
 import random
 import sys
 import zlib
-from base64 import b85encode
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -31,9 +30,7 @@ from bargein.events import UserAudio
 from bargein.nodes.speech._throat_sounds import AFTER_S, HIDDEN, LOOKED_AT, features
 from bargein.speech import BackchannelDetector, Listener, SileroModel, resample
 
-from .backchannels import RATE_HZ, WINDOW, in_a_room, over_telephone, slopes
-
-TARGET = Path(__file__).parents[2] / "nodes" / "speech" / "_throat_sound_weights.py"
+from .backchannels import RATE_HZ, WINDOW, in_a_room, over_telephone, slopes, write_network
 
 SOURCES = {
     "cough": ("dataset", "raw/*.mp3"),
@@ -342,29 +339,18 @@ def report(score: np.ndarray, kinds: np.ndarray, who: np.ndarray) -> None:
         print(f"{kind}: {len(found)} sounds of {people}: {', '.join(shares)}")
 
 
-HEAD = '''"""Weights of `ThroatSoundDetector`, written by ``tests/training/throat_sounds.py``.
-
-They were learnt from recordings by K. J. Piczak (ESC-10, CC BY 3.0, clips of Freesound),
-F. W. Buhl (EmoGator), V. Panayotov and others (LibriSpeech, CC BY 4.0), J. Zhang and others
-(speechocean762, CC BY 4.0), Picovoice, and people who gave theirs to the public domain;
-tests/training/README.md names all.
-"""
-
-from __future__ import annotations
-
-from ._embedded_weights import PackedNetwork
-
-'''
+ABOUT = (
+    "Weights of `ThroatSoundDetector`, written by ``tests/training/throat_sounds.py``. They were "
+    "learnt from recordings by K. J. Piczak (ESC-10, CC BY 3.0, clips of Freesound), F. W. Buhl "
+    "(EmoGator), V. Panayotov and others (LibriSpeech, CC BY 4.0), J. Zhang and others "
+    "(speechocean762, CC BY 4.0), Picovoice, and people who gave theirs to the public domain; "
+    "tests/training/README.md names all."
+)
 
 
 def write(values: np.ndarray, steps: list[float], offset: float) -> None:
-    """Write the weights as a module."""
-    data = b85encode(values.astype(np.int8).tobytes()).decode()
-    lines = "\n".join(data[start : start + 96] for start in range(0, len(data), 96))
-    numbers = zip(("inner", "offset", "outer"), steps, strict=True)
-    text = f'{HEAD}WEIGHTS = PackedNetwork(\n    values=r"""\n{lines}\n""",\n'
-    text += "".join(f"    {name}_step={step:.6g},\n" for name, step in numbers)
-    TARGET.write_text(f"{text}    offset={offset:.6g},\n)\n")
+    """Write the weights."""
+    write_network("throat-sound", ABOUT, values, steps, offset)
 
 
 if __name__ == "__main__":
