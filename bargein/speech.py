@@ -15,8 +15,8 @@ if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every 
         is_now = {
             "StreamingSpeech": "Speech now, with the same arguments: "
             "from bargein.speech import Speech",
-            "StreamingEar": "Listener(bridge, ear) now, which also has a recogniser or a detector "
-            "of ours: from bargein.speech import Listener",
+            "StreamingEar": "Hearing(bridge, ear) now, which also has a recogniser or a detector "
+            "of ours: from bargein.speech import Hearing",
             "StreamingSTT": "Ear now: from bargein.speech import Ear",
             "SpeechToText": "Recogniser now: from bargein.speech import Recogniser",
             "WorkerPool": _WORKERS,

@@ -170,7 +170,7 @@ class FakeEar(FakeVendor):
         """Hear until the line is over."""
         for message in self.hello():
             await line.say(message)
-        hearing = _Hearing(self, line)
+        hearing = _HeardLine(self, line)
         while True:
             data = await line.receive()
             try:
@@ -203,7 +203,7 @@ class FakeEar(FakeVendor):
         self._done += 1
 
 
-class _Hearing:
+class _HeardLine:
     """The audio of one line."""
 
     def __init__(self, ear: FakeEar, line: FakeLine) -> None:

@@ -32,7 +32,7 @@ from bargein.nodes.speech import (
     TurnOver,
 )
 from bargein.nodes.speech._line_silence import LeftOutSilence
-from bargein.nodes.speech._silent_ear import TRUSTED_S, Loudness
+from bargein.nodes.speech._loudness import TRUSTED_S, Loudness
 from bargein.nodes.speech._used_words import release_turn
 from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger

@@ -26,7 +26,7 @@ from bargein.nodes._chat_node import DEFAULT_CAPS, NO_CAPS, ChatNode
 from bargein.nodes._conversation_context import ConversationContext
 from bargein.nodes.llm import AnswerPiece, SpeechDelta, Usage
 from bargein.nodes.services import VendorError
-from bargein.nodes.speech import Listener
+from bargein.nodes.speech import Hearing
 from bargein.nodes.speech._clause_audio import ClauseAudio
 from bargein.nodes.tools import Tool
 from bargein.routes.error_containment import closing
@@ -133,7 +133,7 @@ class RealtimeNode(ChatNode):
         self._unheard: set[str] = set()  # items of answers in the background
         self._settled = trio.Event()
         self._answers = 0  # answers in progress
-        self._listener: Listener | None = None
+        self._hearing: Hearing | None = None
 
     def attached(self, bridge: Bridge) -> None:
         """Join a call and open a line; ``call.bridge(node)`` calls this.
@@ -142,7 +142,7 @@ class RealtimeNode(ChatNode):
             bridge: The node's place in the call.
         """
         super().attached(bridge)
-        if self._listener is not None:
+        if self._hearing is not None:
             return
         call, name = bridge.call, bridge.name
         has_detector = any(other.name == "ears" for other in call.bridges)
@@ -153,7 +153,7 @@ class RealtimeNode(ChatNode):
         ear.on(AgentTextComplete, source=name).map(self._complete_audio)
         ear.on(AgentSpeechCut, source=name).map(self._truncate)
         ear.on(AgentStoppedSpeaking, source=name, cut=False).map(self._heard_whole)
-        self._listener = Listener(
+        self._hearing = Hearing(
             ear,
             self._line,
             hears_voice=self._hears and not has_detector,

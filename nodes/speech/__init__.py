@@ -15,14 +15,14 @@ from ._errors import SpeechError as SpeechError
 from ._errors import SpeechExtraError as SpeechExtraError
 from ._errors import SpeechNotOpenError as SpeechNotOpenError
 from ._errors import SpeechWorkerError as SpeechWorkerError
-from ._late_answer_fillers import Fillers as Fillers
-from ._late_answer_fillers import SpokenFillers as SpokenFillers
-from ._listener import Listener as Listener
+from ._fillers import Fillers as Fillers
+from ._fillers import SpokenFillers as SpokenFillers
+from ._heard_agent import HeardAgent as HeardAgent
+from ._hearing import Hearing as Hearing
 from ._listening_settings import ListeningSettings as ListeningSettings
 from ._local_speech import LocalSpeech as LocalSpeech
 from ._markup import SpokenPart as SpokenPart
 from ._number_words import NumbersInWords as NumbersInWords
-from ._playback_reference import HeardAgent as HeardAgent
 from ._protocols import EchoProbability as EchoProbability
 from ._protocols import EndOfTurn as EndOfTurn
 from ._protocols import NoiseFilter as NoiseFilter
@@ -78,7 +78,7 @@ __all__ = [
     "Fillers",
     "FollowedContext",
     "HeardAgent",
-    "Listener",
+    "Hearing",
     "ListeningSettings",
     "LocalSpeech",
     "NoiseFilter",

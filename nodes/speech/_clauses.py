@@ -6,6 +6,7 @@ Rule 3: a split needs the next character, and behind a short word the next lette
     as "3.50", and "No." as "No. 10".
 Rule 4: a piece contains a word, except the last one, which may be white space, and except a long
     row of characters that belong to no word.
+Rule 5: abbreviations are those of all languages, because an answer may mix languages.
 """
 
 # ruff: noqa: RUF001 (this module handles the marks of other scripts)
@@ -13,12 +14,12 @@ Rule 4: a piece contains a word, except the last one, which may be white space, 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import AsyncIterator
+from functools import cache
 
+from bargein.bridge.languages import language, tags
 from bargein.bridge.validation.numbers import check_count
-
-from ._abbreviations import NEXT_LETTERS, goes_on, may_go_on
-from ._graphemes import boundary_before
 
 _SENTENCE_MARKS = frozenset(".!?。！？｡؟۔।॥…។៕။།༎።፧፨։᠃")
 _CLAUSE_MARKS = frozenset(",;:，、；：،؛—–၊፣፤፥៖᠂")
@@ -221,3 +222,113 @@ async def clauses(texts: AsyncIterator[str]) -> AsyncIterator[str]:
             yield piece
     for piece in splitter.flush():
         yield piece
+
+
+# --- where a sentence goes on behind its full stop -----------------------------------------------
+
+
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)+")
+"""Dotted abbreviations: initials, "e.g.", "p.m.", "U.S."."""
+_ORDINAL = re.compile(r"\d{1,2}\.")
+_LONGEST_SHORT_WORD = 4
+"""The longest word that may be an abbreviation which is not listed here, in letters."""
+_OPENERS = "\"'“‘«([{「『（【《¿¡*_"
+
+NEXT_LETTERS = 3
+"""How many characters behind a full stop decide whether the sentence goes on."""
+
+
+def may_go_on(text: str) -> bool:
+    """Return whether it depends on what follows if the sentence goes on behind its full stop.
+
+    Args:
+        text: The text up to the full stop.
+    """
+    word = _last_word(text)[:-1]
+    is_short = len(word) <= _LONGEST_SHORT_WORD and not goes_on(text, "")
+    return is_short and word.isalnum()
+
+
+def goes_on(text: str, following: str) -> bool:
+    """Return whether a sentence goes on behind its full stop.
+
+    Args:
+        text: The text up to the full stop.
+        following: The next `NEXT_LETTERS` characters, without white space before them.
+    """
+    token = _last_word(text)
+    word = token[:-1]
+    if word in _words("abbreviations") or _DOTTED.fullmatch(token):
+        return True
+    if word in _words("abbreviations_before_numbers") and following[:1].isdigit():
+        return True
+    if len(word) <= _LONGEST_SHORT_WORD and word.isalnum() and following[:1].islower():
+        return True
+    if _ORDINAL.fullmatch(token) is None:
+        return False
+    before = text[: len(text) - len(token)].split()
+    is_month = following[:NEXT_LETTERS].lower() in _words("short_months")
+    return is_month or bool(before and before[-1].lower() in _words("before_ordinals"))
+
+
+def _last_word(text: str) -> str:
+    return text[max(text.rfind(" "), text.rfind("\n")) + 1 :].lstrip(_OPENERS).lower()
+
+
+@cache
+def _words(field: str) -> frozenset[str]:
+    """Return the words that all languages have in a field."""
+    return frozenset(word for tag in tags() for word in getattr(language(tag), field).split())
+
+
+# --- where a text may be cut ---------------------------------------------------------------------
+
+
+_VIRAMAS = frozenset("\u094d\u09cd\u0a4d\u0acd\u0b4d\u0c4d\u0ccd\u0d4d\u1039\u17d2")
+"""Signs that join the next consonant to the one before: of scripts of India, Burmese and Khmer."""
+
+
+def is_boundary(text: str, at: int) -> bool:
+    """Return whether a user-perceived character ends at an offset (Unicode's annex 29, in short).
+
+    Args:
+        text: The text.
+        at: The offset, 1 to ``len(text) - 1``.
+    """
+    before, here = text[at - 1], text[at]
+    if unicodedata.category(here) in ("Mn", "Mc", "Me", "Cf") or before == "\u200d":
+        return False
+    if here in "\u0e33\u0eb3" or "\U0001f3fb" <= here <= "\U0001f3ff" or before in _VIRAMAS:
+        return False  # Thai and Lao vowels AM, skin tones, joined consonants
+    if "\u1160" <= here <= "\u11ff" or before + here == "\r\n":
+        return False  # letters of a Korean syllable
+    if _is_flag_half(here) and _is_flag_half(before):
+        start = at
+        while start and _is_flag_half(text[start - 1]):
+            start -= 1
+        return (at - start) % 2 == 0
+    return True
+
+
+def boundary_before(text: str, at: int) -> int:
+    """Return the last offset from 1 to `at` where a text may be cut; `at` if there is none.
+
+    In Thai and Lao this is the beginning of a syllable if one is near, in Tibetan its end.
+
+    Args:
+        text: The text, longer than `at`.
+        at: Where it is cut at the latest.
+    """
+    for cut in range(at, max(0, at - _NEAR), -1):
+        if text[cut] in _LEADING_VOWELS or text[cut - 1] in "\u0f0b\u0f0d":
+            return cut
+    return next((cut for cut in range(at, 0, -1) if is_boundary(text, cut)), at)
+
+
+_NEAR = 12
+_LEADING_VOWELS = "\u0e40\u0e41\u0e42\u0e43\u0e44\u0ec0\u0ec1\u0ec2\u0ec3\u0ec4"
+"""Vowels that are written before the consonant behind which they are spoken: a syllable begins."""
+
+
+def _is_flag_half(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"

@@ -28,26 +28,3 @@ class SpeechEngineError(SpeechError):
 
 class SpeechWorkerError(SpeechError):
     """A worker process died in the middle of a text, or never started."""
-
-
-def are_probabilities(*said: float) -> bool:
-    """Whether the results of detectors are numbers that are not negative."""
-    for one in said:
-        try:
-            if not one >= 0.0:
-                return False
-        except TypeError:
-            return False  # None, or a coroutine
-    return True
-
-
-def no_probability(*said: tuple[object, float]) -> ValueError:
-    """Return the error for the first detector that did not return a probability.
-
-    NaN would be neither voice nor silence, so a turn would never end.
-
-    Args:
-        *said: Each detector and its result; at least one is not a probability.
-    """
-    detector, wrong = next(one for one in said if not are_probabilities(one[1]))
-    return ValueError(f"{type(detector).__name__}.probability() is 0 to 1, not {wrong!r}")

@@ -17,7 +17,7 @@ from bargein.nodes.weights import ProgressPrinter, fetch_models
 from ._backchannel import BackchannelDetector
 from ._end_of_turn_model import SmartTurn
 from ._errors import SpeechExtraError
-from ._late_answer_fillers import DEFAULT_FILLERS, Fillers
+from ._fillers import DEFAULT_FILLERS, Fillers
 from ._listening_settings import ListeningSettings
 from ._protocols import (
     EndOfTurn,

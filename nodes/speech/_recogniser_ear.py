@@ -10,7 +10,7 @@ Rules:
    audio, but only after its words were published, so a slow recogniser loses no word.
 3. Each pause is followed by words, or by the reason why there are none, even if the recogniser
    fails or hangs.
-4. Without a recogniser the end-of-turn model alone is asked, and with neither nobody.
+4. Without a recogniser, the end-of-turn model is asked alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bargein.routes.logs import get_logger
 from ._caller_voice import CallerVoice
 from ._engine_results import transcript_by
 from ._listening_settings import ListeningSettings
-from ._long_speech import BYTES_PER_S, LONGEST_PART_S, end_of_part
+from ._long_speech import BYTES_PER_S, LONGEST_PART_S, end_of_part, joined
 from ._protocols import EndOfTurn, Recogniser, Transcript
 
 if TYPE_CHECKING:
@@ -373,18 +373,15 @@ class VoiceRecording:
 
 def words_of(heard: Sequence[Transcript]) -> VoiceWords:
     """Return the transcripts of all parts of a recording as one."""
-    text = " ".join(part.text.strip() for part in heard)
-    sure = min((part.confidence for part in heard), default=None)
-    unhinted = [_share(part.unhinted_confidence) for part in heard]
-    known = [confidence for confidence in unhinted if confidence is not None]
-    least = min(known, default=None) if len(known) == len(heard) else None
-    longest = max(heard, key=lambda part: len(part.text), default=Transcript(""))
+    if not heard:
+        return VoiceWords(content="")
+    one = joined(heard)
     return VoiceWords(
-        content=text,
-        confidence=sure,
-        unhinted_confidence=least,
-        ending_confidence=_share(heard[-1].ending_confidence) if heard else None,
-        language=longest.language,
+        content=one.text.strip(),
+        confidence=min(part.confidence for part in heard),
+        unhinted_confidence=_share(one.unhinted_confidence),
+        ending_confidence=_share(one.ending_confidence),
+        language=one.language,
     )
 
 

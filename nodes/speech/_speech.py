@@ -14,11 +14,10 @@ from bargein.routes.error_hints import SuggestsNames
 from bargein.routes.logs import get_logger
 
 from ._echo_detector import EchoDetector
-from ._filler_playback import NoticesOfSelfSpeakers
-from ._late_answer_fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
-from ._listener import Listener
+from ._fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
+from ._heard_agent import HeardAgent
+from ._hearing import Hearing
 from ._listening_settings import ListeningSettings
-from ._playback_reference import HeardAgent
 from ._protocols import (
     EndOfTurn,
     NoiseFilter,
@@ -27,6 +26,7 @@ from ._protocols import (
     TextToSpeech,
     VoiceActivity,
 )
+from ._silence_filler import NoticesOfSelfSpeakers
 from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streaming_protocols import Ear, StreamingTTS
 from ._tts_node import TTSNode
@@ -177,7 +177,7 @@ class Speech(SuggestsNames):
         vad = self._new_vad() if self._new_vad is not None else None
         if vad is not None or self._ear is not None:
             ears = call.bridge(name="ears" if vad is not None else "words", is_agent=False)
-            Listener(
+            Hearing(
                 ears,
                 self._ear,
                 vad=vad,

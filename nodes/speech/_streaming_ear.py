@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from bargein.bridge import record_fault
+from bargein.bridge.audio.pcm import WholeSamples
 from bargein.bridge.events import (
     EarFellSilent,
     ListeningFailed,
@@ -48,7 +49,7 @@ from bargein.routes.error_containment import first_error
 from bargein.routes.logs import get_logger
 
 from ._line_silence import LineSilence
-from ._silent_ear import QUIET_S, Loudness, RecentSound
+from ._loudness import QUIET_S, Loudness, RecentSound
 from ._streaming_protocols import (
     Ear,
     EarFact,
@@ -143,6 +144,7 @@ class StreamingEar:
         self._new_channel = partial(trio.open_memory_channel[tuple[float, bytes | None]], frames)
         self._send, self._frames = self._new_channel()
         self._lost_frames = 0
+        self._samples = WholeSamples()
         self._line, self._has_frames = LineSilence(), trio.Event()
         self._is_voiced = False
         self._words: dict[int, WordsHeard] = {}  # of the ear's turn, by segment
@@ -177,9 +179,10 @@ class StreamingEar:
         """Queue audio for the ear; never waits.
 
         Args:
-            pcm: Whole samples, PCM16.
-            at_s: When they came.
+            pcm: PCM16, cut anywhere.
+            at_s: When it came.
         """
+        pcm = self._samples.push(pcm)
         self._line.add_frame(len(pcm) / 2 / self._ear.sample_rate_hz, at_s)
         self._has_frames.set()
         self._judge_silence(pcm)

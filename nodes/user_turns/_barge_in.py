@@ -41,25 +41,23 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from bargein.bridge.languages import words_of
 
-from ._hallucinations import (
+from ._noises import (
     FASTEST_WORDS_S,
     NOBODY_SPOKE,
-    SURE_OF_ONE_WORD,
-    UNHEARD_OF_WORDS_S,
-    heard_by_hint_alone,
-    unsure_words,
-    words_a_second,
-)
-from ._noises import (
     SOUNDS_LIKE_SPEECH,
+    SURE_OF_ONE_WORD,
     SURE_OF_WORDS,
+    UNHEARD_OF_WORDS_S,
     NoiseSettings,
     begins_a_word,
+    heard_by_hint_alone,
     is_cut,
     is_heard_in_part,
     may_go_on,
     rest_within_s,
+    unsure_words,
     waits_for_rest,
+    words_a_second,
     written_as_noise,
 )
 from ._sound_verdict import CLOSE_S, Hint, Sound, Verdict

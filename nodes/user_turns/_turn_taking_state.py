@@ -12,7 +12,7 @@ from bargein.routes import Event
 from bargein.routes.error_containment import as_error
 from bargein.routes.logs import get_logger
 
-from ._hallucinations import CERTAINLY_NOISE
+from ._noises import CERTAINLY_NOISE
 from ._settings import TurnSettings
 from ._sound_verdict import CLOSE_S, AgentView, Hint
 from ._transcript_merge import MergedTranscript, is_already_published, rest_of

@@ -28,7 +28,7 @@ import trio
 from bargein import Bridge, Message
 from bargein.events import UserAudio
 from bargein.nodes.speech._throat_sounds import AFTER_S, HIDDEN, LOOKED_AT, features
-from bargein.speech import BackchannelDetector, Listener, SileroModel, resample
+from bargein.speech import BackchannelDetector, Hearing, SileroModel, resample
 
 from .backchannels import RATE_HZ, WINDOW, in_a_room, over_telephone, slopes, write_network
 
@@ -221,8 +221,8 @@ async def shown(heard: np.ndarray, voice: Voice) -> list[np.ndarray]:
     """
     detector = Shown()
     sounds = (detector, BackchannelDetector("early"), BackchannelDetector("late"))
-    listener = Listener(cast(Bridge, Nobody()), vad=voice, sounds=sounds)
-    listener.hear(cast(Message, SimpleNamespace(event=UserAudio(pcm=heard.tobytes()), at_s=0.0)))
+    hearing = Hearing(cast(Bridge, Nobody()), vad=voice, sounds=sounds)
+    hearing.hear(cast(Message, SimpleNamespace(event=UserAudio(pcm=heard.tobytes()), at_s=0.0)))
     return detector.sounds
 
 

@@ -8,7 +8,7 @@ import trio.testing
 from bargein.events import (
     UserAudio,
 )
-from bargein.speech import Listener, ListeningSettings, Transcript
+from bargein.speech import Hearing, ListeningSettings, Transcript
 from bargein.testing import open_call
 
 FRAME_S = 0.032
@@ -77,7 +77,7 @@ async def listening(
     """Open a call with an ear; ``first`` is the first window of its microphone."""
 
     async def answer(call):
-        Listener(
+        Hearing(
             call.bridge(name="ears", is_agent=False),
             engines,
             vad=LoudIsSpeech(),

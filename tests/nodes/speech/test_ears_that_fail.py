@@ -19,7 +19,7 @@ from bargein.events import (
     VoiceStopped,
     VoiceWords,
 )
-from bargein.speech import Listener, SilenceOnly, Transcript
+from bargein.speech import Hearing, SilenceOnly, Transcript
 from bargein.testing import open_call
 from tests.nodes.speech.hearing import (
     FRAME_S,
@@ -138,7 +138,7 @@ class DiesSometimes(LoudIsSpeech):
 async def listening_by(vad, engines, error=RuntimeError):
     async def answer(call):
         bridge = call.bridge(name="ears", is_agent=False)
-        Listener(bridge, engines, vad=vad, end_of_turn=engines)
+        Hearing(bridge, engines, vad=vad, end_of_turn=engines)
 
     async with open_call(answer, expect_errors=error) as caller:
         await trio.testing.wait_all_tasks_blocked()

@@ -19,7 +19,7 @@ from bargein.rehearsal import cough
 from bargein.speech import (
     BackchannelDetector,
     EspeakVoice,
-    Listener,
+    Hearing,
     ListeningSettings,
     SilenceOnly,
     SileroModel,
@@ -72,7 +72,7 @@ async def listening(recogniser=None):
     async def answer(call):
         ears = call.bridge(name="ears", is_agent=False)
         settings = ListeningSettings()
-        Listener(
+        Hearing(
             ears,
             recogniser or NoWords(),
             vad=vad.new_call(),

@@ -21,7 +21,7 @@ from bargein.speech import (
     EchoDetector,
     EspeakVoice,
     HeardAgent,
-    Listener,
+    Hearing,
     SilenceOnly,
     SileroModel,
     Transcript,
@@ -87,7 +87,7 @@ class Stack:
         voice.on(AgentTextComplete).map(self.finish).broadcast()
         ears = call.bridge(name="ears", is_agent=False)
         echo = EchoDetector(HeardAgent(ears))
-        Listener(ears, self, vad=self.model.new_call(), end_of_turn=SilenceOnly(), echo=echo)
+        Hearing(ears, self, vad=self.model.new_call(), end_of_turn=SilenceOnly(), echo=echo)
 
     def say(self, message):
         number = self.call.answers.utterance_of(message).number

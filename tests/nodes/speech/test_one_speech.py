@@ -119,11 +119,23 @@ class _Nobody:
         return None
 
 
-def test_an_old_name_says_the_new_one() -> None:
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("StreamingSpeech", "StreamingSpeech is Speech now, with the same arguments"),
+        ("StreamingEar", r"StreamingEar is Hearing\(bridge, ear\) now"),
+        ("StreamingSTT", "StreamingSTT is Ear now: from bargein.speech import Ear"),
+        ("WorkerPool", "WorkerPool is part of WorkerVoice now"),
+        ("SpeechToText", "SpeechToText is Recogniser now: from bargein.speech import Recogniser"),
+    ],
+)
+def test_an_old_name_says_the_new_one(name: str, says: str) -> None:
     """An import of what is gone says what to write."""
-    with pytest.raises(ImportError, match="StreamingSpeech is Speech now, with the same arguments"):
-        bargein.speech.StreamingSpeech  # type: ignore[attr-defined]  # noqa: B018
-    with pytest.raises(ImportError, match="WorkerPool is part of WorkerVoice now"):
-        bargein.speech.WorkerPool  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(ImportError, match=says):
+        getattr(bargein.speech, name)
+
+
+def test_a_name_that_never_was_is_an_attribute_error() -> None:
+    """As in any module."""
     with pytest.raises(AttributeError, match="has no attribute 'Speach'"):
         bargein.speech.Speach  # type: ignore[attr-defined]  # noqa: B018

@@ -17,7 +17,6 @@ from bargein.events import (
     UserStoppedSpeaking,
     VoiceWords,
 )
-from bargein.nodes.user_turns._nudges import Nudges
 from bargein.nodes.user_turns._settings import SETTINGS, check_changes
 from bargein.nodes.user_turns._settings_overlays import SettingsInForce
 from bargein.nodes.user_turns._transcript_merge import (
@@ -25,6 +24,7 @@ from bargein.nodes.user_turns._transcript_merge import (
     is_already_published,
     rest_of,
 )
+from bargein.nodes.user_turns._turn_taking import Nudges
 from bargein.routes import open_router
 from bargein.user_turns import AgentView, ChangeTurns, FixedEndpointing, TurnSettings, when
 

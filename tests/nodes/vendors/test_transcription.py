@@ -15,7 +15,7 @@ from bargein import Call
 from bargein.ears import TranscriptionService
 from bargein.events import UserAudio, VoiceWords
 from bargein.fakes import FakeTranscription, Fault
-from bargein.speech import Listener, Recogniser, Transcript
+from bargein.speech import Hearing, Recogniser, Transcript
 from bargein.testing import open_call
 from bargein.vendors import VendorError
 
@@ -233,7 +233,7 @@ async def test_a_caller_is_heard_by_a_server_of_ones_own(autojump_clock):
 
         async def answer(call: Call) -> None:
             ears = call.bridge(name="ears", is_agent=False)
-            Listener(ears, service, vad=LoudIsSpeech(), end_of_turn=AlwaysDone())
+            Hearing(ears, service, vad=LoudIsSpeech(), end_of_turn=AlwaysDone())
 
         async with open_call(answer) as caller:
             await trio.testing.wait_all_tasks_blocked()

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, cast
 
 from bargein.bridge.audio.pcm import WholeSamples
 from bargein.bridge.events import UserAudio
+from bargein.routes.error_containment import CONTAINED, Failures
+from bargein.routes.logs import get_logger
 
 from ._listening_settings import ListeningSettings
-from ._noise_filter import CallerFilter
 from ._protocols import (
     EchoProbability,
     EndOfTurn,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message
 
 
-class Listener:
+class Hearing:
     """Detects when a caller's voice begins and stops, and what it says.
 
     ``Speech`` makes one per call.  Use it in a speech stack of your own, for example one that only
@@ -76,21 +77,16 @@ class Listener:
         """
         streams = hasattr(ear, "open_stream")
         if vad is None and ear is not None and not streams:
-            raise ValueError(f"{ear!r} recognises what a detector finds: give Listener() a vad=")
-        self._bridge = bridge
-        self._samples = WholeSamples()
+            raise ValueError(f"{ear!r} recognises what a detector finds: give Hearing() a vad=")
         self._filter = None if noise_filter is None else CallerFilter(noise_filter, bridge)
-        self._detection = self._ear = None
+        self._detection: VoiceDetection | None = None
         if vad is not None:
+            recogniser = None if streams else cast(Recogniser | None, ear)
+            settings = settings or ListeningSettings()
             self._detection = VoiceDetection(
-                bridge,
-                vad,
-                None if streams else cast(Recogniser | None, ear),
-                end_of_turn,
-                settings or ListeningSettings(),
-                sounds=sounds,
-                echo=echo,
+                bridge, vad, recogniser, end_of_turn, settings, sounds=sounds, echo=echo
             )
+        self._ear: StreamingEar | None = None
         if streams:
             hears_voice = hears_voice and vad is None
             self._ear = StreamingEar(
@@ -105,7 +101,7 @@ class Listener:
             message: A ``UserAudio`` of PCM16 little-endian mono at 16 kHz, any length: half a
                 sample at its end belongs to the next one.
         """
-        pcm = self._samples.push(message.event.pcm)
+        pcm = message.event.pcm
         if self._filter is not None:
             pcm = self._filter.clean(pcm)
         try:
@@ -114,3 +110,60 @@ class Listener:
         finally:
             if self._ear is not None:
                 self._ear.hear(pcm, message.at_s)
+
+
+# --- the noise filter ----------------------------------------------------------------------------
+
+
+log = get_logger()
+
+
+class CallerFilter:
+    """The noise filter of one call's microphone; its failures cost the filtering alone."""
+
+    def __init__(self, noise_filter: NoiseFilter, bridge: Bridge) -> None:
+        """Keep the filter.
+
+        Args:
+            noise_filter: The filter of this call.
+            bridge: Whoever hears; the filter's new failures are reported there.
+        """
+        self._filter = noise_filter
+        self._name = type(noise_filter).__name__
+        self._samples = WholeSamples()
+        self._bridge = bridge
+        self._failures = Failures(call_id=bridge.call_id)
+
+    def clean(self, pcm: bytes) -> bytes:
+        """Return sound without its noise, or as it is if the filter fails.
+
+        Args:
+            pcm: PCM16, cut anywhere.
+        """
+        pcm = self._samples.push(pcm)
+        try:
+            with CONTAINED:
+                cleaned = _checked(self._filter.clean(pcm), self._name)
+        except Exception as error:  # a noisy caller is better than none
+            if self._failures.is_new(self._name, error):
+                call_id = self._bridge.call_id
+                log.exception("noise_filter_failed", call_id=call_id, filter=self._name)
+                self._bridge.report_error(error)
+            return pcm
+        if self._failures.stages:
+            self._failures.works(self._name)
+        return cleaned
+
+
+def _checked(cleaned: object, name: str) -> bytes:
+    """Return what a filter gave if it is sound.
+
+    Raises:
+        TypeError: It is something else than bytes.
+        ValueError: Half a sample is left, which would shift all samples that follow.
+    """
+    if not isinstance(cleaned, (bytes, bytearray)):
+        raise TypeError(f"{name}.clean() gives bytes of PCM16, not {type(cleaned).__name__}")
+    if len(cleaned) % 2:
+        raise ValueError(f"{name}.clean() gave {len(cleaned)} bytes; a sample of PCM16 has two")
+    return bytes(cleaned)

@@ -1,82 +1,139 @@
-"""Says fillers such as "one moment" while an answer is late, and an apology if it fails.
+"""The texts to say while an answer is late, and their sounds, which are ready in advance.
 
-Rules:
-1. The sound of these texts is ready in advance, because the voice may be what has failed: a file
-   of the app's, else synthesised when the stack opens. Without a voice, or if it could not say
-   them, the default texts have a built-in sound, and a tone stands for any other text.
-2. They are played at once, before text that waits for its audio, and a barge-in interrupts them
-   like anything the agent says. If words of the answer wait for the rest of their clause, those are
-   said first, so a slow model is heard word by word.
-3. The history records them as notices: they were heard, but no model sees them as its own answer.
-4. A slow tool never counts as a failure: its answer continues in the background.
-5. A filler or an apology that fails itself is followed by nothing: the next one would fail, too.
-6. A filler promises words: if the call falls idle without any, whatever the reason, the apology
-   follows. Only who cuts what was waited for, or begins another turn, waits no longer.
-7. Where nothing speaks, because the agent answers in writing, nothing sounds either.
+The voice may be what has failed, so a text is played from a file of the app's, or is synthesised
+when the stack opens.  Without a voice, or if it could not say them, the default texts have a
+built-in sound, and a tone stands for any other text.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
+import io
+import math
+import wave
+from array import array
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import trio
 
-from bargein.bridge.events import (
-    AgentResponse,
-    AnswerEnded,
-    ListeningFailed,
-    ListeningResumed,
-    StageStalled,
-    StateChanged,
-    TranscriptionFailed,
-    UserStartedSpeaking,
-    UserTranscriptionReceived,
-    VoiceStarted,
-)
+from bargein.bridge.audio.g711 import decode_mu_law
+from bargein.bridge.audio.pcm import to_pcm
 from bargein.bridge.languages import language, with_some
 from bargein.routes.error_containment import CONTAINED
 from bargein.routes.logs import get_logger
 
 from ._clause_texts import WrittenWords, whole_text
 from ._engine_results import check_piece, pieces_by
-from ._filler_sounds import (
-    ENGLISH,
-    FALLING_TONE,
-    TONE,
-    PreparedSound,
-    read_sounds,
-    sound_without_voice,
-)
 from ._protocols import SpeechPiece, TextToSpeech
 from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
 
-if TYPE_CHECKING:
-    from bargein.bridge import AnswerHandle, Bridge, Message
-
 log = get_logger()
+
+ENGLISH = language("en")
+
+_BUILT_IN = {
+    **dict(zip(ENGLISH.fillers, ("one-moment", "still-working"), strict=True)),
+    ENGLISH.apology: "apology",
+    ENGLISH.in_background: "in-background",
+}
+"""The texts that are spoken in ``sounds/``, by espeak-ng: 8 kHz, mu-law (ITU-T G.711)."""
+
+BUILT_IN_HZ = 8000
+
+TONE = "(a tone)"
+FALLING_TONE = "(a falling tone)"
+_TONES_HZ = {TONE: (440.0, 440.0), FALLING_TONE: (440.0, 330.0)}
+"""Two short notes each: the same twice for a wait, a falling fourth for a failure."""
+_NOTE_S = 0.15
+_LOUDNESS = 6000.0
+"""The peak of a tone: about that of speech, -15 dB of full scale."""
+
+LONGEST_SOUND_S = 30.0
+"""The longest sound for a text, in seconds: nobody listens to a longer one while they wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSound:
+    """The audio of a text."""
+
+    pieces: tuple[SpeechPiece, ...]
+    rate_hz: int
+    """The sample rate of all pieces."""
+
+
+def sound_without_voice(text: str) -> PreparedSound | None:
+    """Return the built-in sound of a default text, or of a tone; ``None`` for other texts."""
+    return _built_in(text) if text in _BUILT_IN else _tone(text) if text in _TONES_HZ else None
+
+
+def read_sounds(given: Mapping[str, str | Path | bytes]) -> dict[str, PreparedSound]:
+    """Read the sounds of an app.
+
+    Args:
+        given: The sound of each text: the path of a WAV file, or its bytes.
+
+    Raises:
+        OSError: A file cannot be read.
+        TypeError: A sound is neither a path nor bytes.
+        ValueError: It is no WAV file of 16-bit mono samples, empty, or longer than
+            `LONGEST_SOUND_S`.
+    """
+    return {text: _read(text, sound) for text, sound in given.items()}
+
+
+def _read(text: str, sound: object) -> PreparedSound:
+    where = f"Fillers(sounds=) for {text!r}"
+    if isinstance(sound, str | Path):
+        sound = Path(sound).read_bytes()
+    if not isinstance(sound, bytes):
+        raise TypeError(f"{where} is a path or bytes of a WAV file, not {sound!r}")
+    try:
+        with wave.open(io.BytesIO(sound)) as file:
+            form = file.getnchannels(), file.getsampwidth()
+            rate_hz, pcm = file.getframerate(), file.readframes(file.getnframes())
+    except (wave.Error, EOFError) as error:
+        raise ValueError(f"{where} is no WAV file: {error}") from error
+    if form != (1, 2):
+        raise ValueError(
+            f"{where} has {form[0]} channels of {8 * form[1]} bits; save it as mono, 16 bits"
+        )
+    lasts_s = len(pcm) / 2 / rate_hz if rate_hz > 0 else 0.0
+    if not 0 < lasts_s <= LONGEST_SOUND_S:
+        raise ValueError(f"{where} lasts {lasts_s:g} s; it has to be at most {LONGEST_SOUND_S:g} s")
+    return PreparedSound((SpeechPiece(pcm),), rate_hz)
+
+
+@cache
+def _built_in(text: str) -> PreparedSound:
+    coded = (files("bargein.nodes.speech") / "sounds" / f"{_BUILT_IN[text]}.mulaw").read_bytes()
+    return _sound(decode_mu_law(coded))
+
+
+@cache
+def _tone(name: str) -> PreparedSound:
+    count = round(_NOTE_S * BUILT_IN_HZ)
+    notes = (
+        # Each note swells and fades, so that it does not click.
+        round(_LOUDNESS * math.sin(math.pi * n / count) * math.sin(math.tau * hz * n / 8000))
+        for hz in _TONES_HZ[name]
+        for n in range(count)
+    )
+    return _sound(to_pcm(array("h", notes)))
+
+
+def _sound(pcm: bytes) -> PreparedSound:
+    return PreparedSound((SpeechPiece(pcm),), BUILT_IN_HZ)
+
 
 PREPARE_S = 5.0
 """How long a voice may take for each text when the speech stack opens, in seconds; a call that
 starts without them tries again."""
-
-WAITS_AFTER = 2
-"""After so many turns in a row without a word, no filler promises words that do not come."""
-
-SETTLED_S = 0.2
-"""How long a call must be idle before nothing more is expected, in seconds: what follows a turn or
-an answer begins in the same step."""
-
-_CUT = ("interrupted", "redirected", "backgrounded", "disconnected", "shutdown")
-"""Outcomes after which nobody waits for the answer any more."""
-
-_REMEMBERED = 8
-"""How many of the last texts are known when they end; hardly ever more than two wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,122 +277,6 @@ class SpokenFillers:
             log.warning("fillers_not_ready", error=type(error).__name__)
         finally:
             self._is_preparing = False
-
-
-class SilenceFiller:
-    """Says the fillers in one call."""
-
-    def __init__(
-        self,
-        bridge: Bridge,
-        spoken: SpokenFillers,
-        say_waiting: Callable[[], bool],
-        wanted: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Declare the route.
-
-        Args:
-            bridge: The voice's bridge.
-            spoken: The fillers of the speech stack.
-            say_waiting: Says the words of the answer that wait for the rest of their clause;
-                returns whether there were any.
-            wanted: Returns whether the caller hears an agent at all.
-        """
-        self._bridge = bridge
-        self._wanted = wanted
-        self._spoken = spoken
-        self._say_waiting = say_waiting
-        self._said = 0  # how many fillers during this wait
-        self._own: deque[AnswerHandle] = deque(maxlen=_REMEMBERED)
-        self._in_turn: AnswerHandle | None = None  # a filler within the caller's own turn
-        self._is_deaf = False  # no words come, so asking the caller to wait would be untrue
-        self._not_understood = 0  # turns without words in a row
-        self._promises = False  # words, since a filler
-        bridge.on(AgentResponse, where=bridge.is_audible).map(self._note_said)
-        bridge.on([StateChanged, UserStartedSpeaking]).map(self._note_state)
-        bridge.on([StageStalled, AnswerEnded, VoiceStarted]).map(self._follow)
-        bridge.on([ListeningFailed, ListeningResumed]).map(self._note_ear)
-        bridge.on([TranscriptionFailed, UserTranscriptionReceived]).map(self._note_words)
-        if not spoken.is_ready:
-            bridge.call.nursery.start_soon(spoken.prepare, name="fillers")
-
-    def _follow(self, message: Message) -> None:
-        if not self._wanted():
-            return
-        match message.event:
-            case StageStalled() as stalled:
-                self._fill(stalled)
-            case AnswerEnded() as ended if not self._is_own(ended.answer):
-                if ended.outcome == "failed" or ended.unanswered:
-                    if self._bridge.call.has_floor(ended.agent):
-                        self._apologise()
-                elif ended.outcome in _CUT:
-                    self._promises = False
-            case VoiceStarted() if self._in_turn is not None:
-                # The caller continues the same turn, which is not a barge-in.
-                in_turn, self._in_turn = self._in_turn, None
-                in_turn.interrupt()
-
-    def _is_own(self, answer: int) -> bool:
-        return any(said.number == answer for said in self._own)
-
-    def _note_said(self, message: Message) -> None:
-        if message.event.content and not self._bridge.is_notice(message):
-            self._promises = False
-
-    def _note_state(self, message: Message) -> None:
-        if isinstance(message.event, UserStartedSpeaking):
-            self._promises = False
-        elif self._promises and message.event.state == "idle":
-            self._bridge.call_at(message.at_s + SETTLED_S, self._keep_promise)
-
-    def _keep_promise(self) -> None:
-        if self._promises and self._bridge.call.current_state == "idle":
-            log.warning("filler_followed_by_nothing")
-            self._apologise()
-
-    def _apologise(self) -> None:
-        self._promises = False
-        self._say(self._spoken.fillers.apology, fails=True)
-
-    def _note_ear(self, message: Message) -> None:
-        self._is_deaf = isinstance(message.event, ListeningFailed)
-        if self._is_deaf and self._wanted():
-            self._apologise()
-
-    def _note_words(self, message: Message) -> None:
-        is_failure = isinstance(message.event, TranscriptionFailed)
-        self._not_understood = self._not_understood + 1 if is_failure else 0
-
-    def _fill(self, stalled: StageStalled) -> None:
-        fillers = self._spoken.fillers
-        if stalled.count == 1:
-            self._said = 0
-        is_ear = stalled.stage in ("ear", "end_of_turn")
-        if is_ear and (self._is_deaf or self._not_understood >= WAITS_AFTER):
-            return  # untrue, or said to a radio
-        if stalled.stage == "line" or self._say_waiting():
-            return  # nobody would hear it, or the answer's own words are said instead
-        if self._said < len(fillers.fillers):
-            self._said += 1
-            said = self._say(fillers.fillers[self._said - 1])
-            self._in_turn = said if is_ear else None
-            self._promises = said is not None
-        elif stalled.stage == "tool" and self._bridge.move_answer_to_background():
-            self._promises = False  # of a job, which tells its result
-            self._say(fillers.in_background)
-        elif stalled.answer:
-            # Without an answer the ears are late, and turn taking gives up the turn itself.
-            log.error("answer_given_up", stage=stalled.stage, answer=stalled.answer)
-            self._bridge.give_up_answer(f"{stalled.stage} stalled")
-
-    def _say(self, text: str, *, fails: bool = False) -> AnswerHandle | None:
-        notice = self._spoken.notice_for(text, fails=fails)
-        if not notice.strip():
-            return None
-        said = self._bridge.say_notice(notice)
-        self._own.append(said)
-        return said
 
 
 async def _said_by(voice: TextToSpeech | StreamingTTS, text: str) -> tuple[SpeechPiece, ...]:
