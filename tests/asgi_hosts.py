@@ -20,7 +20,7 @@ from urllib.request import urlopen
 import pytest
 import trio
 
-from bargein.client import Caller, CallRefusedError, Clear, open_caller
+from bargein.client import CallRefusedError, Clear, NetworkCaller, open_caller
 
 ROOT = Path(__file__).parents[1]
 
@@ -138,12 +138,12 @@ def read(url: str) -> tuple[int, bytes]:
         return error.code, error.read()
 
 
-def heard_s(caller: Caller) -> float:
+def heard_s(caller: NetworkCaller) -> float:
     """Return how much of the agent the caller has heard, in seconds."""
     return sum(len(one.pcm) for one in caller.heard) / 48_000
 
 
-async def until_heard(caller: Caller, seconds: float) -> None:
+async def until_heard(caller: NetworkCaller, seconds: float) -> None:
     """Wait until the caller has heard so much more of the agent."""
     until_s = heard_s(caller) + seconds
     await until(lambda: heard_s(caller) >= until_s)

@@ -27,8 +27,8 @@ from ._call_records import CallOverError as CallOverError
 from ._call_records import ReceivedAudio as ReceivedAudio
 from ._call_records import ReceivedMessage as ReceivedMessage
 from ._call_records import SentSpeech as SentSpeech
-from ._caller import Caller as Caller
 from ._caller import Frames as Frames
+from ._caller import NetworkCaller as NetworkCaller
 from ._microphone import FRAME_S as FRAME_S
 from ._open_caller import CallRefusedError as CallRefusedError
 from ._open_caller import open_caller as open_caller
@@ -37,7 +37,6 @@ __all__ = [
     "AgentFrame",
     "CallOverError",
     "CallRefusedError",
-    "Caller",
     "Clear",
     "Cut",
     "Description",
@@ -49,6 +48,7 @@ __all__ = [
     "HeardAudio",
     "Hello",
     "Hold",
+    "NetworkCaller",
     "OtherEvent",
     "Pong",
     "ReceivedAudio",

@@ -31,8 +31,8 @@ class ReceivedMessage(Generic[M]):
     at_s: float
     """In seconds of trio's clock."""
     number: int
-    """Its number in the call, from 0 for ``hello``; its index in ``Caller.received`` while that
-    keeps all."""
+    """Its number in the call, from 0 for ``hello``; its index in ``NetworkCaller.received`` while
+    that keeps all."""
     message: M
 
 

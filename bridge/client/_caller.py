@@ -112,7 +112,7 @@ class _Playback:
 
 
 @final
-class Caller(CallerRequests, SuggestsNames):
+class NetworkCaller(CallerRequests, SuggestsNames):
     """One call, made by ``open_caller``.
 
     Attributes:

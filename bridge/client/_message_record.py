@@ -83,7 +83,7 @@ class MessageRecord:
     async def wait_for(
         self, kind: type[M], where: Callable[[M], bool], after: int
     ) -> ReceivedMessage[M]:
-        """Return the first message that meets a condition; see ``Caller.wait_for()``."""
+        """Return the first message that meets a condition; see ``NetworkCaller.wait_for()``."""
         seen = after + 1
         me = object()
         try:

@@ -24,7 +24,7 @@ from ..protocol._outbox import Outbox
 from ..validation.event_loop import check_trio
 from ..validation.numbers import check_count
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
-from ._caller import Caller, Frames
+from ._caller import Frames, NetworkCaller
 from ._reconnect import CallerLine, pauses
 
 KEEP_LAST = 10_000
@@ -78,7 +78,7 @@ async def open_caller(
     max_message_bytes: int | None = MAX_MESSAGE_BYTES,
     ssl: ssl_module.SSLContext | None = None,
     stream: trio.abc.Stream | Callable[[], Awaitable[trio.abc.Stream]] | None = None,
-) -> AsyncIterator[Caller]:
+) -> AsyncIterator[NetworkCaller]:
     """Call a server; leaving the block hangs up.
 
     In audio mode the microphone is always open.  If the connection drops, the caller reconnects and
@@ -93,7 +93,7 @@ async def open_caller(
             starts a new one.
         reconnect: With false, a dropped connection ends the call.
         microphone: Returns each frame to send.  ``None`` sends the audio given to
-            ``Caller.speak()``, and silence otherwise.
+            ``NetworkCaller.speak()``, and silence otherwise.
         buffer_s: Seconds between the first audio of an utterance and its first sound.
         keep_last: How many messages, pieces of received audio, and frames of its own speech the
             caller keeps; older ones are forgotten, so that a program can call for hours.  By
@@ -129,7 +129,7 @@ async def open_caller(
     scope = trio.CancelScope()
     async with open_service_nursery("the caller left") as nursery:
         try:
-            caller: Caller = await nursery.start(
+            caller: NetworkCaller = await nursery.start(
                 _keep_call, way, scope, mode, microphone, buffer_s, keep_last, keep_bytes
             )
             try:
@@ -199,13 +199,13 @@ async def _keep_call(
     buffer_s: float,
     keep_last: int | None,
     keep_bytes: int | None,
-    task_status: trio.TaskStatus[Caller],
+    task_status: trio.TaskStatus[NetworkCaller],
 ) -> None:
     with scope:
         outbox = Outbox()
         async with way.dial(outbox) as websocket:
             hello = await _greeting(websocket)
-            caller = Caller(
+            caller = NetworkCaller(
                 CallerLine(outbox, hello),
                 hello,
                 has_audio=mode == "audio",
@@ -225,7 +225,7 @@ async def _keep_call(
                 nursery.cancel_scope.cancel()
 
 
-async def _redial(way: _DialSettings, caller: Caller) -> None:
+async def _redial(way: _DialSettings, caller: NetworkCaller) -> None:
     """Dial until the line is back and run the call on it, or end the call."""
     until_s = trio.current_time() + caller.line.resume_s
     if way.can_redial and caller.line.can_resume:
@@ -238,7 +238,7 @@ async def _redial(way: _DialSettings, caller: Caller) -> None:
     caller.end("disconnected")
 
 
-async def _try_again(way: _DialSettings, caller: Caller, until_s: float) -> bool:
+async def _try_again(way: _DialSettings, caller: NetworkCaller, until_s: float) -> bool:
     """Dial once, and run the call if the server resumes it.
 
     Returns:

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import trio
 
-from ..client import Caller, Cut, ReceivedMessage, Spoken, State
+from ..client import Cut, NetworkCaller, ReceivedMessage, Spoken, State
 from ..events import CallState
 from ._script import Perception
 
@@ -25,7 +25,7 @@ class CallerHearing:
             before the first.
     """
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: NetworkCaller) -> None:
         self.state: CallState = "idle"
         self.states: list[tuple[float, CallState]] = []
         self.line_at_s = -math.inf

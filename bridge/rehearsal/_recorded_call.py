@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import trio
 
-from ..client import FRAME_S, Caller, Clear, Transcript, open_caller
+from ..client import FRAME_S, Clear, NetworkCaller, Transcript, open_caller
 from ._ignored_sounds import find_ignored_sound
 from ._microphone import Microphone, Room
 from ._observer import Observer
@@ -27,7 +27,7 @@ from ._simulated_caller import RehearsalListener, SimulatedCaller
 TAIL_S = 0.3
 """Seconds of silence recorded after the call."""
 
-CallerActivity: TypeAlias = Callable[[Caller, SimulatedCaller], Awaitable[None]]
+CallerActivity: TypeAlias = Callable[[NetworkCaller, SimulatedCaller], Awaitable[None]]
 """Something that the caller does while the script runs, such as pressing keys."""
 
 
@@ -38,7 +38,7 @@ async def make_call(
     observer: Observer,
     listener: RehearsalListener,
     answer_s: float = 20.0,
-    room: Callable[[Caller], Room] | None = None,
+    room: Callable[[NetworkCaller], Room] | None = None,
     activity: CallerActivity | None = None,
 ) -> tuple[Rehearsal, CallNotes]:
     """Call a server, follow a script until the call is over, and measure what happened.
@@ -76,7 +76,7 @@ async def make_call(
 
 
 async def measure_call(
-    caller: Caller, simulated: SimulatedCaller, observer: Observer, start_s: float
+    caller: NetworkCaller, simulated: SimulatedCaller, observer: Observer, start_s: float
 ) -> tuple[Rehearsal, CallNotes]:
     """Measure a call that is over.
 
@@ -162,7 +162,7 @@ def _said(simulated: SimulatedCaller, recording: Recording) -> tuple[RecordedLin
     return tuple(said)
 
 
-def _transcripts(caller: Caller, start_s: float) -> tuple[tuple[float, str], ...]:
+def _transcripts(caller: NetworkCaller, start_s: float) -> tuple[tuple[float, str], ...]:
     return tuple(
         (received.at_s - start_s, received.message.text)
         for received in caller.received

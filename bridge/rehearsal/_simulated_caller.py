@@ -8,7 +8,7 @@ from typing import Protocol, final
 
 import trio
 
-from ..client import FRAME_S, Caller, Ended, ErrorMessage, HeardAudio
+from ..client import FRAME_S, Ended, ErrorMessage, HeardAudio, NetworkCaller
 from ._caller_hearing import CallerHearing, Messages
 from ._microphone import TICK_S, Microphone
 from ._recording import RATE_HZ
@@ -60,7 +60,9 @@ class SimulatedCaller:
         heard: The audio heard until then; empty during the call.
     """
 
-    def __init__(self, caller: Caller, microphone: Microphone, listener: RehearsalListener) -> None:
+    def __init__(
+        self, caller: NetworkCaller, microphone: Microphone, listener: RehearsalListener
+    ) -> None:
         self.hearing = CallerHearing(caller)
         self.spoken: list[SpokenLine] = []
         self.problems: list[str] = []

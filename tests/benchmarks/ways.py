@@ -27,7 +27,7 @@ import trio.testing
 
 import bargein
 from bargein import App, Call, ChatNode, LocalSpeech, tool
-from bargein.client import Caller, open_caller
+from bargein.client import NetworkCaller, open_caller
 from bargein.events import AgentResponse, UserStartedSpeaking, UserStoppedSpeaking
 from bargein.llm import AnswerPiece, TextDelta, ToolCallRequest
 from bargein.protocol import Spoken
@@ -230,13 +230,13 @@ def _tone(seconds: float) -> bytes:
     return array.array("h", samples).tobytes()
 
 
-async def _type(caller: Caller) -> None:
+async def _type(caller: NetworkCaller) -> None:
     """Ask something, and read the answer."""
     caller.write("hello")
     await caller.wait_for(Spoken, lambda spoken: f"word{TOKENS - 1}" in spoken.text)
 
 
-async def _talk(caller: Caller) -> None:
+async def _talk(caller: NetworkCaller) -> None:
     """Be silent, ask something, and interrupt the answer."""
     await caller.speak(bytes(RATE_HZ))
     await caller.speak(_tone(0.5))
@@ -246,7 +246,9 @@ async def _talk(caller: Caller) -> None:
 
 
 def _traced(
-    talk: Callable[[Caller], Awaitable[None]], mode: Literal["text", "audio"], words_s: float = 9.0
+    talk: Callable[[NetworkCaller], Awaitable[None]],
+    mode: Literal["text", "audio"],
+    words_s: float = 9.0,
 ) -> Trace:
     """Serve one call, and return the trace of the server's thread."""
     url: list[str] = []

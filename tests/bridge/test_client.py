@@ -8,6 +8,7 @@ import pytest
 import trio
 import trio.testing
 
+import bargein.client
 from bargein.client import (
     AgentFrame,
     CallOverError,
@@ -35,6 +36,14 @@ from bargein.protocol import (
 from bargein.websocket import ConnectionClosedError, accept, using
 
 HELLO = Hello(call="c1", agent="a", audio=True)
+
+
+def test_the_old_name_of_its_class_says_the_new_one():
+    """There was a class of this name in `bargein.testing`, too, which calls without a network."""
+    with pytest.raises(ImportError, match=r"from bargein\.client import NetworkCaller"):
+        bargein.client.Caller  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'Callre'"):
+        bargein.client.Callre  # type: ignore[attr-defined]  # noqa: B018
 
 
 class Script:

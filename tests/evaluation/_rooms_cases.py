@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bargein.client import Caller
+from bargein.client import NetworkCaller
 from bargein.rehearsal import Room, agent_has_spoken
 
 from ._agents import STORY, repeat, tell
@@ -25,11 +25,11 @@ TALK_DB = (-60, -50, -40, -30)
 ECHO_DB = (-40, -30, -20, -10)
 
 
-def _beside(sound: Sound, db: float) -> Callable[[Caller], Room]:
+def _beside(sound: Sound, db: float) -> Callable[[NetworkCaller], Room]:
     return lambda caller: beside(sound, [Step(1.0, db)])
 
 
-def _echo(db: float) -> Callable[[Caller], Room]:
+def _echo(db: float) -> Callable[[NetworkCaller], Room]:
     return lambda caller: echo(lambda: caller.heard, [Step(0.0, db)])
 
 

@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from bargein import App, Call
-from bargein.client import Caller
+from bargein.client import NetworkCaller
 from bargein.rehearsal import (
     CallerActivity,
     CallNotes,
@@ -92,7 +92,7 @@ class Stage:
         answer: Answer,
         script: Sequence[ScriptLine],
         *,
-        room: Callable[[Caller], Room] | None = None,
+        room: Callable[[NetworkCaller], Room] | None = None,
         activity: CallerActivity | None = None,
         answer_s: float = 8.0,
         title: str = "",

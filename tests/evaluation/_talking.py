@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import trio
 
-from bargein.client import Caller
+from bargein.client import NetworkCaller
 from bargein.rehearsal import (
     Cue,
     ScriptLine,
@@ -217,14 +217,14 @@ async def _first_line(simulated: SimulatedCaller) -> None:
         await trio.sleep(0.02)
 
 
-async def _mute_first_line(caller: Caller, simulated: SimulatedCaller) -> None:
+async def _mute_first_line(caller: NetworkCaller, simulated: SimulatedCaller) -> None:
     caller.mute()
     await _first_line(simulated)
     await trio.sleep(2.0)
     caller.mute(False)
 
 
-async def _mute_in_mid_word(caller: Caller, simulated: SimulatedCaller) -> None:
+async def _mute_in_mid_word(caller: NetworkCaller, simulated: SimulatedCaller) -> None:
     await _first_line(simulated)
     await trio.sleep(0.9)
     caller.mute()

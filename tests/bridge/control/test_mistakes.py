@@ -14,7 +14,7 @@ import trio.testing
 from pydantic import BaseModel
 
 from bargein import App, Call, Handle, ReasoningNode, open_agent
-from bargein.client import Caller, open_caller
+from bargein.client import NetworkCaller, open_caller
 from bargein.control import VERBS
 from bargein.events import AgentResponse, DTMFInput, UserStartedSpeaking
 from bargein.protocol import ClientMessage, ProtocolViolationError, decode_client
@@ -90,19 +90,19 @@ CALL = [
     wrong(Call.forget_changes, "fn", print),
 ]
 CALLER = [
-    wrong(Caller.control, "verb", "cancle"),
-    wrong(Caller.control, "text", 7, verb="resume"),
-    wrong(Caller.respond, "permission", 7, allow=True),
-    wrong(Caller.respond, "allow", None, permission="1"),
-    wrong(Caller.respond, "remember", "no", permission="1", allow=True),
-    wrong(Caller.answer, "question", None, text="yes"),
-    wrong(Caller.answer, "text", 7, question="question_1"),
-    wrong(Caller.ask_description, "verb", None),
-    wrong(Caller.ask_snapshot, "follow", "no"),
-    wrong(Caller.watch, "on", "no"),
-    wrong(Caller.write, "text", 7),
-    wrong(Caller.press, "button", "E"),
-    wrong(Caller.mute, "on", "no"),
+    wrong(NetworkCaller.control, "verb", "cancle"),
+    wrong(NetworkCaller.control, "text", 7, verb="resume"),
+    wrong(NetworkCaller.respond, "permission", 7, allow=True),
+    wrong(NetworkCaller.respond, "allow", None, permission="1"),
+    wrong(NetworkCaller.respond, "remember", "no", permission="1", allow=True),
+    wrong(NetworkCaller.answer, "question", None, text="yes"),
+    wrong(NetworkCaller.answer, "text", 7, question="question_1"),
+    wrong(NetworkCaller.ask_description, "verb", None),
+    wrong(NetworkCaller.ask_snapshot, "follow", "no"),
+    wrong(NetworkCaller.watch, "on", "no"),
+    wrong(NetworkCaller.write, "text", 7),
+    wrong(NetworkCaller.press, "button", "E"),
+    wrong(NetworkCaller.mute, "on", "no"),
 ]
 CHECKED_ELSEWHERE = {
     "bridge": {"node", "is_agent"},

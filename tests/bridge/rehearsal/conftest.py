@@ -13,7 +13,7 @@ import trio
 import trio.testing
 
 from bargein import App, Call, Message
-from bargein.client import Caller, open_caller
+from bargein.client import NetworkCaller, open_caller
 from bargein.events import (
     AgentAudio,
     AgentAudioComplete,
@@ -189,7 +189,7 @@ def order_app(
 
 
 @asynccontextmanager
-async def open_line(app: App, **options: Any) -> AsyncIterator[Caller]:
+async def open_line(app: App, **options: Any) -> AsyncIterator[NetworkCaller]:
     """Ring an app in memory, so that the call runs in virtual time; `options` are the caller's."""
     listener = MemoryListener()
     async with (
@@ -203,7 +203,7 @@ async def open_line(app: App, **options: Any) -> AsyncIterator[Caller]:
 
 
 @pytest.fixture
-def ring() -> Callable[..., AbstractAsyncContextManager[Caller]]:
+def ring() -> Callable[..., AbstractAsyncContextManager[NetworkCaller]]:
     """Ring an app in virtual time."""
     return open_line
 

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from bargein import App, Call
-from bargein.client import Caller, open_caller
+from bargein.client import NetworkCaller, open_caller
 from bargein.server import Server, open_server
 from tests.memory_listener import MemoryListener
 from tests.plain_voice import PlainVoice
@@ -49,7 +49,7 @@ class Place:
         self._pumps: dict[Any, Any] = {}
 
     @asynccontextmanager
-    async def call(self, *, redials: bool = False, **options: Any) -> AsyncIterator[Caller]:
+    async def call(self, *, redials: bool = False, **options: Any) -> AsyncIterator[NetworkCaller]:
         stream = self.dial if redials else await self.listener.dial()
         async with open_caller("ws://localhost/ws", stream=stream, **options) as caller:
             yield caller

@@ -9,11 +9,11 @@ from structlog.testing import capture_logs
 
 from bargein import App, Call
 from bargein.client import (
-    Caller,
     CallOverError,
     Clear,
     Cut,
     ErrorMessage,
+    NetworkCaller,
     OtherEvent,
     Pong,
     Spoken,
@@ -272,7 +272,9 @@ async def test_a_silent_client_is_let_go(serving, autojump_clock, monkeypatch):
         async with place.call(mode="text") as caller:
             await trio.sleep(100)
             assert not caller.ended.is_set()
-        monkeypatch.setattr(Caller, "ping", lambda caller, t=0.0: None)  # a client that has hung
+        monkeypatch.setattr(
+            NetworkCaller, "ping", lambda caller, t=0.0: None
+        )  # a client that has hung
         async with place.call(mode="text") as caller:
             started = trio.current_time()
             await caller.ended.wait()

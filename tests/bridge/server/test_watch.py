@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 from bargein import Call
-from bargein.client import Caller, Seen, Watching
+from bargein.client import NetworkCaller, Seen, Watching
 from bargein.events import (
     AgentResponse,
     ControlRequested,
@@ -48,13 +48,13 @@ async def storyteller(call: Call) -> None:
     )
 
 
-def seen(caller: Caller, prefix: str = "") -> list[Seen]:
+def seen(caller: NetworkCaller, prefix: str = "") -> list[Seen]:
     """What the caller was told, by the beginning of its name."""
     told = [each.message for each in caller.received if isinstance(each.message, Seen)]
     return [each for each in told if each.name.startswith(prefix)]
 
 
-async def watch(caller: Caller, on: bool = True) -> Watching:
+async def watch(caller: NetworkCaller, on: bool = True) -> Watching:
     """Ask, and return the answer."""
     request = caller.watch(on)
     answer = await caller.wait_for(Watching, lambda m: m.request == request)

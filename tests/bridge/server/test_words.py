@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import trio
 
 from bargein import Call, Message
-from bargein.client import Caller, Ended
+from bargein.client import Ended, NetworkCaller
 from bargein.events import (
     AgentResponse,
     EmergencyStop,
@@ -51,7 +51,7 @@ def audio_of(text: str) -> bytes:
 AUCTION = {"speech": PlainVoice(audio_of, at_50_words_a_second)}
 
 
-def told(caller: Caller, kind: type[Transcript] | type[Spoken]) -> list[tuple[float, str]]:
+def told(caller: NetworkCaller, kind: type[Transcript] | type[Spoken]) -> list[tuple[float, str]]:
     """The agent's words in messages of a class, each with the seconds since the first."""
     found = [
         received
