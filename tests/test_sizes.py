@@ -44,7 +44,7 @@ MORE_IMPORTS: dict[str, int] = {}
 ADDED = ("bridge.asgi.", "bridge.wires.telephone.", "nodes.vendors.twilio.")
 """What was added since the bounds below were set, and is counted apart."""
 
-ONE_IMPORTER = 114
+ONE_IMPORTER = 113
 """How many files exactly one other imports; the goal is 110."""
 
 FLOORS = {"bridge": 12, "nodes": 9, "routes": 10}

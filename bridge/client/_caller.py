@@ -10,15 +10,21 @@ import trio
 
 from bargein.routes.error_hints import SuggestsNames
 
+from .._verbs import VERBS, Verb
 from ..audio.fades import Fade
 from ..audio.loudspeaker import HeardAudio, Loudspeaker, LoudspeakerReport
 from ..events import Button
 from ..playout._playout import CHUNK_S
 from ..protocol import (
     AgentFrame,
+    AnswerPermission,
+    AnswerQuestion,
+    AskSnapshot,
     CallerAudio,
     Clear,
+    ClientMessage,
     CustomInput,
+    DescribeVerb,
     Ended,
     HangUp,
     Hello,
@@ -33,17 +39,24 @@ from ..protocol import (
     Stop,
     Talk,
     TextInput,
+    UseVerb,
     UtteranceEnd,
+    Watch,
     decode_server,
     encode,
 )
 from ..protocol._outbox import Outbox
-from ..validation._verb_arguments import check_flag, check_string, check_word
+from ..validation._verb_arguments import (
+    check_answer,
+    check_flag,
+    check_instruction,
+    check_string,
+    check_word,
+)
 from ..validation.texts import is_blank
 from ..websocket import ConnectionClosedError, WebSocket
 from ..websocket._connection import TOO_BIG
 from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech
-from ._caller_requests import CallerRequests
 from ._message_record import MessageRecord
 from ._microphone import FRAME_S, SpokenAudio
 from ._reconnect import CallerLine
@@ -112,7 +125,7 @@ class _Playback:
 
 
 @final
-class NetworkCaller(CallerRequests, SuggestsNames):
+class NetworkCaller(SuggestsNames):
     """One call, made by ``open_caller``.
 
     Attributes:
@@ -145,6 +158,7 @@ class NetworkCaller(CallerRequests, SuggestsNames):
         self.ended = trio.Event()
         self.reason: str | None = None
         self._ending: str | None = None
+        self._requests = 0
         self._listening = trio.CancelScope()
         self.line = line
         self._has_audio = has_audio
@@ -252,6 +266,118 @@ class NetworkCaller(CallerRequests, SuggestsNames):
     def send_raw(self, data: str | bytes) -> None:
         """Send anything, even what the protocol forbids."""
         self.line.send(data)
+
+    # --- asking, under numbers that the answers bear --------------------------------------------
+
+    def control(self, verb: Verb, text: str = "") -> int:
+        """Use a verb on the agent's work.
+
+        Args:
+            verb: The verb.
+            text: The instruction of ``redirect``, or the note of ``resume``.
+
+        Returns:
+            The ``request`` of the ``VerbReceipt`` (or error) and the ``VerbSettled`` that follow.
+
+        Raises:
+            ValueError: There is no such verb, or the instruction has no words.
+            TypeError: The text is no string.
+        """
+        check_word("control", "verb", verb, VERBS)
+        check_string("control", "text", text)
+        if verb == "redirect":
+            check_instruction(text)
+        request = self._next_request()
+        self._send(UseVerb(verb=verb, text=text, request=request))
+        return request
+
+    def respond(self, permission: str, allow: bool, remember: bool = False) -> int:
+        """Answer a tool's permission question.
+
+        Args:
+            permission: The id of the question.
+            allow: Whether it may.
+            remember: Whether the answer also covers later calls of the tool in this conversation.
+
+        Returns:
+            The ``request`` of the error that comes if nobody waits for the answer any more.
+
+        Raises:
+            TypeError: The id is not a string, or `allow` or `remember` is not a bool.
+        """
+        check_answer(permission, allow, remember)
+        request = self._next_request()
+        self._send(AnswerPermission(id=permission, allow=allow, remember=remember, request=request))
+        return request
+
+    def answer(self, question: str, text: str) -> int:
+        """Answer a tool's question.
+
+        Args:
+            question: The id of the question.
+            text: One of its choices, or any words; "never mind" withdraws it.
+
+        Returns:
+            The ``request`` of the error that comes if nobody waits for the answer any more.
+
+        Raises:
+            TypeError: An argument is not a string.
+            pydantic.ValidationError: The text has no words.
+        """
+        check_string("answer", "question", question)
+        check_string("answer", "text", text)
+        request = self._next_request()
+        self._send(AnswerQuestion(id=question, text=text, request=request))
+        return request
+
+    def ask_description(self, verb: Verb) -> int:
+        """Ask what a verb would do now; returns the ``request`` of the ``Description``.
+
+        Raises:
+            ValueError: There is no such verb.
+        """
+        check_word("ask_description", "verb", verb, VERBS)
+        request = self._next_request()
+        self._send(DescribeVerb(verb=verb, request=request))
+        return request
+
+    def ask_snapshot(self, *, follow: bool = False) -> int:
+        """Ask what the call is doing.
+
+        Args:
+            follow: Whether to send it again whenever it changes.
+
+        Returns:
+            The ``request`` of the ``SnapshotMessage``.
+
+        Raises:
+            TypeError: `follow` is not a bool.
+        """
+        check_flag("ask_snapshot", "follow", follow)
+        request = self._next_request()
+        self._send(AskSnapshot(request=request, follow=follow))
+        return request
+
+    def watch(self, on: bool = True) -> int:
+        """Ask for every event of the call, as ``Seen`` messages, or ask to stop them.
+
+        Returns:
+            The ``request`` of the ``Watching`` that answers.
+
+        Raises:
+            TypeError: `on` is not a bool.
+        """
+        check_flag("watch", "on", on)
+        request = self._next_request()
+        self._send(Watch(on=on, request=request))
+        return request
+
+    def _next_request(self) -> int:
+        self._requests += 1
+        return self._requests
+
+    def _send(self, message: ClientMessage) -> None:
+        self.line.send(encode(message))
 
     # --- perceiving -----------------------------------------------------------------------------
 

@@ -28,7 +28,6 @@ from ._recording_measurements import CallNotes, heard_of_answer
 from ._report import as_json
 from ._result import MeasuredCut, Predicate, Rehearsal
 from ._script import ScriptLine
-from ._terminal_rows import TerminalRows
 from ._timeline import Timeline
 
 SpeakFunction: TypeAlias = Callable[[str], Awaitable[bytes]]
@@ -89,7 +88,7 @@ async def rehearse(
     if out is not None:
         need("PIL.Image", "the picture of a rehearsal")
         await trio.Path(out).mkdir(parents=True, exist_ok=True)
-    timeline = Timeline(TerminalRows(sys.stdout if terminal is None else terminal))
+    timeline = Timeline(sys.stdout if terminal is None else terminal)
     timeline.title(f"Rehearsal: a simulated caller rings {app.name!r}")
     try:
         result, notes = await _run(app, script, timeline, voice, transcribe, answer_s)

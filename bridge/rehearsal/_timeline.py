@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Literal, TextIO, final
 
 import trio
 
@@ -21,7 +23,8 @@ from ..client import (
     State,
     Transcript,
 )
-from ..commands._terminal_text import columns
+from ..commands._terminal_text import clean, columns, wrap
+from ..console._lines import encodable
 from ..control._call_state import STATE_WORDS, state_words
 from ._caller_hearing import CallerHearing, Messages
 from ._decision_words import decision_in_words
@@ -30,7 +33,22 @@ from ._report import parts_in_words
 from ._result import Rehearsal, TurnDecision
 from ._script import ScriptLine
 from ._simulated_caller import SimulatedCaller
-from ._terminal_rows import Style, TerminalRows
+
+Style = Literal["plain", "dim", "bold", "caller", "agent", "cut", "good", "bad"]
+
+_CODES: dict[Style, str] = {
+    "plain": "",
+    "dim": "2",
+    "bold": "1",
+    "caller": "36",
+    "agent": "33",
+    "cut": "1;35",
+    "good": "32",
+    "bad": "1;31",
+}
+"""Parameters of SGR (ECMA-48, 8.3.117)."""
+
+_NARROWEST = 40
 
 PROGRESS_EVERY_S = 0.2
 _NAME_COLUMNS = 8
@@ -54,8 +72,8 @@ class _Draft:
 class Timeline:
     """Shows a rehearsal: who speaks, what is understood, what is cut, and the results."""
 
-    def __init__(self, terminal: TerminalRows) -> None:
-        self._terminal = terminal
+    def __init__(self, stream: TextIO) -> None:
+        self._terminal = _TerminalRows(stream)
         self._start_s = 0.0
         self._state = "idle"
         self._draft: _Draft | None = None
@@ -266,3 +284,80 @@ class Timeline:
         self._terminal.row(
             [("  ", "plain"), mark, (f" {name}{padding}  ", "plain")], measured, "dim"
         )
+
+
+@final
+class _TerminalRows:
+    """Writes permanent rows, and one last row that may still change.
+
+    On anything but a terminal, a row is written once, when it is final, and without colour.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write to a stream, which stays open."""
+        self.live = stream.isatty()
+        self._stream = stream
+        self._colored = self.live and not os.environ.get("NO_COLOR")  # no-color.org
+        self._open_row = ""
+
+    @property
+    def width(self) -> int:
+        """The number of columns, at least 40; 100 where no terminal says it."""
+        columns = shutil.get_terminal_size((100, 24)).columns if self.live else 100
+        return max(_NARROWEST, columns)
+
+    def row(self, label: Sequence[tuple[str, Style]], text: str, style: Style = "plain") -> None:
+        """Write a permanent row; a long text continues on further rows."""
+        self._erase()
+        indent = sum(columns(part) for part, _ in label)
+        first, *rest = wrap(_one_line(text), max(10, self.width - indent - 1))
+        self._write(f"{self._joined(label)}{self._styled(first, style)}\n")
+        for line in rest:
+            self._write(f"{' ' * indent}{self._styled(line, style)}\n")
+
+    def draft(self, label: Sequence[tuple[str, Style]], text: str, style: Style = "plain") -> None:
+        """Write a row that the next one replaces; only on a terminal."""
+        if not self.live:
+            return
+        indent = sum(columns(part) for part, _ in label)
+        shown = _last_columns(text, max(10, self.width - indent - 1))
+        row = f"{self._joined(label)}{self._styled(shown, style)}"
+        if row != self._open_row:
+            self._erase()
+            self._write(row)
+            self._open_row = row
+
+    def close(self) -> None:
+        """Remove the last row if it may still change."""
+        self._erase()
+
+    def _erase(self) -> None:
+        if self._open_row:
+            self._write("\r\x1b[2K")
+            self._open_row = ""
+
+    def _joined(self, label: Sequence[tuple[str, Style]]) -> str:
+        return "".join(self._styled(part, style) for part, style in label)
+
+    def _styled(self, text: str, style: Style) -> str:
+        code = _CODES[style]
+        return f"\x1b[{code}m{text}\x1b[0m" if self._colored and code and text else text
+
+    def _write(self, text: str) -> None:
+        self._stream.write(encodable(text, getattr(self._stream, "encoding", None) or "utf-8"))
+        self._stream.flush()
+
+
+def _one_line(text: str) -> str:
+    """Return a foreign text on one line, without anything that a terminal would execute."""
+    return " ".join(clean(text).split())
+
+
+def _last_columns(text: str, width: int) -> str:
+    """Return a text, or an ellipsis and its end if it is too long."""
+    text = _one_line(text)
+    if columns(text) <= width:
+        return text
+    while text and columns(text) > width - 1:
+        text = text[1:]
+    return f"…{text}"

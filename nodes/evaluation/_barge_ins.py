@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _other_frameworks
 from ._measure import MeasurementSetup, at, percent, place, quantiles, words_of
 from ._recordings import RATE, RecordingFile, Samples
 from ._replay import FRAME_S, ReplayResult, replay
-from ._sound import CONDITIONS, frames_db, pcm, trim
+from ._replay_engines import Engines
+from ._sound import CONDITIONS, WINDOW, frames_db, pcm, trim
 from ._table import MeasurementRow
 
 BEFORE_S = 2.5
@@ -57,7 +57,7 @@ def sound_over_agent(
     until_s = result.length_s if cut_s is None else cut_s
     speech: list[float] = []
     if kind in NO_WORDS:
-        speech = _other_frameworks.probabilities(setup.engines, microphone)
+        speech = probabilities(setup.engines, microphone)
     found = SoundOverAgent(
         recording,
         result,
@@ -65,8 +65,8 @@ def sound_over_agent(
         None if cut_s is None else cut_s - begins_s,
         None if cut_s is None else result.plays_until_s(cut_s) - begins_s,
         result.talked_on_s(begins_s, until_s),
-        _other_frameworks.pipecat_cuts(speech),
-        _other_frameworks.livekit_pauses(speech),
+        pipecat_cuts(speech),
+        livekit_pauses(speech),
     )
     setup.note(
         {
@@ -253,3 +253,50 @@ def _is_right(setup: MeasurementSetup, recording: RecordingFile) -> bool:
 def _last_rule(each: SoundOverAgent) -> str:
     rules = [d.rule for d in each.replay.decisions if d.about == "barge_in"]
     return rules[-1] if rules else "not heard"
+
+
+# --- the default rules of other frameworks -----------------------------------------------------
+#
+# Pipecat (VADParams: confidence 0.7, start_secs 0.2): six windows in a row interrupt for good.  Its
+# loudness gate is left out, which favours neither side for sounds as loud as speech.
+# LiveKit (silero plug-in: 0.5 and 0.35, 0.05 s to start, 0.55 s of silence to end, min_duration
+# 0.5 s): speech pauses once a voice has lasted 0.5 s, counting short silences; if no transcript
+# comes, it resumes 2.0 s after the end.
+
+
+WINDOW_S = WINDOW / RATE
+
+
+def probabilities(engines: Engines, microphone: Samples) -> list[float]:
+    """Return the voice detector's probability of speech for each window."""
+    vad, sound = engines.new_vad(), pcm(microphone)
+    step = 2 * vad.frame_samples
+    return [vad.probability(sound[at : at + step]) for at in range(0, len(sound) - step + 1, step)]
+
+
+def pipecat_cuts(speech: Sequence[float]) -> bool:
+    """Whether Pipecat's rule cuts the agent."""
+    run = 0
+    for probability in speech:
+        run = run + 1 if probability >= 0.7 else 0
+        if run >= round(0.2 / WINDOW_S):
+            return True
+    return False
+
+
+def livekit_pauses(speech: Sequence[float]) -> bool:
+    """Whether LiveKit's rule pauses the agent's speech."""
+    above = below = voiced_s = 0.0
+    speaking = False
+    for probability in speech:
+        voiced_s += WINDOW_S * speaking
+        if speaking and voiced_s >= 0.5:
+            return True
+        if probability >= 0.5 or (speaking and probability > 0.35):
+            above, below = above + WINDOW_S, 0.0
+            if not speaking and above >= 0.05:
+                speaking, voiced_s = True, above
+        else:
+            below, above = below + WINDOW_S, 0.0
+            speaking = speaking and below < 0.55
+    return False
