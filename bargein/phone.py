@@ -6,6 +6,7 @@ from .bridge.wires.telephone import TwilioRelay as TwilioRelay
 from .nodes.vendors.twilio.phone import PhoneExtraError as PhoneExtraError
 from .nodes.vendors.twilio.phone import PhoneNumberError as PhoneNumberError
 from .nodes.vendors.twilio.phone import Twilio as Twilio
+from .nodes.vendors.twilio.phone_command import command as command
 
 __all__ = [
     "PhoneExtraError",
@@ -14,4 +15,5 @@ __all__ = [
     "SwitchLanguage",
     "Twilio",
     "TwilioRelay",
+    "command",
 ]

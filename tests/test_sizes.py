@@ -20,13 +20,13 @@ pytestmark = pytest.mark.gate
 
 ROOT = Path(__file__).parents[1]
 
-MOST_FUNCTION_LINES = 88_064
+MOST_FUNCTION_LINES = 60
 """Of a function's body, without its docstring; most have a dozen."""
 
 WORDS = "bridge.languages."
 """Functions there return the words of a language, and nothing else."""
 
-MOST_SCRIPT_LINES = 88_064
+MOST_SCRIPT_LINES = 500
 """Of a script of the page, whose methods and imports nobody counts."""
 
 MOST_METHODS = 35

@@ -32,6 +32,20 @@ def command(argv: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
+    options = argument_parser().parse_args(list(argv))
+    configure_logs("warning", pii=False)
+    try:
+        app = load_app(options.target)
+        lines = None if options.script is None else options.script.read_text("utf-8").splitlines()
+        trio.run(_ring, app, lines, options.caller)
+    except (TargetError, BargeinError, ImportError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    return 0
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command's arguments."""
     parser = argparse.ArgumentParser(
         prog="bargein phone",
         description="Rings your agent without an account: this machine plays Twilio, with the same "
@@ -54,16 +68,7 @@ def command(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--from", dest="caller", default="+15550001", metavar="NUMBER",
                         help="the number that calls (%(default)s)")  # fmt: skip
-    options = parser.parse_args(list(argv))
-    configure_logs("warning", pii=False)
-    try:
-        app = load_app(options.target)
-        lines = None if options.script is None else options.script.read_text("utf-8").splitlines()
-        trio.run(_ring, app, lines, options.caller)
-    except (TargetError, BargeinError, ImportError, OSError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 1
-    return 0
+    return parser
 
 
 async def _ring(app: App, script: Sequence[str] | None, caller: str) -> None:
