@@ -115,6 +115,7 @@ class Metrics:
         errors: Error messages sent to clients, by code.
         over_budget: Messages refused or dropped for exceeding a budget, by budget.
         barge_ins: How often a caller's audio was cleared.
+        webhooks: Requests that wires answered over HTTP, by the status of the answer.
         frames_in: 20 ms frames of callers.
         frames_out: Audio messages queued for callers.
         frames_dropped: Audio messages of the agent that were never sent.
@@ -135,6 +136,7 @@ class Metrics:
         self.errors: Counter[str] = Counter()
         self.over_budget: Counter[str] = Counter(dict.fromkeys(BUDGETS, 0))
         self.barge_ins = 0
+        self.webhooks: Counter[str] = Counter()
         self.frames_in = 0
         self.frames_out = 0
         self.frames_dropped = 0
@@ -202,6 +204,9 @@ class Metrics:
         yield from self._durations.lines("bargein_call_duration_seconds", "How long calls were.")
         yield from self.loop_delay.lines(
             "bargein_loop_delay_seconds", "How late the event loop ran what was due."
+        )
+        yield from _labelled(
+            "webhooks_total", "Requests answered by a wire over HTTP.", "status", self.webhooks
         )
         yield from _plain(
             "barge_ins_total", "counter", "Times queued speech was cleared.", self.barge_ins

@@ -15,6 +15,7 @@ def test_the_text_has_every_number():
     metrics.calls_waiting = 1
     metrics.lines_lost = 6
     metrics.reconnects = 5
+    metrics.webhooks["2xx"] = 7
     text = metrics.exposition()
     assert "\nbargein_calls_active 2\n" in text
     assert '\nbargein_calls_rejected_total{code="server_full"} 1\n' in text
@@ -23,6 +24,7 @@ def test_the_text_has_every_number():
     assert "\nbargein_calls_waiting 1\n" in text
     assert "\nbargein_lines_lost_total 6\n" in text
     assert "\nbargein_reconnects_total 5\n" in text
+    assert '\nbargein_webhooks_total{status="2xx"} 7\n' in text
     assert text.endswith("\n")
 
 

@@ -60,6 +60,7 @@ async def test_a_wire_gets_the_body_of_its_webhook():
         assert (await asked(server, HEAD.replace("POST", "GET") + "\r\n"))[0] == 200
         assert (await asked(server, posted(b"")))[0] == 200
         assert (await asked(server, posted(b"a=b") + b"\r\n"))[0] == 200  # RFC 9112, section 2.2
+        assert server.metrics.webhooks == {"2xx": 5}
     assert wire.bodies == [b"From=fox&To=hen", b"x" * KIB_64, b"", b"", b"a=b"]
 
 
