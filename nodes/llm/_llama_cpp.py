@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bargein.bridge.validation.numbers import check_count, check_seconds
 from bargein.nodes.processes import (
@@ -25,14 +25,12 @@ from bargein.nodes.processes import (
     ProcessLostError,
 )
 from bargein.nodes.services import SharedResource
+from bargein.nodes.weights import WeightsHashError, WeightsInUse
 
 from ._answer_stream import AnswerStream
 from ._errors import ChatModelError, ChatModelExtraError
 from ._protocol import AnswerPiece
 from .completion_chunks import Assembler, parse_chunk
-
-if TYPE_CHECKING:
-    from bargein.nodes.weights import WeightsInUse
 
 _CHILD = Path(__file__).with_name("_llama_cpp_child.py")
 _NICENESS = 5
@@ -235,15 +233,11 @@ class LocalChat:
                 yield pool
 
     def _file(self) -> Path:
-        from bargein.nodes.weights import WeightsInUse
-
         self._weights = WeightsInUse(_DEFAULT_MODEL, self._path)
         return self._weights.path
 
     def _refuse_damaged(self) -> None:
         """Raise ChatModelError if the weights were found damaged since they were loaded."""
-        from bargein.nodes.weights import WeightsHashError
-
         try:
             if self._weights is not None:
                 self._weights.check()
