@@ -78,7 +78,7 @@ MUTATIONS = {
     ),
     "told_first": Mutation(
         "a result is in the history before anybody hears of it",
-        "bargein.bridge.answers._event_recorder",
+        "bargein.bridge.answers._history_writer",
         "context.router.observe([ToolCall, ToolResult], self._remember_tool)",
         "context.router.add_sink(self._remember_tool, [ToolCall, ToolResult])",
         "tests/bridge/test_app.py::test_what_is_told_of_an_answer_is_written_before",

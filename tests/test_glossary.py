@@ -24,32 +24,17 @@ VENDORS = sorted(
 """One folder each; so a new vendor's name is known."""
 
 PLAIN = """
-<<<<<<< HEAD
-    accept address and annotation argument audio base batched binding body bpe cancellation canvas
-    captured chunk clock completion connect connection core damaged data deadline decision
-    decorator default demo detector download editor embedded error espeak eval everywhere excerpt
-    execution failure field file folder for foreign format function guard hearing hello http
-    ignored import input json last late launch lazy library listener listening local lock long main
-    measure measurement merge microphone missing monitoring number nursery observer open option
-    output parser part pausable per phone picture piper plain player process public python
-    reconnecting recorded recorder recording rehearse remote repeated reply report resample
-    resource result row runner running safe schema screen script scripted serve server service
-    setting shared signature signed simulated slash socket source sqlite start status store table
-    target task telephone terminal testing traceback transcription transfer type typed url usage
-    validation value warning writer
-=======
     accept address and annotation argument audio base batched binding body cancellation canvas
     captured chunk clock completion connect connection core damaged data deadline decision decorator
     default demo detection detector download editor error espeak eval everywhere excerpt execution
     failure field file folder for foreign format function guard hello http ignored import input json
     last launch lazy library listener listening local lock long main measure measurement merge
     microphone missing monitoring network number nursery observer open option output parser part
-    pausable per picture piper plain player process python reconnecting recorded recorder recording
-    rehearse remote repeated reply report resample resource result row runner running safe schema
-    screen script scripted serve server service setting shared signature signed simulated slash
-    small socket source sqlite start status store table target task terminal testing traceback
-    transcription transfer type typed usage validation value warning writer
->>>>>>> 4539beb4 (Put files of speech and turn taking that only one other needs into that one)
+    pausable per phone picture piper plain player process public python reconnecting recorded
+    recording rehearse remote repeated reply report resample resource result row runner running safe
+    schema screen script scripted serve server service setting shared signature signed simulated
+    slash small socket source sqlite start status store table target task telephone terminal testing
+    traceback transcription transfer type typed url usage validation value warning writer
 """
 """Words that mean here what they mean everywhere; a word of ours belongs into the glossary."""
 

@@ -44,7 +44,7 @@ MORE_IMPORTS: dict[str, int] = {}
 ADDED = ("bridge.asgi.", "bridge.wires.telephone.", "nodes.vendors.twilio.")
 """What was added since the bounds below were set, and is counted apart."""
 
-ONE_IMPORTER = 113
+ONE_IMPORTER = 96
 """How many files exactly one other imports; the goal is 110."""
 
 FLOORS = {"bridge": 12, "nodes": 9, "routes": 10}
@@ -56,7 +56,7 @@ BACK_UP = {"bridge": 1, "nodes": 0, "routes": 1}
 CIRCLES = [3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 90_551
+LINES = 90_024
 """Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
 this bound was set, beside what is added since."""
 

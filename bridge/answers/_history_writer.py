@@ -1,11 +1,21 @@
-"""Writes the answers to the history, with how much of each was heard."""
+"""Writes the history: the answers, with how much of each was heard, and what else happens.
+
+The tools that an answer uses are written to its steps, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from bargein.routes import Message, Run
+
+from .._verbs import ToolOutcome
+from ..events import AgentError, JobFinished, ToolCall, ToolResult, UserTranscriptionReceived
+from ._steps import Step, StepState
+
 if TYPE_CHECKING:
+    from ..context._call_context import CallContext
     from ..history._history import History
     from ._answer import Answer
 
@@ -73,3 +83,97 @@ class AnswerMemory:
         """
         self._advance()
         return self._history.give_back(answered, until)
+
+
+class HistoryListener:
+    """Listens to one call; agents' words are written elsewhere, with how far they were heard."""
+
+    __slots__ = ("_advance", "_answer_of", "_history", "_work")
+
+    def __init__(
+        self,
+        context: CallContext,
+        advance: Callable[[], None],
+        answer_of: Callable[[Message, Run | None], Answer | None],
+    ) -> None:
+        """Listen to a call.
+
+        Args:
+            context: The call's.
+            advance: Writes the text said so far.
+            answer_of: Returns the answer whose tool a message is about, given the tool's run.
+        """
+        self._history = context.history
+        self._work = context.running_tools
+        self._advance = advance
+        self._answer_of = answer_of
+        context.router.observe(UserTranscriptionReceived, self._remember_user)
+        context.router.observe([ToolCall, ToolResult], self._remember_tool)
+        context.router.observe(JobFinished, self._remember_job)
+        context.router.observe(AgentError, self._remember_error)
+
+    def _remember_user(self, message: Message) -> None:
+        if message.event.final:
+            self._history.add_user(message.event.content, message.id)
+
+    def _remember_tool(self, message: Message) -> None:
+        self._advance()
+        if isinstance(message.event, ToolCall):
+            answer = self._answer_of(message, message.run or self._run_of_tool(message.event.id))
+            number = answer.number if answer else 0
+            self._history.add_tool_call(message.event, message.id, answer=number)
+        else:
+            self._history.add_tool_result(message.event, message.id)
+
+    def _run_of_tool(self, call_id: str) -> Run | None:
+        return next((work.run for work in self._work if work.id == call_id), None)
+
+    def _remember_job(self, message: Message) -> None:
+        self._history.add_job(message.event, message.id)
+
+    def _remember_error(self, message: Message) -> None:
+        if message.event.route:  # a failure outside of chains may be that of writing the history
+            self._history.add_fault(message.event.message)
+
+
+_STATES: dict[ToolOutcome, StepState] = {
+    "completed": "done",
+    "completed_after_interrupt": "done",
+    "not_started": "stopped",
+    "cancelled_before_effect": "stopped",
+    "effect_unknown": "stopped",
+    "withdrawn": "stopped",
+    "timed_out": "failed",
+    "denied": "refused",
+    "backgrounded": "background",
+}
+
+
+class StepKeeper:
+    """Records the tools that a call's answers use; nodes record their model calls themselves."""
+
+    __slots__ = ("_answer_of", "_context", "_tools")
+
+    def __init__(
+        self, context: CallContext, answer_of: Callable[[Run | None], Answer | None]
+    ) -> None:
+        self._context = context
+        self._answer_of = answer_of
+        self._tools: dict[str, Step] = {}
+        context.router.observe(ToolCall, self._called)
+        context.router.observe(ToolResult, self._returned)
+
+    def _called(self, message: Message) -> None:
+        event = message.event
+        answer = self._answer_of(message.run)
+        if answer is not None and event.id:
+            self._tools[event.id] = answer.step_list.call_tool(
+                event.name, event.id, for_operator=event.for_operator
+            )
+
+    def _returned(self, message: Message) -> None:
+        event = message.event
+        step = self._tools.pop(event.id, None)
+        if step is not None:
+            step.end("failed" if event.error else _STATES[event.outcome])
+            self._context.touch_state()

@@ -152,16 +152,6 @@ def refusal(now: StateKeeper, verb: Verb) -> str:
     return "" if does else cell.reason
 
 
-def check_step(state: CallState, to: CallState, verb: Verb | None = None) -> None:
-    """Check that one state may follow another.
-
-    Raises:
-        IllegalStepError: It may not.
-    """
-    if to in TABLE[state].never:
-        raise IllegalStepError(state, to, verb or "")
-
-
 class StateKeeper:
     """Tracks a call's state, and publishes each change."""
 
@@ -244,12 +234,11 @@ class StateKeeper:
         state = find(self)
         if state == self.state:
             return
-        try:
-            check_step(self.state, state, self.control.under_way)
-        except IllegalStepError as error:
+        if state in TABLE[self.state].never:
+            error = IllegalStepError(self.state, state, self.control.under_way or "")
             illegal_steps.append(error)
             self.context.router.caught(error)
-            log.exception("illegal_step")
+            log.error("illegal_step", exc_info=error)
             return
         self.state = state
         self.context.enter(state)

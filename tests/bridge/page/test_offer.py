@@ -13,6 +13,8 @@ Open = Callable[..., Any]
 
 KEYS = """[...document.querySelectorAll("#verbs .verb")]
   .filter((key) => key.checkVisibility()).map((key) => key.id)"""
+MADE = """[...document.querySelectorAll("#verbs .verb")].map((key) =>
+  [key.id, key.querySelector("path").getAttribute("d"), key.querySelector("kbd").textContent])"""
 ALL = ["pause", "background", "redirect", "cancel"]
 OFFER = """
 async (steps) => {
@@ -150,3 +152,14 @@ def test_esc_is_stop_while_it_thinks(bare_page: Any) -> None:
     assert bare_page.evaluate(OFFER, steps)["used"] == ["barge_in"]
     late = [*steps[:2], ["wait", 2500], ["escape"], ["escape"]]
     assert bare_page.evaluate(OFFER, late)["used"] == ["cancel"]
+
+
+def test_the_keys_are_made_from_what_the_server_tells(meet: Open) -> None:
+    """Each verb that takes no other's place has a key with its name, icon and letter."""
+    page = meet("?mode=text").page
+    about = page.evaluate("fetch('page/agent.json').then((answer) => answer.json())")
+    verbs = {verb: told for verb, told in about["verbs"].items() if told["place"] is None}
+    made = page.evaluate(MADE)
+    assert made == [[verb, told["icon"], told["key"]] for verb, told in verbs.items()]
+    letters = [told["key"] for told in verbs.values() if len(told["key"]) == 1]
+    assert page.text_content("#verb-letters").split() == letters
