@@ -42,7 +42,6 @@ class ChainRuns:
 
     @property
     def has_place(self) -> bool:
-        """Whether one more run may start."""
         return len(self.active) < self._places and not self.suspended and self.all_paused is None
 
     def add_active(self, run: Run) -> None:

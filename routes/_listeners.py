@@ -45,7 +45,6 @@ class Listeners:
     is_reporting: bool = False
 
     def set(self, **listeners: Any) -> None:
-        """Replace the given listeners."""
         for name, listener in listeners.items():
             setattr(self, name, listener)
 

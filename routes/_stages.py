@@ -124,7 +124,6 @@ Stage = Map | Filter | Stream | Through | Buffer | Timeout | Broadcast
 
 
 def a_map(fn: object) -> Map:
-    """Check the argument of ``.map()``."""
     checked = _one_argument(fn, ".map()")
     if is_generator_function(checked):
         name = name_of(checked)

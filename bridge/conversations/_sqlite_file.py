@@ -100,12 +100,10 @@ class Database:
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be written to."""
         return self._connection is not None
 
     @property
     def is_due(self) -> bool:
-        """Whether a checkpoint is due."""
         return self._rows >= CHECKPOINT_ROWS
 
     def open(self) -> None:

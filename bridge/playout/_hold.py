@@ -39,7 +39,6 @@ class Holding:
     def __init__(
         self, router: Router, playout: Playout | TextPlayout, has_something: Callable[[], bool]
     ) -> None:
-        """Start without a hold."""
         self._router = router
         self._playout = playout
         self._has_something = has_something
@@ -56,7 +55,6 @@ class Holding:
         return not LASTING.isdisjoint(self._since_s)
 
     def hold(self, reason: str) -> None:
-        """Hold the voice now."""
         if reason in self._since_s:
             return
         now_s = trio.current_time()

@@ -32,11 +32,9 @@ class PlayoutBuffer:
 
     @property
     def size(self) -> int:
-        """How many bytes wait."""
         return sum(map(len, self._pieces))
 
     def append(self, pcm: bytes) -> None:
-        """Add audio behind everything that waits."""
         for begins in range(0, len(pcm), BLOCK_BYTES):  # usually once, which copies nothing
             self._pieces.append(pcm[begins : begins + BLOCK_BYTES])
 
@@ -60,7 +58,6 @@ class PlayoutBuffer:
         return audio
 
     def clear(self) -> None:
-        """Drop everything."""
         self._pieces.clear()
         self._make_room()
 
@@ -124,7 +121,6 @@ class ResendBuffer:
 
     @property
     def size(self) -> int:
-        """How many bytes are kept."""
         return sum(map(len, self._pieces))
 
     @property
@@ -178,6 +174,5 @@ class ResendBuffer:
         return ends_at, taken
 
     def clear(self) -> None:
-        """Forget everything."""
         self.starts_at += sum(map(len, self._pieces))
         self._pieces.clear()

@@ -69,7 +69,6 @@ class Segment:
 
     @property
     def ends(self) -> list[int]:
-        """Where its words end."""
         if self._ends is None:
             self._ends = word_ends(self.text)
         return self._ends

@@ -170,7 +170,6 @@ class PlayedPosition:
 
     @property
     def is_reported(self) -> bool:
-        """Whether its player reports positions."""
         return self._reported_s is not None
 
     def unreported_since_s(self) -> float:
@@ -349,7 +348,6 @@ class Utterance:
                 each.unprotect()
 
     def add_text(self, text: str, at_s: float = 0.0) -> None:
-        """Add text, at a time."""
         # CPython appends in place if a local name is all that refers to a string.  A field would
         # be copied for each piece.
         generated, self.generated = self.generated, ""
@@ -374,7 +372,6 @@ class Utterance:
         self.audio_complete = True
 
     def cut(self, position_ms: float) -> None:
-        """End it here."""
         self.played.cut(position_ms)
         self.finished = True
 

@@ -163,18 +163,15 @@ class SaidWords:
     __slots__ = ("_pieces", "_text", "_units")
 
     def __init__(self, words: Iterable[str] = ()) -> None:
-        """Start with some words."""
         self._pieces: list[str] = []
         self._text = ""
         self._units: list[Unit] = []
         self.add(words)
 
     def add(self, words: Iterable[str]) -> None:
-        """Add words that were said."""
         self._pieces += _pieces_of(words)
 
     def clear(self) -> None:
-        """Forget all words."""
         self._pieces.clear()
 
     def length_in(self, text: str, *begun: str) -> int:
