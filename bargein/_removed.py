@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 _CHECKED = "HttpService and Vendor.at() check what they are given"
 _TEXT = "annotate with str"
+_POOL = (
+    "is part of WorkerVoice now, with the arguments of WorkerSettings, workers= for its size= "
+    "and no cancel_s=: from bargein.speech import WorkerVoice"
+)
 _FIELDS = "look at the field's type with isinstance() before you use it"
 
 REMOVED: dict[str, dict[str, str]] = {
@@ -41,6 +45,16 @@ REMOVED: dict[str, dict[str, str]] = {
     "realtime": {
         "CallLine": "Fallback() makes what uses it",
         "RealtimeWithSpares": "Fallback() makes it",
+    },
+    "speech": {
+        "StreamingSpeech": "StreamingSpeech is Speech now, with the same arguments: "
+        "from bargein.speech import Speech",
+        "StreamingEar": "StreamingEar is Hearing(bridge, ear) now, which also has a recogniser or a "
+        "detector of ours: from bargein.speech import Hearing",
+        "StreamingSTT": "StreamingSTT is Ear now: from bargein.speech import Ear",
+        "SpeechToText": "SpeechToText is Recogniser now: from bargein.speech import Recogniser",
+        "WorkerPool": f"WorkerPool {_POOL}",
+        "WorkerSettings": f"WorkerSettings {_POOL}",
     },
     "vendors": {
         "Credential": "Vendor.at() reads the key and keeps it out of every text",
