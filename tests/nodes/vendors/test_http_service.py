@@ -10,6 +10,8 @@ from typing import Any
 
 import httpx2
 import pytest
+import trio
+from structlog.testing import capture_logs
 
 from bargein.ears import AzureTranscription, TranscriptionService
 from bargein.fakes import (
@@ -20,7 +22,15 @@ from bargein.fakes import (
     FakeOpenAIVoice,
     FakeTranscription,
 )
-from bargein.llm import AnthropicChat, AzureChat, ChatModelExtraError, GeminiChat, OpenAIChat
+from bargein.llm import (
+    AnthropicChat,
+    AzureChat,
+    ChatModelError,
+    ChatModelExtraError,
+    GeminiChat,
+    HttpLimits,
+    OpenAIChat,
+)
 from bargein.speech import SpeechExtraError, VoiceStyle
 from bargein.vendors import ErrorTable, HttpService, Vendor, VendorError
 from bargein.voices import AzureVoice, OpenAIVoice
@@ -107,6 +117,31 @@ async def test_no_credit_and_a_wrong_key_are_not_tried_again(code: str) -> None:
             await made.fetch("/x", json={})
     assert len(asked) == 1
     assert (told.value.code, told.value.detail) == (code, "no")
+
+
+async def test_a_page_of_a_proxy_is_not_the_servers_word() -> None:
+    """A refusal that comes as a web page is told by the words for its status."""
+    page = httpx2.Response(403, html="<html><h1>Blocked</h1></html>")
+    made = service(lambda request: page)
+    async with made.open():
+        with pytest.raises(VendorError) as told:
+            await made.fetch("/x", json={})
+    assert (told.value.status, told.value.detail) == (403, "Forbidden")
+
+
+async def test_models_and_voices_ask_again_alike(autojump_clock: Any) -> None:
+    """A chat model's attempts are those of the service: as many, as late, and logged as such."""
+    model = OpenAIChat(
+        "m",
+        base_url="http://h/v1",
+        limits=HttpLimits(attempts=2, first_wait_s=1.0, random=lambda: 1.0),
+        transport=httpx2.MockTransport(lambda request: httpx2.Response(503)),
+    )
+    with capture_logs() as logs, pytest.raises(ChatModelError, match="HTTP status 503"):
+        _ = [piece async for piece in model.stream([{"role": "user", "content": "hi"}])]
+    assert trio.current_time() == 1.0
+    [again] = logs
+    assert (again["event"], again["vendor"], again["wait_s"]) == ("vendor_asked_again", "m", 1.0)
 
 
 async def test_a_chat_model_without_credit_asks_once() -> None:
