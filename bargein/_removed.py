@@ -49,8 +49,8 @@ REMOVED: dict[str, dict[str, str]] = {
     "speech": {
         "StreamingSpeech": "StreamingSpeech is Speech now, with the same arguments: "
         "from bargein.speech import Speech",
-        "StreamingEar": "StreamingEar is Hearing(bridge, ear) now, which also has a recogniser or a "
-        "detector of ours: from bargein.speech import Hearing",
+        "StreamingEar": "StreamingEar is Hearing(bridge, ear) now, which also has a recogniser "
+        "or a detector of ours: from bargein.speech import Hearing",
         "StreamingSTT": "StreamingSTT is Ear now: from bargein.speech import Ear",
         "SpeechToText": "SpeechToText is Recogniser now: from bargein.speech import Recogniser",
         "WorkerPool": f"WorkerPool {_POOL}",
