@@ -331,7 +331,7 @@ class BabbleLevel:
         self._is_known = is_quiet or heard >= self._least
         if loudest <= self._level:
             self._quieter_voiced.append(voiced)
-            self.is_babble = _passes(self._quieter_voiced)
+            self.is_babble = sum(self._quieter_voiced) >= VOICED * len(self._quieter_voiced)
 
     def line_was_quiet(self) -> None:
         """Forget what was heard: nothing has been on the line since then."""

@@ -88,7 +88,11 @@ class SpeechResumed:
 
 
 class RecogniserEar:
-    """Has a recogniser and an end-of-turn model hear the voice that a detector finds."""
+    """Has a recogniser and an end-of-turn model hear the voice that a detector finds.
+
+    Attributes:
+        is_recording: Whether a voice has begun, and the models were not asked about it since.
+    """
 
     def __init__(
         self,
@@ -104,7 +108,7 @@ class RecogniserEar:
             bridge: The bridge of the ear.
             recogniser: Hears the words; ``None`` if they come from elsewhere.
             end_of_turn: The end-of-turn model; ``None`` for none.
-            settings: How much audio before a voice counts, and which silence is a pause.
+            settings: How much audio before a voice counts.
             voice: What is known of the caller's voice.
         """
         self._bridge = bridge
@@ -112,12 +116,11 @@ class RecogniserEar:
         self._publish = bridge.publish_detached
         self._recogniser = recogniser
         self._end_of_turn = end_of_turn
-        self._pause_s = settings.pause_s
         self._voice = voice
         self._recent: deque[bytes] = deque(maxlen=voice.windows(settings.pre_roll_s))
         self._recording: VoiceRecording | None = None
         self._over_agent = False  # the voice began over the agent and has not interrupted yet
-        self._paused = False  # the models were asked, and the caller has not gone on since
+        self.is_recording = False
         self._owes_words = self._settles = False  # words are pending; and they settle all
         looks = bridge.on(SpeechLasts, overlap="restart")
         looks.interrupt_on([SpeechPaused, SpeechResumed]).map(self._hear_early)
@@ -127,11 +130,6 @@ class RecogniserEar:
 
     # --- the voice ------------------------------------------------------------------------------
 
-    @property
-    def is_recording(self) -> bool:
-        """Whether a voice has begun, and no pause followed yet."""
-        return self._recording is not None and not self._paused
-
     def hear(self, window: bytes) -> None:
         """Record a window, of which is not known yet whether it is voice."""
         self._recent.append(window)
@@ -140,13 +138,15 @@ class RecogniserEar:
 
     def voice_began(self) -> None:
         """Record a voice, from shortly before its beginning."""
+        is_paused = self._recording is not None and not self.is_recording
+        self.is_recording = True
         if self._recording is None:
             before = bytearray(b"".join(self._recent))
             self._recording = VoiceRecording(before, self._voice.window_s, self._voice.voiced)
             audible = self._recogniser is not None and self._bridge.agent_status.is_audible
             self._over_agent = audible
-        if self._paused:
-            self._paused = self._owes_words = self._settles = False
+        if is_paused:
+            self._owes_words = self._settles = False
             self._publish(SpeechResumed())
 
     def voice_goes_on(self, *, is_fading: bool) -> None:
@@ -177,16 +177,10 @@ class RecogniserEar:
         if words is not None:
             self._publish(words)
 
-    def silence_lasts(self) -> None:
-        """Have the models hear the voice once it has been silent for long enough."""
-        silent_s = self._voice.silent * self._voice.window_s
-        if self._recording is not None and not self._paused and silent_s >= self._pause_s:
-            self.pause()
-
     def pause(self) -> None:
         """Have the models hear what was recorded; do nothing if that is nothing."""
         if self._recording is not None:
-            self._paused, self._owes_words = True, self._recogniser is not None
+            self.is_recording, self._owes_words = False, self._recogniser is not None
             self._publish(SpeechPaused(self._recording.all_parts()))
 
     def _note_turn(self, _: Message) -> None:
@@ -199,8 +193,8 @@ class RecogniserEar:
             self._drop()
 
     def _drop(self) -> None:
-        self._paused = self._settles = False
-        if self._voice.is_on:
+        self._settles, self.is_recording = False, self._voice.is_on
+        if self.is_recording:
             self._recording = VoiceRecording(bytearray(), self._voice.window_s)
             return
         self._recording = None

@@ -209,7 +209,8 @@ class VoiceDetection:
             self._ear.voice_may_stop()
         if voice.is_on and voice.silent >= stop:
             self._stop()
-        self._ear.silence_lasts()
+        if self._ear.is_recording and voice.silent * voice.window_s >= self._settings.pause_s:
+            self._ear.pause()
 
     def _hear_echo(self, probability: float, speechlike: bool) -> None:
         # A silence behind the caller's voice is no echo of anything.

@@ -99,11 +99,11 @@ class _CallTurnTaking:
         self._agent_status = bridge.agent_status
         bridge.on([VoiceStarted, VoiceStopped, VoiceHint, VoiceWords, TurnScored]).map(self._heard)
         bridge.on(TalkKeyChanged).map(self._talk_key)
-        bridge.on(UserAudio).map(self._frame)
         bridge.on([StateChanged, AgentStartedSpeaking, AgentStoppedSpeaking]).map(self._agent)
         bridge.on(ChangeTurns).map(self._change)
         by_hand = [UserStartedSpeaking, UserTranscriptionReceived, DTMFInput, CustomReceived]
         bridge.on(by_hand).map(self._user)
+        call.router.observe(UserAudio, self._frame)  # each frame: a chain takes two calls more
         self._handle(TimePassed())
 
     # --- facts ---------------------------------------------------------------------------------
