@@ -26,6 +26,9 @@ def with_header(utterance: int, pcm: bytes) -> bytes:
 class Outbox:
     """The source of a connection: messages in the order of the wire.
 
+    It is more than a bounded queue: what is urgent goes first, audio can be dropped by its
+    utterance, and a message may be made when nothing else waits.
+
     Queueing is synchronous, so the code that queues may be cancelled at will.  When the peer reads
     too slowly for the bound, the outbox breaks: it calls ``on_broken`` once, drops its messages and
     accepts no more.

@@ -69,14 +69,12 @@ class _WatchedDecision(NamedTuple):
 class Watcher:
     """Collects the events of a call while its client watches; no I/O.
 
-    Attributes:
-        lost: Events of the whole call that were never sent.
-        waiting: What waits to be sent, oldest first.
+    It is a bounded queue that drops its oldest entry, and describes an entry when it is taken.
     """
 
     __slots__ = (
-        "_call", "_is_on", "_is_sink", "_level", "_noted", "_started_s", "_unnoted", "_unpublished",
-        "_wake", "lost", "waiting",
+        "_call", "_is_on", "_is_sink", "_level", "_noted", "_queue", "_started_s", "_unnoted",
+        "_unpublished", "_wake",
     )  # fmt: skip
 
     def __init__(self, level: WatchLevel, wake: Callable[[], None]) -> None:
@@ -86,14 +84,13 @@ class Watcher:
             level: What the server allows its clients to see.
             wake: Called when there is something to send.
         """
-        self.lost = 0
         self._level = level
         self._wake = wake
         self._call: Call | None = None
         self._started_s = 0.0
         self._is_on = False
         self._is_sink = False
-        self.waiting: deque[_WatchedEvent | _WatchedDecision] = deque()
+        self._queue: deque[_WatchedEvent | _WatchedDecision] = deque()
         self._noted: list[int] = []
         self._unnoted: list[Message] = []
         self._unpublished = 0
@@ -108,7 +105,7 @@ class Watcher:
         call = self._call
         self._is_on = message.on and self._level != "off" and call is not None
         if not self._is_on:
-            self.waiting.clear()
+            self._queue.clear()
             self._unpublished = 0
         if call is not None:
             call.router.listen(decided=self._decided if self._is_on else None)
@@ -125,15 +122,15 @@ class Watcher:
 
     def next(self) -> Seen | None:
         """Remove and return the oldest waiting entry; ``None`` for none."""
-        if not self.waiting:
+        if not self._queue:
             return None
         lost, self._unpublished = self._unpublished, 0
-        seen = self._described(self.waiting.popleft())
+        seen = self._described(self._queue.popleft())
         return seen.model_copy(update={"lost": lost}) if lost else seen
 
     def last(self) -> Iterator[Seen]:
         """Yield the newest waiting entries, for a call that is over."""
-        while len(self.waiting) > LAST_LIMIT:
+        while len(self._queue) > LAST_LIMIT:
             self._lose_one()
         while (seen := self.next()) is not None:
             yield seen
@@ -169,7 +166,7 @@ class Watcher:
         if message.at_s == now_s and message.id not in self._noted:
             self._note(message)
         why = f"{why}: run {run}" if run else why
-        self._queue(_WatchedDecision(now_s, message, verdict, why, route))
+        self._enqueue(_WatchedDecision(now_s, message, verdict, why, route))
 
     def _note(self, message: Message) -> None:
         assert self._call is not None  # attached() comes first
@@ -178,18 +175,19 @@ class Watcher:
             return
         self._noted.append(message.id)
         del self._noted[:-NOTED_KEPT]
-        self._queue(_WatchedEvent(message.at_s, message, None if answer is None else answer.number))
+        self._enqueue(
+            _WatchedEvent(message.at_s, message, None if answer is None else answer.number)
+        )
 
-    def _queue(self, what: _WatchedEvent | _WatchedDecision) -> None:
-        if len(self.waiting) >= QUEUE_LIMIT:
+    def _enqueue(self, what: _WatchedEvent | _WatchedDecision) -> None:
+        if len(self._queue) >= QUEUE_LIMIT:
             self._lose_one()
-        self.waiting.append(what)
+        self._queue.append(what)
         self._wake()
 
     def _lose_one(self) -> None:
-        self.waiting.popleft()
+        self._queue.popleft()
         self._unpublished += 1
-        self.lost += 1
 
     # --- as it is sent --------------------------------------------------------------------------
 

@@ -209,9 +209,7 @@ class NativeTransport:
             log.warning("event_not_serializable", name=name)
 
     def _next_seen(self) -> str | None:
-        if self.ended is not None or not self._watcher.waiting:
-            return None
-        seen = self._watcher.next()
+        seen = None if self.ended is not None else self._watcher.next()
         return None if seen is None else str(encode(seen))
 
     def refuse(
