@@ -96,6 +96,7 @@ class _Command:
 
     def __init__(self) -> None:
         self.words: list[Word] = []
+        self.targets: list[Word] = []
         self.word: Word | None = None
         self.is_target = False
         """Whether the word is where a redirection goes."""
@@ -109,8 +110,7 @@ class _Command:
     def end_word(self) -> None:
         """Add the word to the command, unless a redirection goes to it."""
         if self.word is not None:
-            if not self.is_target:
-                self.words.append(self.word)
+            (self.targets if self.is_target else self.words).append(self.word)
             self.word, self.is_target = None, False
 
 
@@ -142,6 +142,7 @@ class ShellTemplate:
         self._text = "".join(VALUE if isinstance(part, Field) else part for part in parts)
         self._line: list[str | tuple[Field, _Quoting]] = []
         self._commands: list[list[Word]] = []
+        self._written: set[str] = set()
         self._at = 0
         if not self._fields:
             self._line.append(self._text)
@@ -149,7 +150,7 @@ class ShellTemplate:
         if self._text.count(VALUE) > len(self._fields):
             self._refuse("it has a null character")
         self._read_commands("line")
-        if found := problem_of(self._commands):
+        if found := problem_of(self._commands, self._written):
             self._refuse(found)
 
     def fill(self, values: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
@@ -225,6 +226,7 @@ class ShellTemplate:
         command.end_word()
         command.is_target = False
         words, command.words = command.words, []
+        self._written.update(word.text for word in command.targets)
         if words:
             if kind != "line" and words[0].text == "case":
                 self._refuse("case inside (…) makes its quotes uncertain")

@@ -101,15 +101,34 @@ class Word:
         self.names.update(names)
 
 
-def problem_of(commands: Sequence[Sequence[Word]]) -> str:
+def problem_of(commands: Sequence[Sequence[Word]], written: Iterable[str] = ()) -> str:
     """Return where a template would run what the model wrote; empty for nowhere.
 
     Args:
         commands: Its simple commands, in order, with the values that the model chooses freely.
+        written: The files that its commands write to.
     """
     if not any(word.names for command in commands for word in command):
         return ""
-    return _trace(commands) or next(filter(None, map(_problem, commands)), "")
+    problem = _trace(commands) or next(filter(None, map(_problem, commands)), "")
+    return problem or _problem_of_files(commands, written)
+
+
+def _problem_of_files(commands: Sequence[Sequence[Word]], written: Iterable[str]) -> str:
+    """Find a file that a command writes and another one runs."""
+    files = {*written}
+    for command in commands:
+        if command and _program(command[0]) == "tee":
+            files.update(word.text for word in command[1:])
+    names = {PurePosixPath(file).name for file in files}
+    for command in commands:
+        before = ""
+        for word in _after_reserved(command):
+            runs = not before or before in _CODE_OPTIONS or before in (".", "source")
+            if runs and PurePosixPath(word.text).name in names:
+                return f"{word.text}, which may hold values, would be read as code"
+            before = before if _is_option(word) else _program(word)
+    return ""
 
 
 def _trace(commands: Sequence[Sequence[Word]]) -> str:

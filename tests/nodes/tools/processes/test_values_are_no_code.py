@@ -33,6 +33,7 @@ LINES = [
     ("printf %s {x} 2>& 1 3>&-", "%EVIL%"),
     ('for f in {x}; do n=$((1+1)); printf %s "${{f:-a}}$n"; done', "%EVIL%2"),
     ('for f in {x}; do printf %s "${{f#a}}"; done', "%EVIL%"),
+    ("printf %s {x} | tee /dev/null 2> /dev/null", "%EVIL%"),
     ("test -n {x} && printf %s {x}", "%EVIL%"),
     ("# a comment isn't\nprintf %s {x}", "%EVIL%"),
     ('printf %s "\\"{x}\\""', '"%EVIL%"'),
@@ -235,6 +236,10 @@ CODE_LINES = [
     "for PATH in {x}; do ls; done",
     "echo {x} | while read; do $REPLY; done",
     "echo {x}; $_",
+    "echo {x} > f; . ./f",
+    "echo {x} > f; sh -x f",
+    "echo {x} | tee -a f; env bash ./f",
+    "printf %s {x} > /tmp/f; chmod +x /tmp/f && /tmp/f",
 ]
 """Lines in which a value would be code, or stands where shells differ in what it is."""
 
