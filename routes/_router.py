@@ -483,8 +483,10 @@ async def open_router(
             try:
                 yield router
             finally:
-                router.close("shutdown")
-                router.stop_timers()
+                try:
+                    router.close("shutdown")
+                finally:
+                    router.stop_timers()  # no cancellation ends their task
     finally:
         if router is not None:
             router.seal()

@@ -50,3 +50,29 @@ async def test_what_the_block_and_a_task_raise_arrives_together():
         async with open_router() as router:
             router.nursery.start_soon(fail)
             raise KeyError("a")
+
+
+class Stubborn:
+    """An awaitable that raises when nobody awaits it."""
+
+    def __await__(self):
+        yield from trio.sleep_forever().__await__()
+
+    def close(self):
+        raise OSError("not now")
+
+
+async def test_a_router_that_cannot_close_ends_all_the_same(autojump_clock):
+    """What a waiting trigger raises at its end arrives, and no task is left that holds it up."""
+    with trio.fail_after(10), pytest.raises(OSError, match="not now"):
+        async with open_router() as router:
+            router.on(Go).map(lambda message: Stubborn()).stream(wait).broadcast()
+            router.publish(Go())
+            await trio.sleep(1)
+            router.publish(Go())
+            await trio.sleep(1)
+
+
+async def wait(value):
+    await trio.sleep_forever()
+    yield
