@@ -1,6 +1,12 @@
 """A number of Twilio is set to call an agent, told, and put back; by the command line, too."""
 
+import re
+import subprocess
+import sys
+from functools import partial
+
 import pytest
+import trio
 
 from bargein import App
 from bargein.cli import main
@@ -97,3 +103,31 @@ def test_the_command_line_names_mistakes(tmp_path, monkeypatch, capsys, options,
     monkeypatch.chdir(tmp_path)
     assert main(["serve", "agent.py", "--port", "0", *options]) == code
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.proof
+async def test_a_number_is_answered_as_the_page_says(tmp_path):
+    """`serve --public-url --number` tells the old voice URL, and then the number is answered."""
+    (tmp_path / "agent.py").write_text(AGENT)
+    options = ["--port", "0", "--public-url", "https://voice.example.com", "--number", NUMBER]
+    command = [sys.executable, "-m", "bargein", "serve", "agent.py", *options]
+    async with trio.open_nursery() as nursery:
+        run = partial(trio.run_process, command, cwd=tmp_path, check=False, stdin=None)
+        process = await nursery.start(
+            partial(run, stdout=subprocess.PIPE, capture_stdout=False, capture_stderr=True)
+        )
+        said = b""
+        with trio.fail_after(60):
+            while b"Answering calls on" not in said or not said.endswith(b"\n"):
+                said += await process.stdout.receive_some()
+        assert b"(voice URL set at Twilio; the old one was https://demo.twilio.com/old;" in said
+        assert b"the page needs this token: ?token=" in said
+        port = int(re.search(rb"127\.0\.0\.1:(\d+)/", said)[1])
+        url = "https://voice.example.com/twilio/voice?was=https%3A%2F%2Fdemo.twilio.com%2Fold"
+        with trio.fail_after(60):
+            async with FakeTwilio().call(
+                partial(trio.open_tcp_stream, "127.0.0.1", port), voice_url=url
+            ) as line:
+                await line.quiet(2.0)
+                assert line.heard == "Hello."
+        process.terminate()
