@@ -11,6 +11,7 @@ from bargein import App
 from bargein.events import (
     AgentResponse,
     AgentSpeechCut,
+    CallStarted,
     DTMFInput,
     EndCall,
     TransferCall,
@@ -239,3 +240,53 @@ async def test_an_app_of_the_page_answers_the_telephone_too(autojump_clock):
     assert [(one.content, one.language, one.final) for one in heard] == [
         ("Good evening.", "en-US", True)
     ]
+
+
+async def test_a_pause_continues_with_the_first_word_that_was_not_heard(autojump_clock):
+    """A paused call is silent at the carrier, and each word is heard once when it continues."""
+
+    async def answer(call):
+        call.say(STORY)
+
+    async with open_phone(answer) as phone:
+        await trio.sleep(3.0)
+        phone.call.handle.pause()
+        await trio.sleep(5.0)
+        paused = phone.line.heard
+        await trio.sleep(5.0)
+        assert phone.line.heard == paused
+        phone.call.handle.resume()
+        await phone.quiet()
+        assert squeezed(phone.line.heard) == squeezed(STORY)
+        assert squeezed(phone.heard) == squeezed(STORY)
+
+
+async def test_what_no_route_cuts_is_spoken_on(autojump_clock):
+    """The carrier stops for the caller; a text that no rule cuts continues where it was stopped."""
+
+    async def answer(call):
+        agent = call.bridge(name="reader")
+        agent.on(CallStarted).stream(read).broadcast()
+
+    async def read(message):
+        yield AgentResponse(content=STORY)
+
+    async with open_phone(answer) as phone:
+        await trio.sleep(3.0)
+        await phone.says("Hello?")
+        await phone.quiet()
+        assert squeezed(phone.line.heard) == squeezed(STORY)
+        assert squeezed(phone.heard) == squeezed(STORY)
+
+
+async def test_two_texts_follow_one_another(autojump_clock):
+    """A text does not stop the one before it, though each may be stopped."""
+
+    async def answer(call):
+        for n in range(3):
+            call.say(f"This is the sentence number {n}.")
+
+    async with open_phone(answer) as phone:
+        await phone.quiet()
+        assert phone.line.heard.count("sentence number") == 3
+        assert squeezed(phone.heard) == squeezed(phone.line.heard)
