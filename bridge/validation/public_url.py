@@ -16,6 +16,7 @@ def checked_public_url(url: str, name: str = "public_url=") -> str:
     Raises:
         ValueError: It is none, or not encrypted.
     """
+    parts, host = urlsplit(""), ""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port

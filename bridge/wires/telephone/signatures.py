@@ -26,9 +26,15 @@ FORM = "application/x-www-form-urlencoded"
 _PORTS = {"https": ":443", "http": ":80", "wss": ":443", "ws": ":80"}
 
 
+def header_of(request: HttpRequest, name: str, default: str = "") -> str:
+    """Return a header that comes once; empty for one that comes twice, as none is signed so."""
+    values = request.headers.get_all(name)
+    return "" if len(values) > 1 else next(iter(values), default)
+
+
 def form_of(request: HttpRequest) -> dict[str, list[str]]:
     """Return the parameters of a request's form; empty for another body, or one that is none."""
-    if request.headers.get("Content-Type", FORM).partition(";")[0].strip().lower() != FORM:
+    if header_of(request, "Content-Type", FORM).partition(";")[0].strip().lower() != FORM:
         return {}
     form: dict[str, list[str]] = {}
     try:

@@ -21,7 +21,7 @@ from . import _twiml
 from ._call_tokens import AnnouncedCall, AnnouncedCalls
 from ._relay_codec import Opened, RelayCodec, RelayDialect
 from ._relay_session import REFUSED, RelaySession
-from .signatures import Algorithm, form_of, is_signed
+from .signatures import Algorithm, form_of, header_of, is_signed
 
 AUTH_TOKEN_VARIABLE = "TWILIO_AUTH_TOKEN"  # the name of a variable, not a token
 VOICE_PATH = "/twilio/voice"
@@ -96,10 +96,9 @@ class TwilioRelay:
         Raises:
             RequestRefusedError: The signature is wrong, or the socket was not announced.
         """
-        signature = request.headers.get(_SIGNATURE)
-        if signature is None:
+        if _SIGNATURE not in request.headers:
             return None
-        self._check_signature(request, signature)
+        self._check_signature(request, header_of(request, _SIGNATURE))
         if not request.route.startswith(SOCKET_PATH):
             return Identity("twilio")
         return Identity(self._announced(request).caller)
@@ -115,7 +114,7 @@ class TwilioRelay:
         expected = self._base(request)
         if fits(expected):
             return
-        for host in (request.headers.get("Host", ""), urlsplit(expected).netloc):
+        for host in (header_of(request, "Host"), urlsplit(expected).netloc):
             for asked in (f"http://{host}", f"https://{host}"):
                 if fits(asked):
                     self._refuse(
@@ -130,11 +129,13 @@ class TwilioRelay:
 
     def _base(self, request: HttpRequest) -> str:
         """Return the address of the server as Twilio knows it, without a slash at the end."""
-        return self._public_url or f"https://{request.headers.get('Host', '')}"
+        return self._public_url or f"https://{header_of(request, 'Host')}"
 
     def _key_of(self, request: HttpRequest) -> tuple[str, Algorithm]:
-        settings = request.headers.get(_SETTINGS, "")
-        pairs = dict(part.strip().partition("=")[::2] for part in settings.split(",") if part)
+        pairs: dict[str, str] = {}
+        for part in header_of(request, _SETTINGS).split(","):
+            name, _, value = part.strip().partition("=")
+            pairs[name] = value
         if pairs.get("algorithm") == "HMAC_SHA256":
             key = self._signing_keys.get(pairs.get("key", ""))
             if key is None:
@@ -163,7 +164,7 @@ class TwilioRelay:
         Raises:
             RequestRefusedError: The request is none of Twilio's.
         """
-        if request.headers.get(_SIGNATURE) is None:  # it came with a token of the server
+        if _SIGNATURE not in request.headers:  # it came with a token of the server
             self._refuse(f"{request.route} is for Twilio, which signs its requests")
         if request.route.startswith(SOCKET_PATH):
             self._announced(request).mark_connected()

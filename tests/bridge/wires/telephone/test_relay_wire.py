@@ -97,6 +97,20 @@ async def test_only_twilio_may_ask(autojump_clock):
     assert any("TWILIO_AUTH_TOKEN" in line.get("why", "") for line in logs)
 
 
+async def test_a_header_that_comes_twice_is_none(autojump_clock):
+    """Two signatures, hosts or kinds of content are refused as a wrong signature is."""
+    door, opened = served()
+    with capture_logs() as logs:
+        async with opened:
+            for name in ("X-Twilio-Signature", "Content-Type"):
+                carrier = FakeTwilio(auth_token=TOKEN)
+                signed = carrier.sign(VOICE, FORM)
+                twice = {**signed, name.lower(): signed.get(name, "text/plain")}
+                carrier.sign = lambda url, form=None, twice=twice: twice
+                assert (await carrier.post(door.dial, VOICE, FORM))[0] == 403
+    assert not [line for line in logs if line["event"] == "wire_failed"]
+
+
 async def test_a_mistake_is_named(autojump_clock):
     """Twilio calls by http where https is expected: the answer and the log say what to set."""
     door, opened = served()
