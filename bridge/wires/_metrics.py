@@ -220,6 +220,11 @@ class Metrics:
         yield from _plain(
             "audio_frames_dropped_total", "counter", "Audio never sent.", self.frames_dropped
         )
+        yield from self._answer_lines()
+        yield from _circuit_lines()
+        yield from _labelled("errors_total", "Errors sent to clients.", "code", self.errors)
+
+    def _answer_lines(self) -> Iterator[str]:
         yield from _labelled(
             "stages_stalled_total",
             "Stages of answers that kept callers in silence beyond their budgets.",
@@ -239,8 +244,6 @@ class Metrics:
             "reason",
             self.finish_reasons,
         )
-        yield from _circuit_lines()
-        yield from _labelled("errors_total", "Errors sent to clients.", "code", self.errors)
 
 
 def _circuit_lines() -> Iterator[str]:
