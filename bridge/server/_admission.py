@@ -217,7 +217,7 @@ class PendingConnection:
         answered = await self._asked(request, wire)
         if isinstance(answered, NewCall):
             raise TypeError(f"answer() returned {answered!r} for a webhook; return a Response")
-        self._admission.metrics.webhooks[_class_of(answered.status_code)] += 1
+        self._admission.metrics.webhook_answered(answered.status_code)
         return answered
 
     async def _admit(self, request: HttpRequest, known: Identity | None) -> Response | None:
@@ -268,11 +268,6 @@ def _identity_of(wire: Wire | None, request: HttpRequest) -> Identity | None:
 def _wants_resume(wire: Wire | None, request: HttpRequest) -> bool:
     with CONTAINED:
         return isinstance(wire, Resumes) and wire.wants_resume(request)
-
-
-def _class_of(status: int) -> str:
-    """Return the class of a status, such as ``4xx``: a wire may answer with any."""
-    return f"{status // 100}xx"
 
 
 def _later(response: Response) -> Response:

@@ -115,7 +115,7 @@ class Metrics:
         errors: Error messages sent to clients, by code.
         over_budget: Messages refused or dropped for exceeding a budget, by budget.
         barge_ins: How often a caller's audio was cleared.
-        webhooks: Requests that wires answered over HTTP, by the status of the answer.
+        webhooks: Requests that wires answered over HTTP, by the class of the status.
         frames_in: 20 ms frames of callers.
         frames_out: Audio messages queued for callers.
         frames_dropped: Audio messages of the agent that were never sent.
@@ -162,6 +162,10 @@ class Metrics:
         self.finish_reasons[reason] += 1
         if ended.unanswered:
             self.answers_without_words[reason] += 1
+
+    def webhook_answered(self, status: int) -> None:
+        """Count an answer by the class of its status, such as ``4xx``: a wire may send any."""
+        self.webhooks[f"{status // 100}xx"] += 1
 
     def call_ended(self, reason: str, duration_s: float) -> None:
         """Count a call that is over.
