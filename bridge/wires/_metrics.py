@@ -212,6 +212,11 @@ class Metrics:
         yield from _labelled(
             "webhooks_total", "Requests answered by a wire over HTTP.", "status", self.webhooks
         )
+        yield from self._speech_lines()
+        yield from _circuit_lines()
+        yield from _labelled("errors_total", "Errors sent to clients.", "code", self.errors)
+
+    def _speech_lines(self) -> Iterator[str]:
         yield from _plain(
             "barge_ins_total", "counter", "Times queued speech was cleared.", self.barge_ins
         )
