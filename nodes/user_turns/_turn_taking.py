@@ -103,7 +103,7 @@ class _CallTurnTaking:
         bridge.on(ChangeTurns).map(self._change)
         by_hand = [UserStartedSpeaking, UserTranscriptionReceived, DTMFInput, CustomReceived]
         bridge.on(by_hand).map(self._user)
-        call.router.observe(UserAudio, self._frame)  # each frame: a chain takes two calls more
+        bridge.observe(UserAudio, self._frame)  # of each frame a chain takes one call more
         self._handle(TimePassed())
 
     # --- facts ---------------------------------------------------------------------------------
