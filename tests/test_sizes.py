@@ -56,7 +56,7 @@ BACK_UP = {"bridge": 1, "nodes": 0, "routes": 1}
 CIRCLES = [3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 90_040
+LINES = 87_400
 """Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
 this bound was set, beside what is added since."""
 
@@ -136,8 +136,9 @@ def test_circles_are_few_and_small():
 
 def test_the_source_does_not_grow():
     """Whoever adds a feature raises this bound; whoever says a thing in fewer lines lowers it."""
-    lines = {name: count for name, count in house().lines().items() if not WORKSHOP.match(name)}
-    assert sum(lines.values()) <= LINES
+    lines = house().lines().items()
+    kept = [n for name, n in lines if not (WORKSHOP.match(name) or name.startswith(ADDED))]
+    assert sum(kept) <= LINES
 
 
 WORKSHOP = re.compile(

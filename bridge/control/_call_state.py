@@ -98,7 +98,7 @@ _TABLE: dict[CallState, StateRow] = {
     "idle": StateRow("your turn", lambda now: True, never=_AT_A_STANDSTILL),
 }
 
-TABLE = {
+TABLE: dict[CallState, StateRow] = {
     state: row._replace(verbs={verb: one.cells[state] for verb, one in ROWS.items()})
     for state, row in _TABLE.items()
 }
