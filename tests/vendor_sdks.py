@@ -508,8 +508,9 @@ PROOFS = {
 }
 
 
-WITHOUT_SDK = {"RimeVoice"}
-"""What no package of the vendor speaks: Rime publishes none for its WebSockets."""
+WITHOUT_SDK = {"RimeVoice", "Twilio", "TwilioCall"}
+"""What no program here speaks: Rime publishes none for its WebSockets, nor Twilio for the side of a
+ConversationRelay that it plays itself; two of its requests set a number, by httpx2."""
 
 
 def installed(package: str, folder: Path) -> Path | None:

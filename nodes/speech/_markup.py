@@ -70,8 +70,8 @@ _LINE_MARK = re.compile(
     r"|(?P<bullet>[-*+•‣▪◦–])[ \t]+(?:\[[ xX]\][ \t]+)?|(?P<row>\|)[ \t]*)"
 )
 _LINE_MAY_BEGIN = re.compile(
-    r"[ \t]*(?:\#{0,6}|>|[-*+•‣▪◦–]?[ \t]*(?:\[(?:[ xX]\]?[ \t]*)?)?|(?:-[ \t]*)*|(?:\*[ \t]*)*"
-    r"|(?:_[ \t]*)*|[= \t]*|[|:\- \t]*|`{1,2}|~{1,2}"
+    r"[ \t]*(?:\#{0,6}[ \t]*|>|[-*+•‣▪◦–]?[ \t]*(?:\[(?:[ xX]\]?[ \t]*)?)?|(?:-[ \t]*)*"
+    r"|(?:\*[ \t]*)*|(?:_[ \t]*)*|[= \t]*|[|:\- \t]*|`{1,2}|~{1,2}"
     r"|(?:`{3,}|~{3,})[ \t]*[\w+#.-]{0,20}[ \t]*|\{\s*|\[\s*(?:\{\s*)?)"
 )
 _JSON = re.compile(r"\[?\s*\{\s*\"")
@@ -273,8 +273,7 @@ class MarkupRemover:
     def _step_in_code(self, text: str, *, is_end: bool) -> tuple[int, str] | None:
         if self._is_line_start:
             mark = self._fence[0] * 3
-            begun = re.fullmatch(rf"[ \t]*{mark[0]}{{0,2}}", text)
-            if begun is not None and not is_end:
+            if not is_end and re.fullmatch(rf"[ \t]*{mark[0]}*[ \t]*", text):
                 return None
             end = re.match(rf"[ \t]*{mark}+[ \t]*", text)
             if end is not None:

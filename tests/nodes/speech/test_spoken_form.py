@@ -115,6 +115,16 @@ def test_every_part_of_a_text_is_kept_and_nothing_can_steer_a_voice(bits, size) 
     assert words == said(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["#  Title", "a\n##\t b", "```\ncode\n```  \nafter", "-  [x]  done", ">  > quoted", "|  a  |"],
+)
+def test_blanks_behind_a_mark_are_left_out_however_they_arrive(text) -> None:
+    """What is said does not depend on where the text was cut."""
+    for size in range(1, len(text)):
+        assert said(text, size) == said(text)
+
+
 def test_words_do_not_wait_for_a_mark_that_may_not_come() -> None:
     """Each word comes at once behind an opening mark, whether or not it is ever closed."""
     for mark in ("**", "*", "`", "[", "~~", "# ", "> ", "<b>", "==", "- "):
