@@ -98,7 +98,7 @@ async def open_caller(
         keep_last: How many messages, pieces of received audio, and frames of its own speech the
             caller keeps; older ones are forgotten, so that a program can call for hours.  By
             default 10,000, which is at least three minutes of speech.  What was heard is kept for
-            as many pieces of 0.08 s.  ``None`` keeps as much as `keep_bytes` allows.
+            as many pieces of 0.1 s.  ``None`` keeps as much as `keep_bytes` allows.
         keep_bytes: How many bytes of messages the caller keeps, and how many of audio; 64 MiB of
             each by default.  A server that sends more audio than that ahead of the loudspeaker
             ends the call, with the reason ``too_much_audio``.  ``None`` for no limit.

@@ -31,8 +31,8 @@ LEAD_S = 0.4
 """How many seconds of audio may be ahead of what was played.  A player needs some to bridge network
 jitter (150 ms is plenty on most networks); audio sent too early must be recalled at a barge-in."""
 
-CHUNK_S = 0.08
-"""How many seconds of audio are sent at a time: four frames of 20 ms.  Each chunk costs a wake-up,
+CHUNK_S = 0.1
+"""How many seconds of audio are sent at a time: five frames of 20 ms.  Each chunk costs a wake-up,
 a message and a write, so half the size costs twice as much, and the player has at least
 ``LEAD_S - CHUNK_S`` either way."""
 

@@ -45,7 +45,7 @@ LISTENED_S, SPREAD_S, TALKED_S = 3.0, 1.0, 4.0
 how much of its answer the last call has played when measured, in seconds; a tenth of that in the
 tiny size."""
 
-CHUNK_S = 0.08
+CHUNK_S = 0.1
 """The length of a piece for the player, in seconds."""
 
 BOUNDS = {"listening": 240.0, "talking": 450.0}

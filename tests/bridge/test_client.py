@@ -314,7 +314,7 @@ async def test_a_caller_forgets_what_is_over_its_limit(autojump_clock):
         kept = [(r.number, r.message.type) for r in caller.received]
         assert kept == [(8, "utterance.end"), (9, "state"), (10, "utterance.end")]
         assert [piece.utterance for piece in caller.received_audio] == [3, 4, 5]
-        assert [span.utterance for span in caller.heard] == [4, 5]  # 0.24 s
+        assert [span.utterance for span in caller.heard] == [3, 4, 5]  # 0.3 s
         assert [len(said.pcm) for said in caller.spoke] == [640] * 3
         assert (caller.played_ms(1), caller.played_ms(5)) == (0, 100)
         reports = [(kind, number, ms) for kind, number, ms in script.reports() if kind == "done"]

@@ -33,7 +33,7 @@ async def test_an_utterance_is_told_from_start_to_end(autojump_clock, deck, play
     await trio.sleep(2)
     assert deck.log[0] == (0, "started", 1, None)
     assert "".join(text for *_, text in deck.told("heard")) == "one two"
-    assert deck.told("queued") == [(320, "queued", 1, None)]
+    assert deck.told("queued") == [(300, "queued", 1, None)]
     assert deck.log[-2:] == [(700, "finished", 1, "whole"), (700, "settled", 1, "one two")]
     assert playout.is_idle
 
@@ -44,7 +44,7 @@ async def test_utterances_of_one_run_follow_without_a_gap(autojump_clock, deck, 
     add(playout, 1, "one", 300, run=run)
     add(playout, 2, "two", 300, run=run)
     await trio.testing.wait_all_tasks_blocked()
-    assert deck.sent_ms == {1: 300, 2: 80}  # whole pieces of 40 ms
+    assert deck.sent_ms == {1: 300, 2: 100}  # whole pieces of 40 ms
     await trio.sleep(1)
     assert [(at, n) for at, _, n, _ in deck.told("started")] == [(0, 1), (300, 2)]
     assert deck.told("finished")[-1][0] == 600
@@ -262,11 +262,11 @@ async def test_what_follows_a_failure_of_the_transport_is_played(autojump_clock,
 
 
 async def test_the_ends_of_pieces_make_no_messages_of_their_own(autojump_clock, deck, playout):
-    """Behind a first piece, which goes out at once, 200 ms follow 200 ms in messages of 80 ms."""
-    utterance = add(playout, 1, "one two", 200, complete=False)
+    """Behind a first piece, which goes out at once, 150 ms follow 150 ms in messages of 100 ms."""
+    utterance = add(playout, 1, "one two", 400, complete=False)
     for number in range(1, 5):
-        audio = AgentAudio(bytes(400), RATE, last=number == 4)
+        audio = AgentAudio(bytes(300), RATE, last=number == 4)
         playout.add_audio(utterance, audio, trio.current_time())
     utterance.audio_complete = True
     await trio.sleep(2)
-    assert deck.sizes_ms == [80, 80, 40] + [80] * 10
+    assert deck.sizes_ms == [100] * 10

@@ -57,7 +57,7 @@ async def test_the_end_of_what_is_given_again_carries_its_fresh_number(autojump_
 
     async def one(message):
         yield AgentResponse(content="one")
-        yield AgentAudio(bytes(24_000), 24_000, "one")
+        yield AgentAudio(bytes(28_800), 24_000, "one")
         yield AgentAudioComplete(utterance=1)
 
     async def answer(call):
@@ -70,7 +70,7 @@ async def test_the_end_of_what_is_given_again_carries_its_fresh_number(autojump_
         await trio.sleep(1)
     line.flush()
     told = [(getattr(m, "type", "audio"), getattr(m, "utterance", None)) for m in line.sent]
-    assert [number for kind, number in told if kind == "audio"] == [2] * 7  # of 80 ms
+    assert [number for kind, number in told if kind == "audio"] == [2] * 6  # of 100 ms
     assert [about for about in told if about[0] in ("clear", "utterance.end", "spoken")] == [
         ("clear", 1), ("utterance.end", 2), ("spoken", 1)
     ]  # fmt: skip
