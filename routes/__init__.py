@@ -33,6 +33,7 @@ from ._run_outcome import (
     RouteStatistics,
     RouteVerdict,
 )
+from ._timers import start_timer_task
 
 __all__ = [
     "BargeinError",
@@ -70,5 +71,6 @@ __all__ = [
     "open_router",
     "register",
     "run_in",
+    "start_timer_task",
     "until_resumed",
 ]

@@ -12,6 +12,8 @@ import structlog.testing
 import trio
 import trio.testing
 
+from bargein.routes import start_timer_task
+
 from .._app import AnswerFunction, App
 from ..history._history import AgentEntry
 from ._caller import Caller, open_call_over
@@ -84,6 +86,7 @@ class ScenarioRun:
         self.answers_cut += len(caller.call.history.interruptions) - before
 
     async def _main(self, recorder: Recorder) -> None:
+        start_timer_task()  # its task serves all calls, and outlives them
         before = set(recorder.alive)
         plan = self.plan
         # Errors caused only by an interrupt are reported by a law, with their point.

@@ -14,6 +14,8 @@ from contextlib import asynccontextmanager
 import trio.testing
 from trio._core import _run as _scheduler
 
+from bargein.routes import start_timer_task
+
 from ._tracebacks import repeatable
 
 used: list[int] = []
@@ -55,6 +57,7 @@ async def seeded(seed: int | None) -> AsyncIterator[int | None]:
     used.append(seed)
     _open += 1
     try:
+        start_timer_task()  # otherwise only the first call of a run would start its task
         # Tasks of the first batch are shuffled: let it be only this task.
         await trio.testing.wait_all_tasks_blocked()
         with repeatable(seed):

@@ -378,7 +378,7 @@ async def play(written_as: list[Chain], echoes: bool, script: list[tuple[float, 
             publish(world, router, trigger(probe=True), written_as)
         await trio.sleep(10)
         check(world, written_as, router, probed_at)
-        assert living_tasks() == tasks + 2, "only the sink and the timers are left"
+        assert living_tasks() == tasks + 1, "only the sink is left"
     assert living_tasks() == tasks
 
 

@@ -26,7 +26,7 @@ class Steps(trio.abc.Instrument):
         self.count = 0
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        self.count += task.name == "timers of a router"
+        self.count += task.name == "timers of all routers"
 
 
 @pytest.fixture
