@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Unpack
 
 import trio
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
 FORCE_S = 2.0
 """How long closing by force may take before the process is ended, in seconds."""
 
+YOUNGER_COLLECTIONS = 100
+"""After how many collections of younger objects a full one may come; Python's own number is 10.  A
+full one looks at every object: with 170 talking calls that takes 60 ms, in which nobody is heard
+and nothing is cut, and calls leave no cycles behind.  Python 3.14 collects in small steps, and has
+no such number."""
+
 log = get_logger()
 
 
@@ -37,6 +45,9 @@ def run(
 
     A server that does not stop is ended by force: at the second signal if its event loop hangs, 5 s
     after the first if it still hangs, and 2 s after the time for draining.
+
+    Meanwhile the garbage collector leaves alone what is there already, and looks at all the rest a
+    tenth as often as usual, since each time delays all calls.
 
     Args:
         app: Answers the calls.
@@ -61,13 +72,28 @@ def run(
         with stopping.signals.heard(), serving:
             async with open_server(app, **options) as server:
                 stopping.server = server
-                on_ready(server)
-                await trio.sleep_forever()
+                with _collecting_rarely():
+                    on_ready(server)
+                    await trio.sleep_forever()
 
     try:
         trio.run(main)
     except BaseExceptionGroup as group:
         raise only_error(group) from group
+
+
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """Collect seldom, and never look at what is there already; what is off stays off."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*before[:2], max(before[2], YOUNGER_COLLECTIONS))
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 class _Stopping:

@@ -68,9 +68,15 @@ def talk(side: str, calls: int, seconds: float) -> tuple[float, list[float]]:
             nursery.cancel_scope.cancel()
         return used_s / took_s, delays_s
 
+    thresholds = gc.get_threshold()
     gc.collect()
-
-    return trio.run(main)
+    gc.freeze()
+    gc.set_threshold(*thresholds[:2], 100)  # both sides, as run() of bargein.server does
+    try:
+        return trio.run(main)
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
 
 
 async def _hold(side: str, line: Line, first_s: float) -> None:
