@@ -5,7 +5,7 @@
  * links.  This tab keeps it, so that a reload needs no other.
  */
 
-export class AccessToken {
+class AccessToken {
   #keptUnder = `bargein.token ${location.pathname}`; // others may live at the same origin
   #value;
 
@@ -43,3 +43,6 @@ export class AccessToken {
     }
   }
 }
+
+/** The token; taken as soon as this file is read, since the page waits for the server's description. */
+export const token = new AccessToken();

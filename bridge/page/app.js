@@ -9,7 +9,7 @@
  */
 
 import { audio, hears, name, verbs } from "./about.js";
-import { AccessToken } from "./access-token.js";
+import { token } from "./access-token.js";
 import { Call } from "./call.js";
 import { canPlay } from "./audio.js";
 import { Settings } from "./devices.js";
@@ -29,7 +29,6 @@ import { Transcript } from "./transcript.js";
 import { Ui } from "./controls.js";
 
 const query = new URLSearchParams(location.search);
-const token = new AccessToken();
 const textOnly = query.get("mode") === "text";
 
 const journal = new Journal();
