@@ -120,6 +120,8 @@ WaitingTrigger = tuple[Message, Any, Any]
 class TriggerQueue(deque[WaitingTrigger]):
     """Triggers in order of arrival; each one dropped is counted and explained."""
 
+    __slots__ = ("_decisions", "_limit", "_statistics")  # a call has twenty: 6 kB of 240
+
     def __init__(self, limit: float, statistics: RouteStatistics, decisions: DecisionLog) -> None:
         super().__init__()
         self._limit = limit

@@ -56,7 +56,7 @@ BACK_UP = {"bridge": 1, "nodes": 0, "routes": 1}
 CIRCLES = [3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 87_448
+LINES = 87_450
 """Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
 this bound was set, beside what is added since."""
 
