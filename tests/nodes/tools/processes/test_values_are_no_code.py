@@ -239,7 +239,7 @@ CODE_LINES = [
     "echo {x} > f; . ./f",
     "echo {x} > f; sh -x f",
     "echo {x} | tee -a f; env bash ./f",
-    "printf %s {x} > /tmp/f; chmod +x /tmp/f && /tmp/f",
+    "printf %s {x} > ./f; chmod +x ./f && ./f",
 ]
 """Lines in which a value would be code, or stands where shells differ in what it is."""
 
