@@ -292,6 +292,7 @@ class Console:
             self._handle_ctrl_c()
         elif number in (signal.SIGTERM, signal.SIGHUP):
             self.exit_code = 128 + number
+            self._signals.count(number)
             self.leave()
         elif number == signal.SIGTSTP:
             self._suspend()
@@ -305,6 +306,7 @@ class Console:
         self._keyboard.reset()  # also ends a paste that never finished
         before_s, self._interrupted_s = self._interrupted_s, trio.current_time()
         if self._interrupted_s - before_s <= AGAIN_S:
+            self._signals.count(signal.SIGINT)
             self.leave()
         elif not self.interrupt():
             self._editor.clear()

@@ -207,6 +207,7 @@ class PlainConsole:
                 self.show(ConsoleLine("press Ctrl+C again to leave", "dim", "  "))
         elif number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
             self.exit_code = 128 + number
+            self._signals.count(number)
             self._leave()
         elif number == getattr(signal, "SIGTSTP", None):
             stop_process()

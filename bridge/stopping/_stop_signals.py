@@ -69,7 +69,7 @@ class StopSignals:
         self._others = others
         self._last_words = last_words
         self._unheard_since_s: float | None = None
-        self._asked = signal.SIGINT.value
+        self._asked: int | None = None
         self._limit_s: float | None = None
         self._alive_s = math.inf
         self._token: trio.lowlevel.TrioToken | None = None
@@ -79,6 +79,10 @@ class StopSignals:
     def make_final(self) -> None:
         """Let the next signal end the process at once, because nothing is left to interrupt."""
         self.is_final = True
+
+    def count(self, number: int) -> None:
+        """Count something else, such as a lost terminal, as a signal that asks to stop."""
+        self._asked = number
 
     def limit(self, limit_s: float) -> None:
         """End the process by force if it has not ended this many seconds from now.
@@ -118,7 +122,7 @@ class StopSignals:
         if number in _numbers(STOPPING):
             now_s = time.monotonic()
             if self._must_end(now_s):
-                self._end(frame)
+                self._end(number, frame)
             self._asked = number
             if self._unheard_since_s is None:
                 self._unheard_since_s = now_s
@@ -126,7 +130,7 @@ class StopSignals:
         try:
             self._token.run_sync_soon(self._hear, number)
         except trio.RunFinishedError:  # the event loop has ended
-            self._end(None)
+            self._end(number, None)
 
     def _must_end(self, now_s: float) -> bool:
         since_s, limit_s = self._unheard_since_s, self._limit_s
@@ -145,12 +149,12 @@ class StopSignals:
         self._guard.report_heard()
         self._on_signal(number)
 
-    def _end(self, frame: FrameType | None) -> None:
-        """End the process now."""
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        """End the process now, with the code of the signal before this one if one has asked."""
         place = None if frame is None else place_of(frame) or _ignoring_place(self._root)
         self._last_words("" if place is None else f"error: ended by force; it was at {place}\n")
         kill_children(os.getpid(), spared=self._guard.pid)
-        os._exit(128 + self._asked)
+        os._exit(128 + (self._asked or number))
 
 
 def place_of(frame: FrameType) -> str | None:

@@ -129,6 +129,17 @@ def test_chat_whose_terminal_closes(folder, kind):
 
 
 @pytest.mark.proof
+def test_chat_that_is_told_to_stop_while_it_leaves(folder):
+    """Who was left by Ctrl+D, and is stopped before it has ended, exits by that signal's code."""
+    with program(folder, "chat", "agent:app_blocks_at_the_end", terminal=True) as chat:
+        chat.until(lambda: has_begun(folder))
+        chat.write("\x04")
+        time.sleep(1.5)
+        chat.ask(signal.SIGHUP)
+        assert chat.code() == 129
+
+
+@pytest.mark.proof
 @pytest.mark.parametrize("kind", ["swallows", "blocks_at_the_end"])
 @pytest.mark.parametrize("command", ["chat", "serve"])
 def test_what_does_not_let_itself_be_cancelled(folder, kind, command):
