@@ -7,14 +7,13 @@ figure and may only fall, so whoever lowers it writes the new figure here.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.house import House, back_up, floors
+from tests.house import ADDED, House, back_up, floors
 
 pytestmark = pytest.mark.gate
 
@@ -41,8 +40,8 @@ MOST_IMPORTS = 20
 MORE_IMPORTS: dict[str, int] = {}
 """Files that have more, and how many today: they may only lose some."""
 
-ADDED = ("bridge.asgi.", "bridge.wires.telephone.", "nodes.vendors.twilio.")
-"""What was added since the bounds below were set, and is counted apart."""
+ADDED_ROOMS = tuple(entry.replace("/", ".") for entry in ADDED if entry.endswith("/"))
+"""Rooms that were added since the bounds below were set, and are counted apart."""
 
 ONE_IMPORTER = 96
 """How many files exactly one other imports; the goal is 110."""
@@ -56,9 +55,9 @@ BACK_UP = {"bridge": 1, "nodes": 0, "routes": 1}
 CIRCLES = [3, 3, 3, 2, 2]
 """How many files each circle of imports has, those for type checkers included."""
 
-LINES = 87_450
-"""Of bridge, nodes and routes, without fakes and checks; the goal is 70,000 for what there was when
-this bound was set, beside what is added since."""
+STOOD = 79_000
+"""Lines of what stood at commit 67d5d700, which had 75,946 of them; the goal is 70,000.  What was
+added since is in `tests/added.txt`, and counts in no bound."""
 
 
 @cache
@@ -117,7 +116,7 @@ def within(found: dict[str, int], allowed: dict[str, int]) -> bool:
 
 def test_few_files_have_one_importer():
     """A file that only one other needs is a part of that one, unless it reads better alone."""
-    found = [name for name in house().with_one_importer() if not name.startswith(ADDED)]
+    found = [name for name in house().with_one_importer() if not name.startswith(ADDED_ROOMS)]
     assert len(found) <= ONE_IMPORTER
 
 
@@ -134,17 +133,14 @@ def test_circles_are_few_and_small():
     assert sorted(map(len, house().circles()), reverse=True) <= CIRCLES
 
 
-def test_the_source_does_not_grow():
-    """Whoever adds a feature raises this bound; whoever says a thing in fewer lines lowers it."""
-    lines = house().lines().items()
-    kept = [n for name, n in lines if not (WORKSHOP.match(name) or name.startswith(ADDED))]
-    assert sum(kept) <= LINES
+def test_what_stood_does_not_grow():
+    """Whoever says a thing in fewer lines lowers this bound; a new room is named as added."""
+    assert house().lines_stood() <= STOOD
 
 
-WORKSHOP = re.compile(
-    r"bargein|bridge\.languages\.[a-z]|nodes\.fakes|nodes\.vendors\.\w+\.fake|nodes\.testing\.checks"
-)
-"""Doors, the words of languages, and what only tests use, and who develops with us."""
+def test_what_was_added_is_there():
+    """An entry that names nothing was moved or has gone: write its new path, or take it out."""
+    assert [entry for entry, n in house().lines_added().items() if not n] == []
 
 
 # --- the counts themselves ----------------------------------------------------------------------
