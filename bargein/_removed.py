@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .routes.lazy_imports import lazy_imports
+
 _CHECKED = "HttpService and Vendor.at() check what they are given"
 _TEXT = "annotate with str"
 _POOL = (
@@ -13,6 +15,10 @@ _POOL = (
 _FIELDS = "look at the field's type with isinstance() before you use it"
 
 REMOVED: dict[str, dict[str, str]] = {
+    "client": {
+        "Caller": "Caller is NetworkCaller now (the Caller of bargein.testing has no network): "
+        "from bargein.client import NetworkCaller",
+    },
     "control": {
         "AnswerPhase": _TEXT,
         "BackgroundAnswer": "Handle.jobs shows what goes on in the background",
@@ -103,11 +109,4 @@ def removed_names(module: str) -> Callable[[str], object]:
     Args:
         module: The ``__name__`` of the public module.
     """
-    gone = REMOVED[module.rpartition(".")[2]]
-
-    def missing(name: str) -> object:
-        if name in gone:
-            raise ImportError(f"{module} has no {name} any more: {gone[name]}")
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-
-    return missing
+    return lazy_imports(module, {}, REMOVED[module.rpartition(".")[2]])

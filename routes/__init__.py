@@ -34,6 +34,7 @@ from ._run_outcome import (
     RouteVerdict,
 )
 from ._timers import start_timer_task
+from .lazy_imports import lazy_imports
 
 __all__ = [
     "BargeinError",
@@ -74,3 +75,14 @@ __all__ = [
     "start_timer_task",
     "until_resumed",
 ]
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:  # to a type checker, a module with __getattr__ has every name
+    __getattr__ = lazy_imports(
+        __name__,
+        {},
+        {
+            "DeferredWork": "Router.call_after() calls a function once a publication is over",
+            "needs_no_validation": "events need no decorator any more",
+        },
+    )

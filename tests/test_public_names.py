@@ -171,10 +171,18 @@ def test_a_name_that_is_gone_says_what_to_write(module, name):
         exec(f"from bargein.{module} import {name}")
 
 
+def test_a_name_of_the_engine_that_is_gone_says_what_to_write():
+    """The route engine, which imports nothing of ``bargein``, has a table of its own."""
+    with pytest.raises(ImportError, match=r"no DeferredWork any more: Router\.call_after\(\)"):
+        exec("from bargein.routes import DeferredWork")
+
+
 def test_a_name_that_was_never_there_is_a_typo():
     """A module whose names are gone still tells one that it never had."""
     with pytest.raises(ImportError, match="cannot import name 'VendorErorr'"):
         exec("from bargein.vendors import VendorErorr")
+    with pytest.raises(ImportError, match="cannot import name 'Ruoter'"):
+        exec("from bargein.routes import Ruoter")
 
 
 NO_ERRORS = {"Interrupted"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from bargein.bridge.events import WordTiming
 from bargein.bridge.validation.arguments import check_instance
@@ -127,6 +127,17 @@ class EarStream(Protocol):
 @runtime_checkable
 class Ear(Protocol):
     """Hears audio as it arrives; shared by all calls."""
+
+    if not TYPE_CHECKING:  # type checkers know that a protocol makes no objects
+
+        def __new__(cls, *args: object, **kwargs: object) -> object:
+            if cls is Ear:
+                raise TypeError(
+                    "Ear is what hears, such as DeepgramEar() from bargein.ears; the ear of one "
+                    "call, which was Ear(bridge, ...), is Hearing(bridge, ...) now: "
+                    "from bargein.speech import Hearing"
+                )
+            return super().__new__(cls)
 
     @property
     def sample_rate_hz(self) -> int:

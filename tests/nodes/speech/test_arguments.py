@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bargein.speech import EspeakVoice, LocalSpeech, PiperVoice, VoiceStyle, WhisperTiny
+from bargein.speech import Ear, EspeakVoice, LocalSpeech, PiperVoice, VoiceStyle, WhisperTiny
 from bargein.voices import OpenAIVoice
 
 
@@ -38,3 +38,14 @@ def test_a_wrong_argument_is_told_where_it_is_written(
     """The error names the class and the argument, says what it takes, and shows the value."""
     with pytest.raises(error, match=told):
         make(**arguments)
+
+
+def test_the_ear_of_a_call_has_another_name():
+    """`Ear(...)`, which was the class of a call's ear, says what to write; a subclass is made."""
+
+    class OwnEar(Ear):
+        sample_rate_hz = 16_000
+
+    assert isinstance(OwnEar(), Ear)
+    with pytest.raises(TypeError, match=r"is Hearing\(bridge, \.\.\.\) now: from bargein\.speech"):
+        Ear(None, vad=None)
