@@ -28,9 +28,10 @@ from .nodes.vendors.openai.fake_transcription import FakeTranscription as FakeTr
 from .nodes.vendors.openai.fake_voice import FakeOpenAIVoice as FakeOpenAIVoice
 from .nodes.vendors.rime.fake import FakeRimeVoice as FakeRimeVoice
 from .nodes.vendors.soniox.fake import FakeSonioxEar as FakeSonioxEar
-from .nodes.vendors.twilio.fake import CarrierRefusedError as CarrierRefusedError
 from .nodes.vendors.twilio.fake import FakeTwilio as FakeTwilio
-from .nodes.vendors.twilio.fake import FakeTwilioCall as FakeTwilioCall
+from .nodes.vendors.twilio.fake_call import FakeTwilioCall as FakeTwilioCall
+from .nodes.vendors.twilio.fake_twiml import CarrierRefusedError as CarrierRefusedError
+from .nodes.vendors.twilio.fake_twiml import FakePhone as FakePhone
 
 __all__ = [
     "CarrierRefusedError",
@@ -50,6 +51,7 @@ __all__ = [
     "FakeOpenAIEar",
     "FakeOpenAIRealtime",
     "FakeOpenAIVoice",
+    "FakePhone",
     "FakeReasoningChat",
     "FakeRimeVoice",
     "FakeSonioxEar",

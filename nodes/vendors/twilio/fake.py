@@ -1,58 +1,45 @@
-"""A fake of Twilio: its numbers by REST, and calls that it relays as text on trio's clock.
-
-It speaks as recorded calls show: a clause at a time, told when it was spoken; an interruption drops
-all that it has, and tells the words of the clause that were heard; a text that may be preempted
-stops for the next one.
-"""
+"""A fake of Twilio: an account in memory, its numbers and calls by REST, on trio's clock."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
-from xml.etree import ElementTree
 
 import trio
 
-from bargein.bridge.websocket import ConnectionClosedError, WebSocket, open_websocket
 from bargein.bridge.wires.telephone.signatures import FORM, signature_of
-from bargein.routes import BargeinError
 from bargein.routes.service_nursery import open_service_nursery
+
+from .fake_call import FakeTwilioCall
+from .fake_twiml import (
+    ASK_S,
+    RING_S,
+    Dial,
+    FakeConference,
+    FakeLeg,
+    FakePhone,
+    check_relay,
+)
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["CarrierRefusedError", "FakeTwilio", "FakeTwilioCall"]
+__all__ = ["FakeTwilio"]
 
-START_S = 0.32
-"""How long the voice takes to begin, in seconds; measured on recorded calls."""
-
-TURN_S = 0.7
-"""How long after the caller's last word its transcript comes, in seconds."""
-
-_CLAUSE = re.compile(r"[,.;:!?]+\s+")
-
-Dial = Callable[[], Awaitable[trio.abc.Stream]]
-"""Opens a stream to the server."""
-
-
-class CarrierRefusedError(BargeinError):
-    """The server did not take the call.
-
-    Attributes:
-        status: The status of its answer to the webhook.
-        body: The answer.
-    """
-
-    def __init__(self, status: int, body: bytes) -> None:
-        super().__init__(f"the webhook answered {status}: {body.decode(errors='replace')[:300]}")
-        self.status = status
-        self.body = body
+MESSAGES = {
+    20003: (401, "Authenticate"),
+    20404: (404, "The requested resource was not found"),
+    20429: (429, "Too Many Requests"),
+    21210: (400, "The source phone number provided is not yet verified for your account"),
+    21211: (400, "Invalid 'To' Phone Number"),
+    21215: (403, "Account not authorized to call the number; see Geographic Permissions"),
+    21219: (400, "The number is unverified. Trial accounts may only call verified numbers"),
+    21220: (400, "Call is not in-progress. Cannot redirect."),
+}
+"""The statuses and texts of errors, by code; Twilio's "Error and Warning Dictionary"."""
 
 
 class FakeTwilio:
@@ -64,6 +51,9 @@ class FakeTwilio:
         voice_urls: What answers each of its numbers.
         chars_per_s: How fast its voice and its callers speak, in characters a second.
         tells: Whether it tells what it has spoken.
+        phones: Other people's telephones by number; one that is not there is answered.
+        legs: The calls that were placed by REST, in order.
+        requests: What was asked of its API, as a method and a path.
     """
 
     def __init__(
@@ -74,6 +64,7 @@ class FakeTwilio:
         numbers: Mapping[str, str] | None = None,
         chars_per_s: float = 15.0,
         tells: bool = True,
+        phones: Mapping[str, FakePhone] | None = None,
     ) -> None:
         """Make an account without calls.
 
@@ -83,13 +74,21 @@ class FakeTwilio:
             numbers: Its numbers, each with the voice URL that it has.
             chars_per_s: How fast its voice and its callers speak, in characters a second.
             tells: Whether it tells what it has spoken, as ``tokens-played``.
+            phones: Other people's telephones by number; one that is not there is answered.
         """
         self.account_sid = account_sid
         self.auth_token = auth_token
         self.voice_urls = dict(numbers or {})
         self.chars_per_s = chars_per_s
         self.tells = tells
+        self.phones = dict(phones or {})
+        self.legs: list[FakeTwilioCall] = []
+        self.requests: list[str] = []
         self._count = count(1)
+        self._failures: list[tuple[int, float | None]] = []
+        self._calls: dict[str, FakeLeg] = {}
+        self._conferences: dict[str, FakeConference] = {}
+        self._server: tuple[Dial, trio.Nursery] | None = None
 
     def sign(
         self,
@@ -113,31 +112,108 @@ class FakeTwilio:
         import httpx2
 
         def answer(request: httpx2.Request) -> httpx2.Response:
+            self.requests.append(f"{request.method} {request.url.path}")
+            if self._failures:
+                code, wait_s = self._failures.pop(0)
+                headers = {} if wait_s is None else {"Retry-After": f"{wait_s:g}"}
+                status, fields = _refusal(code)
+                return httpx2.Response(status, json=fields, headers=headers)
             status, fields = self._rest(request)
             return httpx2.Response(status, json=fields)
 
         return httpx2.MockTransport(answer)
 
+    def fail_next(self, code: int, *, retry_after_s: float | None = None) -> None:
+        """Refuse the next request of the API that comes and was not refused yet.
+
+        Args:
+            code: The code of the error, such as 20003; one from 500 to 599 is a status alone.
+            retry_after_s: How long to wait, in seconds; ``None`` does not say.
+        """
+        self._failures.append((code, retry_after_s))
+
     def _rest(self, request: httpx2.Request) -> tuple[int, dict[str, Any]]:
-        prefix = f"/2010-04-01/Accounts/{self.account_sid}/IncomingPhoneNumbers"
-        if not request.url.path.startswith(prefix):
-            return 401, {"code": 20003, "message": "Authenticate"}
+        account = f"/2010-04-01/Accounts/{self.account_sid}/"
+        if not request.url.path.startswith(account):
+            return _refusal(20003)
+        resource, _, at = (
+            request.url.path.removeprefix(account).removesuffix(".json").partition("/")
+        )
+        form = {
+            name: values[0]
+            for name, values in parse_qs(request.content.decode(), keep_blank_values=True).items()
+        }
+        if resource == "Calls":
+            return self._change_call(at, form) if at else self._place_call(form)
+        return self._number(request, at, form)
+
+    def _number(
+        self, request: httpx2.Request, at: str, form: Mapping[str, str]
+    ) -> tuple[int, dict[str, Any]]:
         numbers = list(self.voice_urls)
         if request.method == "GET":
             wanted = parse_qs(urlsplit(str(request.url)).query).get("PhoneNumber", [""])[0]
             found = [number for number in numbers if wanted in number]
             return 200, {"incoming_phone_numbers": [self._record(one) for one in found]}
-        at = request.url.path.removeprefix(f"{prefix}/PN").removesuffix(".json")
-        if not at.isdigit() or int(at) >= len(numbers):
-            return 404, {"code": 20404, "message": "not found"}
-        number = numbers[int(at)]
-        form = parse_qs(request.content.decode(), keep_blank_values=True)
-        self.voice_urls[number] = form.get("VoiceUrl", [""])[0]
+        index = at.removeprefix("PN")
+        if not index.isdigit() or int(index) >= len(numbers):
+            return _refusal(20404)
+        number = numbers[int(index)]
+        self.voice_urls[number] = form.get("VoiceUrl", "")
         return 200, self._record(number)
+
+    def _place_call(self, form: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
+        number, sender = form.get("To", ""), form.get("From", "")
+        phone = self.phones.get(number, FakePhone())
+        if isinstance(phone.answers, int):
+            return _refusal(phone.answers)
+        if self.voice_urls and sender not in self.voice_urls:
+            return _refusal(21210)
+        if not number.startswith("+") or not number[1:].isdigit():
+            return _refusal(21211)
+        assert self._server is not None, "a call is placed outside of serve() and call()"
+        dial, nursery = self._server
+        leg = self._leg(
+            dial,
+            number=number,
+            called=number,
+            caller=sender,
+            direction="outbound-api",
+            status_url=form.get("StatusCallback", ""),
+        )
+        self.legs.append(leg.line)
+        nursery.start_soon(leg.ring, phone, form["Url"], float(form.get("Timeout", RING_S)))
+        return 201, {"sid": leg.line.sid, "status": "queued"}
+
+    def _change_call(self, sid: str, form: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
+        leg = self._calls.get(sid)
+        if leg is None:
+            return _refusal(20404)
+        if leg.is_over:
+            return _refusal(21220)
+        if "Twiml" in form:
+            leg.redirect(form["Twiml"].encode())
+        else:
+            leg.hang_up()
+        return 200, {"sid": sid}
 
     def _record(self, number: str) -> dict[str, Any]:
         at = list(self.voice_urls).index(number)
         return {"sid": f"PN{at}", "phone_number": number, "voice_url": self.voice_urls[number]}
+
+    @asynccontextmanager
+    async def serve(self, dial: Dial) -> AsyncIterator[None]:
+        """Place the calls that are asked for by REST, until the end of the block.
+
+        Args:
+            dial: Opens a stream to the server.
+        """
+        async with open_service_nursery("the carrier stops") as nursery:
+            outer, self._server = self._server, (dial, nursery)
+            try:
+                yield
+            finally:
+                self._server = outer
 
     @asynccontextmanager
     async def call(
@@ -163,41 +239,49 @@ class FakeTwilio:
             CarrierRefusedError: The webhook does not answer with a relay.
             HandshakeRefusedError: The socket is refused.
         """
+        leg = self._leg(dial, number=caller, caller=caller, called=called, hears=hears)
+        status, twiml = await self.post(dial, voice_url, leg.form)
+        check_relay(status, twiml)
+        async with self.serve(dial), open_service_nursery("the caller hangs up") as nursery:
+            await nursery.start(leg.run, twiml)
+            try:
+                yield leg.line
+            finally:
+                leg.hang_up()
+                with trio.move_on_after(ASK_S, shield=True):
+                    await leg.ended.wait()
+
+    def _leg(
+        self,
+        dial: Dial,
+        *,
+        number: str,
+        caller: str,
+        called: str,
+        direction: str = "inbound",
+        status_url: str = "",
+        hears: Callable[[str], None] = lambda text: None,
+    ) -> FakeLeg:
         form = {
             "CallSid": f"CA{next(self._count):032}",
             "AccountSid": self.account_sid,
             "From": caller,
             "To": called,
             "CallStatus": "ringing",
-            "Direction": "inbound",
+            "Direction": direction,
         }
-        status, body = await self.post(dial, voice_url, form)
-        answer = ElementTree.fromstring(body) if status == 200 else None
-        relay = None if answer is None else answer.find("Connect/ConversationRelay")
-        if answer is None or relay is None:
-            raise CarrierRefusedError(status, body)
-        url = relay.get("url", "")
-        parameters = {
-            each.get("name", ""): each.get("value", "") for each in relay.iter("Parameter")
-        }
-        connect = answer.find("Connect")
-        after = "" if connect is None else connect.get("action", "")
-        parts = urlsplit(url)
-        plain = f"ws://{parts.netloc}{parts.path}"
-        async with open_websocket(
-            plain, headers=self.sign(url), stream=await dial(), ping_s=None
-        ) as socket:
-            call = FakeTwilioCall(self, socket, form, dict(relay.attrib), hears)
-            async with open_service_nursery("the call is over") as nursery:
-                nursery.start_soon(call.run)
-                await call.setup(parameters)
-                try:
-                    yield call
-                finally:
-                    nursery.cancel_scope.cancel(reason="the caller hangs up")
-        if after and call.handoff is not None:
-            form |= {"SessionStatus": "ended", "HandoffData": call.handoff}
-            call.end_with((await self.post(dial, after, form))[1].decode())
+        line = FakeTwilioCall(
+            form, number=number, chars_per_s=self.chars_per_s, tells=self.tells, hears=hears
+        )
+        leg = self._calls[line.sid] = FakeLeg(self, dial, line, form, status_url)
+        return leg
+
+    def conference(self, name: str) -> FakeConference:
+        """Return the conference of a name that is not over."""
+        found = self._conferences.get(name)
+        if found is None or found.is_over.is_set():
+            found = self._conferences[name] = FakeConference()
+        return found
 
     async def post(self, dial: Dial, url: str, form: Mapping[str, str]) -> tuple[int, bytes]:
         """Ask a webhook, signed, and return the status and the body of its answer.
@@ -212,240 +296,6 @@ class FakeTwilio:
         signed = self.sign(url, form)
         body = urlencode(form).encode()
         return await _post_form(await dial(), parts.netloc, path, signed, body)
-
-
-@dataclass(slots=True, eq=False)
-class _Cycle:
-    """Texts of the agent up to one that is the last."""
-
-    interruptible: bool
-    preemptible: bool
-    text: str = ""
-    is_closed: bool = False
-    at: int = 0
-    """How much of it was spoken."""
-
-    def clause(self) -> str:
-        """Return what can be spoken next; empty if nothing can."""
-        rest = self.text[self.at :]
-        found = _CLAUSE.search(rest)
-        if found is not None:
-            return rest[: found.end()]
-        return rest if self.is_closed else ""
-
-
-class FakeTwilioCall:
-    """A call, from the caller's side.
-
-    Attributes:
-        attributes: Those of ``<ConversationRelay>``.
-        heard: What the caller has heard, to the word.
-        received: The messages of the agent, decoded.
-        digits: The keys that the agent has pressed.
-        handoff: What the agent handed on when it ended the relay; ``None`` before.
-        then: The answer of the webhook that was asked what comes next.
-        close_code: The code with which the socket was closed; ``None`` while it is open.
-    """
-
-    def __init__(
-        self,
-        twilio: FakeTwilio,
-        socket: WebSocket,
-        form: Mapping[str, str],
-        attributes: dict[str, str],
-        hears: Callable[[str], None],
-    ) -> None:
-        self.attributes = attributes
-        self._hears = hears
-        self.heard = ""
-        self.received: list[dict[str, Any]] = []
-        self.digits = ""
-        self.handoff: str | None = None
-        self.then = ""
-        self.close_code: int | None = None
-        self._twilio = twilio
-        self._socket = socket
-        self._form = form
-        self._cycles: list[_Cycle] = []
-        self._clause = ""
-        self._clause_at_s = 0.0
-        self._sounding: trio.CancelScope | None = None
-        self._is_speaking = False
-        self._changes = trio.lowlevel.ParkingLot()
-        self._over = trio.Event()
-
-    async def setup(self, parameters: Mapping[str, str]) -> None:
-        """Send the first message."""
-        form = self._form
-        await self.send(
-            type="setup",
-            sessionId="VX1",
-            accountSid=form["AccountSid"],
-            callSid=form["CallSid"],
-            parentCallSid="",
-            direction="inbound",
-            callType="PSTN",
-            callStatus="RINGING",
-            customParameters=dict(parameters),
-            **{"from": form["From"], "to": form["To"]},
-        )
-
-    async def send(self, **message: Any) -> None:
-        """Send a message as the carrier; nothing if the socket is closed."""
-        with suppress(ConnectionClosedError):
-            await self._socket.send(json.dumps(message))
-
-    async def send_raw(self, data: str | bytes) -> None:
-        """Send anything; nothing if the socket is closed."""
-        with suppress(ConnectionClosedError):
-            await self._socket.send(data)
-
-    def end_with(self, then: str) -> None:
-        """Record what comes after the relay."""
-        self.then = then
-
-    # --- the caller -----------------------------------------------------------------------------
-
-    async def says(self, text: str) -> None:
-        """Speak, over the agent if it speaks, and be transcribed."""
-        await self.begins_to_speak()
-        await trio.sleep(len(text) / self._twilio.chars_per_s)
-        await self._report(name="clientSpeaking", value="off")
-        await trio.sleep(TURN_S)
-        await self.send(type="prompt", voicePrompt=text, lang="en-US", last=True)
-
-    async def begins_to_speak(self) -> None:
-        """Begin to speak: that interrupts the agent where it may be."""
-        await self._report(name="clientSpeaking", value="on")
-        if self._cycles and self._cycles[0].interruptible and self._is_speaking:
-            fragment = self._cut()
-            self._cycles.clear()
-            duration_ms = round((trio.current_time() - self._clause_at_s) * 1000)
-            await self._report_spoken(fragment)
-            await self.send(
-                type="interrupt",
-                utteranceUntilInterrupt=fragment.strip() if self._twilio.tells else self.heard,
-                durationUntilInterruptMs=duration_ms,
-            )
-            await self._set_speaking(on=False)
-
-    async def press(self, key: str) -> None:
-        """Press a key."""
-        await self.send(type="dtmf", digit=key)
-
-    async def quiet(self, for_s: float = 3.0) -> None:
-        """Wait until the agent has said nothing for a while, or the call is over."""
-        while not self._over.is_set():
-            with trio.move_on_after(for_s) as patience:
-                await self._changes.park()
-            if patience.cancelled_caught and not self._cycles:
-                return
-
-    async def over(self) -> None:
-        """Wait until the agent has ended the call."""
-        await self._over.wait()
-
-    # --- the carrier ----------------------------------------------------------------------------
-
-    async def run(self) -> None:
-        """Speak what the agent sends, until the call is over."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._speak)
-            try:
-                while True:
-                    await self._obey(json.loads(await self._socket.receive()))
-            except ConnectionClosedError as closed:
-                self.close_code = closed.code
-            self._cut()
-            self._over.set()
-            self._changes.unpark_all()
-            nursery.cancel_scope.cancel(reason="the socket is closed")
-
-    async def _obey(self, message: dict[str, Any]) -> None:
-        self.received.append(message)
-        match message["type"]:
-            case "text":
-                await self._queue(message)
-            case "sendDigits":
-                self.digits += message["digits"]
-                await self._report(name="tokensPlayed", value=message["digits"])
-            case "end":
-                self.handoff = message.get("handoffData", "")
-        self._changes.unpark_all()
-
-    async def _queue(self, message: dict[str, Any]) -> None:
-        if not self._cycles or self._cycles[-1].is_closed:
-            stopped = [one for one in self._cycles if one.preemptible]
-            if stopped and self._cycles[0].preemptible:
-                await self._report_spoken(self._cut())
-            self._cycles = [one for one in self._cycles if not one.preemptible]
-            self._cycles.append(
-                _Cycle(message.get("interruptible", True), message.get("preemptible", False))
-            )
-        cycle = self._cycles[-1]
-        cycle.text += message["token"]
-        cycle.is_closed = message["last"]
-
-    async def _speak(self) -> None:
-        while True:
-            cycle = self._cycles[0] if self._cycles else None
-            clause = "" if cycle is None else cycle.clause()
-            if cycle is None or not clause.strip():
-                if cycle is not None and cycle.is_closed:
-                    self._cycles.remove(cycle)
-                    self._changes.unpark_all()
-                    continue
-                if cycle is None:
-                    await self._set_speaking(on=False)
-                await self._changes.park()
-                continue
-            if not self._is_speaking:
-                await trio.sleep(START_S)
-                if not self._cycles or self._cycles[0] is not cycle:
-                    continue
-                await self._set_speaking(on=True)
-            await self._speak_clause(cycle, clause)
-
-    async def _speak_clause(self, cycle: _Cycle, clause: str) -> None:
-        self._clause, self._clause_at_s = clause, trio.current_time()
-        with trio.CancelScope() as self._sounding:
-            await trio.sleep(len(clause) / self._twilio.chars_per_s)
-        self._sounding = None
-        if self._clause:  # nobody has cut it
-            self._clause = ""
-            cycle.at += len(clause)
-            self._hear(clause)
-            await self._report_spoken(clause)
-
-    def _cut(self) -> str:
-        """Stop the clause that is being spoken, and return the words of it that were heard."""
-        clause, self._clause = self._clause, ""
-        if not clause:
-            return ""
-        if self._sounding is not None:
-            self._sounding.cancel(reason="it is cut")
-        chars = int((trio.current_time() - self._clause_at_s) * self._twilio.chars_per_s)
-        if chars < len(clause) and not clause[chars].isspace():
-            chars = clause.rfind(" ", 0, chars) + 1
-        self._hear(clause[:chars])
-        return clause[:chars]
-
-    def _hear(self, text: str) -> None:
-        self.heard += text
-        self._hears(text)
-
-    async def _set_speaking(self, *, on: bool) -> None:
-        if self._is_speaking != on:
-            self._is_speaking = on
-            await self._report(name="agentSpeaking", value="on" if on else "off")
-
-    async def _report_spoken(self, text: str) -> None:
-        if text.strip():
-            await self._report(name="tokensPlayed", value=text)
-
-    async def _report(self, **info: str) -> None:
-        if self._twilio.tells:
-            await self.send(type="info", **info)
 
 
 async def _post_form(
@@ -469,3 +319,10 @@ async def _post_form(
             got += data
     answer, _, content = got.partition(b"\r\n\r\n")
     return int(answer.split()[1]) if answer else 0, content
+
+
+def _refusal(code: int) -> tuple[int, dict[str, Any]]:
+    if 500 <= code < 600:
+        return code, {}
+    status, message = MESSAGES.get(code, (400, "Bad Request"))
+    return status, {"code": code, "message": message, "status": status}

@@ -16,7 +16,8 @@ from bargein.bridge.wires import Wire
 from bargein.bridge.wires.telephone import TwilioRelay
 from bargein.nodes.fakes import MemoryListener
 
-from .fake import FakeTwilio, FakeTwilioCall
+from .fake import FakeTwilio
+from .fake_call import FakeTwilioCall
 
 PUBLIC_URL = "https://voice.example.com"
 

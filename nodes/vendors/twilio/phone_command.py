@@ -15,7 +15,8 @@ from bargein.bridge.server import open_server
 from bargein.bridge.wires.telephone import TwilioRelay
 from bargein.routes import BargeinError
 
-from .fake import FakeTwilio, FakeTwilioCall
+from .fake import FakeTwilio
+from .fake_call import FakeTwilioCall
 
 DEFAULT_TARGET = "agent.py"
 
