@@ -28,7 +28,7 @@ from bargein.bridge.events import (
 from bargein.bridge.validation.texts import has_words, is_blank
 from bargein.routes.logs import get_logger
 
-from ._answer_fallback import Continuation
+from ._answer_fallback import FallbackContinuation
 from .llm import EmptyAnswerError
 from .llm._finish_reasons import is_cut_off, is_filtered, may_differ
 
@@ -195,7 +195,7 @@ class SentenceRest:
             begun: The text so far, which may end within a word.
         """
         self._half = re.split(r"\s", begun)[-1]
-        self._repeats = Continuation(begun.removesuffix(self._half))
+        self._repeats = FallbackContinuation(begun.removesuffix(self._half))
         self._is_joined = self._has_space = False
         self._unjoined = ""
         self._given = ""

@@ -20,7 +20,7 @@ GO_ON = (
 """The note that asks a model to continue another model's answer."""
 
 
-class Continuation:
+class FallbackContinuation:
     """Removes from a continuation the words that it repeats of the answer so far."""
 
     def __init__(self, stands: str) -> None:

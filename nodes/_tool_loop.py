@@ -39,7 +39,7 @@ from bargein.routes.error_containment import closing
 from bargein.routes.logs import get_logger
 
 from ._answer_end import AnswerEnding, SentenceRest
-from ._answer_fallback import Continuation
+from ._answer_fallback import FallbackContinuation
 from ._answer_steps import AnswerSteps, ChatMessage, Messages
 from ._long_chat import shortened
 from ._user_words_last import LastAsked, last_asked_of
@@ -128,7 +128,7 @@ class ToolLoop:
         self._text = ""
         self._said_before = ""  # the newest text of the answer, also before its tools
         self._has_sounded = self._is_answered = False
-        self._continuation: Continuation | SentenceRest = Continuation("")
+        self._continuation: FallbackContinuation | SentenceRest = FallbackContinuation("")
         self.running: dict[str, RunningTool] = {}
 
     def _join_answer(self) -> None:
@@ -235,7 +235,7 @@ class ToolLoop:
     async def _ask(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
         """Ask the model once; yield its text and speech, and collect its tool calls."""
         is_finishing = self._ending.is_finishing and self._plan.audio_of is None
-        self._continuation = SentenceRest(self._text) if is_finishing else Continuation("")
+        self._continuation = SentenceRest(self._text) if is_finishing else FallbackContinuation("")
         self._requests, self._text = [], ""
         self._has_sounded = self._is_answered = False
         answer = self._answer
@@ -358,7 +358,7 @@ class ToolLoop:
             raise broken.__cause__ or broken
         else:
             asked = self._story.broken_off(asked, self._text)
-        self._continuation = Continuation(self._text)
+        self._continuation = FallbackContinuation(self._text)
         if self._answer is not None:
             self._answer.step_list.ask_model()
         self._show("connect", step=True)

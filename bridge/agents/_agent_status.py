@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ..context._floor import Floor
     from ..control._call_state import StateKeeper
     from ..control._questions import Questions
-    from ..control._verb_execution import Control
+    from ..control._verb_execution import VerbExecution
     from ..events import CallState
 
 
@@ -27,7 +27,7 @@ class AgentStatus:
         floor: Floor,
         answers: CallAnswers,
         questions: Questions,
-        control: Control,
+        control: VerbExecution,
         state: StateKeeper,
     ) -> None:
         """Keep the parts to read from; made by the call."""

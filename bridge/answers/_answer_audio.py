@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .._transport_protocol import Transport
     from ..context._call_context import CallContext
-    from ._history_writer import AnswerMemory
+    from ._history_writer import HistoryWriter
 
 
 class PlayoutEvents:
@@ -36,7 +36,7 @@ class PlayoutEvents:
     __slots__ = ("_last", "_memory", "_router", "_settled")
 
     def __init__(
-        self, router: Router, memory: AnswerMemory, settled: Callable[[Utterance], None]
+        self, router: Router, memory: HistoryWriter, settled: Callable[[Utterance], None]
     ) -> None:
         """Publish to a router.
 
@@ -135,7 +135,7 @@ class AnswerAudio:
         self,
         context: CallContext,
         transport: Transport,
-        memory: AnswerMemory,
+        memory: HistoryWriter,
         settled: Callable[[Utterance], None],
         is_generating: Callable[[], bool],
     ) -> None:

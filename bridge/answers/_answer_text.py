@@ -24,7 +24,7 @@ from ._answer_audio import AnswerAudio
 if TYPE_CHECKING:
     from .._transport_protocol import Transport
     from ..context._call_context import CallContext
-    from ._history_writer import AnswerMemory
+    from ._history_writer import HistoryWriter
 
 log = get_logger()
 
@@ -76,7 +76,7 @@ class AnswerText:
         opener: OpensAnswers,
         answers: OpenAnswers,
         audio: AnswerAudio,
-        memory: AnswerMemory,
+        memory: HistoryWriter,
     ) -> None:
         self._router = context.router
         self._floor = context.floor

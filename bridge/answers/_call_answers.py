@@ -36,7 +36,7 @@ from ._answer_handle import OwnedAnswerHandle
 from ._answer_text import AnswerText
 from ._background_answers import BackgroundAnswers
 from ._cut_records import CutRecords, interruption_of
-from ._history_writer import AnswerMemory
+from ._history_writer import HistoryWriter
 from ._tts_audio import TTSAudio
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class CallAnswers:
         self._router = router
         self._delivery = delivery
         self._interrupt = interrupt
-        self.memory = AnswerMemory(context.history, self.advance)
+        self.memory = HistoryWriter(context.history, self.advance)
         audio = self.audio = AnswerAudio(
             context, transport, self.memory, self._utterance_settled, lambda: self.is_generating
         )

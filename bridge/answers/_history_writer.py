@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._answer import Answer
 
 
-class AnswerMemory:
+class HistoryWriter:
     """Writes the answers of one call to its history; changed ones are collected first."""
 
     __slots__ = ("_advance", "_history", "_unwritten")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = get_logger()
 
 
-class UnansweredCallers:
+class SilentAnswers:
     """Watches the answers of one call for those that leave the caller without a word."""
 
     __slots__ = ("_answers", "_apology")

@@ -15,12 +15,12 @@ from ..answers._call_answers import CallAnswers
 from ..answers._goodbye import Goodbye
 from ..answers._history_writer import HistoryListener, StepKeeper
 from ..answers._result_delivery import Delivery
-from ..answers._silent_answers import UnansweredCallers
+from ..answers._silent_answers import SilentAnswers
 from ..context._call_context import CallContext
 from ..control._call_state import StateKeeper
 from ..control._questions import Questions
 from ..control._tool_permissions import Permissions
-from ..control._verb_execution import Control
+from ..control._verb_execution import VerbExecution
 from ..control.verbs import ROWS
 from ..events import AgentAudio, AgentResponse, UserAudio
 from ..monitoring._error_listeners import ErrorListeners
@@ -65,7 +65,7 @@ class CallParts:
         self.permissions = Permissions(context)
         # Before the history writer: it records which question the words answer.
         self.questions = Questions(context, self.answers)
-        self.control = Control(
+        self.control = VerbExecution(
             context,
             self.answers,
             self.questions,
@@ -90,7 +90,7 @@ class CallParts:
         HistoryListener(context, self.answers.advance, self._answer_of_tool)
         Handoff(context, self.questions, self.answers.answer_of, self.answers.floor_moved)
         Goodbye(context, self.answers, end)
-        UnansweredCallers(context, self.answers)
+        SilentAnswers(context, self.answers)
 
     def _answer_of_tool(self, message: Message, run: Run | None) -> Answer | None:
         return self.answers.answer_of(run) or self.answers.answer_cut_by_itself(message)

@@ -58,8 +58,8 @@ from ..websocket import ConnectionClosedError, WebSocket
 from ..websocket._connection import TOO_BIG
 from ._call_records import CallOverError, M, ReceivedMessage, SentSpeech
 from ._message_record import MessageRecord
-from ._microphone import FRAME_S, SpokenAudio
-from ._reconnect import CallerLine
+from ._microphone import FRAME_S, MicrophoneAudio
+from ._reconnect import ReconnectingLine
 
 PING_EVERY_S = 10.0
 """How often a caller without a microphone pings, in seconds, so that it does not seem gone."""
@@ -81,7 +81,7 @@ class _Playback:
         stands: Whether the device has stopped it.
     """
 
-    def __init__(self, line: CallerLine, speaker: Loudspeaker) -> None:
+    def __init__(self, line: ReconnectingLine, speaker: Loudspeaker) -> None:
         self.changed = trio.Event()
         self.stands = self._is_held = False
         self._line = line
@@ -140,7 +140,7 @@ class NetworkCaller(SuggestsNames):
 
     def __init__(
         self,
-        line: CallerLine,
+        line: ReconnectingLine,
         hello: Hello,
         *,
         has_audio: bool,
@@ -163,7 +163,7 @@ class NetworkCaller(SuggestsNames):
         self.line = line
         self._has_audio = has_audio
         self._can_speak = has_audio and microphone is None
-        self._spoken = SpokenAudio(keep_last)
+        self._spoken = MicrophoneAudio(keep_last)
         self._next_frame = microphone or self._spoken.next_frame
         keep_s = math.inf if keep_last is None else keep_last * CHUNK_S
         self._speaker = Loudspeaker(buffer_s=buffer_s, keep_s=keep_s)
@@ -540,7 +540,7 @@ async def _every(seconds: float, do: Callable[[], None]) -> NoReturn:
         do()
 
 
-async def _speak(line: CallerLine, next_frame: Frames) -> NoReturn:
+async def _speak(line: ReconnectingLine, next_frame: Frames) -> NoReturn:
     """Send a frame of the microphone every 20 ms."""
 
     def send() -> None:

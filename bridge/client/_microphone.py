@@ -18,7 +18,7 @@ _LATE_S = 0.002
 
 
 @final
-class SpokenAudio:
+class MicrophoneAudio:
     """A microphone that returns the audio it is given, and silence otherwise.
 
     Attributes:

@@ -25,7 +25,7 @@ from ..validation.event_loop import check_trio
 from ..validation.numbers import check_count
 from ..websocket import ConnectionClosedError, HandshakeRefusedError, WebSocket, open_websocket
 from ._caller import Frames, NetworkCaller
-from ._reconnect import CallerLine, pauses
+from ._reconnect import ReconnectingLine, pauses
 
 KEEP_LAST = 10_000
 """How many messages and pieces of audio a caller keeps by default: some 50 MB at most, with what
@@ -123,7 +123,7 @@ async def open_caller(
     check_count("open_caller() max_message_bytes=", max_message_bytes, optional=True)
     if microphone is not None and mode != "audio":
         raise ValueError(f"open_caller(): mode={mode!r} has no microphone; leave out microphone=")
-    way = _DialSettings(
+    way = _CallerSettings(
         url, mode, conversation, token, origin, ssl, stream, reconnect, max_message_bytes
     )
     scope = trio.CancelScope()
@@ -143,7 +143,7 @@ async def open_caller(
 
 
 @dataclass(frozen=True, slots=True)
-class _DialSettings:
+class _CallerSettings:
     """How to dial a server."""
 
     url: str = field(repr=False)  # whose query may hold a token
@@ -192,7 +192,7 @@ class _DialSettings:
 
 
 async def _keep_call(
-    way: _DialSettings,
+    way: _CallerSettings,
     scope: trio.CancelScope,
     mode: str,
     microphone: Frames | None,
@@ -206,7 +206,7 @@ async def _keep_call(
         async with way.dial(outbox) as websocket:
             hello = await _greeting(websocket)
             caller = NetworkCaller(
-                CallerLine(outbox, hello),
+                ReconnectingLine(outbox, hello),
                 hello,
                 has_audio=mode == "audio",
                 microphone=microphone,
@@ -225,7 +225,7 @@ async def _keep_call(
                 nursery.cancel_scope.cancel()
 
 
-async def _redial(way: _DialSettings, caller: NetworkCaller) -> None:
+async def _redial(way: _CallerSettings, caller: NetworkCaller) -> None:
     """Dial until the line is back and run the call on it, or end the call."""
     until_s = trio.current_time() + caller.line.resume_s
     if way.can_redial and caller.line.can_resume:
@@ -238,7 +238,7 @@ async def _redial(way: _DialSettings, caller: NetworkCaller) -> None:
     caller.end("disconnected")
 
 
-async def _try_again(way: _DialSettings, caller: NetworkCaller, until_s: float) -> bool:
+async def _try_again(way: _CallerSettings, caller: NetworkCaller, until_s: float) -> bool:
     """Dial once, and run the call if the server resumes it.
 
     Returns:

@@ -23,7 +23,7 @@ TOO_BIG = 1009
 
 
 @final
-class CallerLine:
+class ReconnectingLine:
     """The sending side of a caller, across connections.
 
     Attributes:

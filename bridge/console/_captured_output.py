@@ -88,11 +88,11 @@ def log_to(
     """
     configure_logs(level, pii=pii, texts=True, out=log)
     structlog.configure(
-        processors=[_WarningDisplay(show, show_at_once), *structlog.get_config()["processors"]]
+        processors=[_CapturedWarnings(show, show_at_once), *structlog.get_config()["processors"]]
     )
 
 
-class _WarningDisplay:
+class _CapturedWarnings:
     """Shows warnings to the person at the console (a structlog processor)."""
 
     def __init__(

@@ -22,7 +22,7 @@ from ._editor import LineEditor
 from ._key_bindings import Keyboard
 from ._lines import ConsoleLine
 from ._narrator import Narrator
-from ._screen import LivePart, Painter, PermanentLines, frame_of
+from ._screen import LivePart, PermanentLines, ScreenPainter, frame_of
 from ._signals import LEAVE_S, TERMINAL_SIGNALS, restored_at_quit, stop_process
 from ._slash_commands import complete_command
 from ._status import AT_REST, asked_lines, question_lines, queued_lines, status_line, tool_lines
@@ -68,7 +68,9 @@ class Console:
             last_words=terminal.abandon,
         )
         self._narrator = Narrator(self, live=True)
-        self._painter = Painter(color=not environment.get("NO_COLOR"), encoding=terminal.encoding)
+        self._painter = ScreenPainter(
+            color=not environment.get("NO_COLOR"), encoding=terminal.encoding
+        )
         self._transcript = PermanentLines()
         self._editor = LineEditor()
         self._keyboard = Keyboard(terminal.input, self._editor, self)

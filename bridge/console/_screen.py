@@ -168,7 +168,7 @@ def _entry_rows(text: str, cursor: int, width: int) -> tuple[list[Row], int, int
     return [Row(row) for row in rows], *at
 
 
-class Painter:
+class ScreenPainter:
     """Produces the output that shows rows on a terminal, and tracks its cursor.
 
     It uses CR, LF, ECMA-48's ED, EL, CUU, CUF, CUP and SGR, and DEC's private mode 25.

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ..answers._call_answers import CallAnswers
     from ..context._call_context import CallContext
     from ._tool_permissions import Permissions
-    from ._verb_execution import Control
+    from ._verb_execution import VerbExecution
 
 log = get_logger()
 
@@ -162,13 +162,13 @@ class StateKeeper:
 
     context: CallContext
     answers: CallAnswers
-    control: Control
+    control: VerbExecution
 
     def __init__(
         self,
         context: CallContext,
         answers: CallAnswers,
-        control: Control,
+        control: VerbExecution,
         permissions: Permissions,
     ) -> None:
         """Start in the state ``idle``."""

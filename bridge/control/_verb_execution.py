@@ -48,7 +48,7 @@ sees from its outcome that it was not heard, and can say it again."""
 NOTICE_IS_HEARD = "speech that is not interruptible is heard to its end"
 
 
-class Control:
+class VerbExecution:
     """The verbs of one call.
 
     Attributes:

@@ -17,7 +17,7 @@ from ._entry_backlog import EntryBacklog
 from ._entry_records import to_addition, to_record
 from ._errors import ConversationError
 from ._lock import ConversationLock
-from ._sqlite_file import Database
+from ._sqlite_file import SqliteDatabase
 
 log = get_logger()
 
@@ -55,7 +55,7 @@ class SqliteConversation:
     def __init__(
         self,
         id: str,
-        database: Database,
+        database: SqliteDatabase,
         attach: Callable[[SqliteConversation], Awaitable[None]],
         *,
         trio_began_s: float,

@@ -81,7 +81,7 @@ FROM threads ORDER BY changed_s DESC, id
 """
 
 
-class Database:
+class SqliteDatabase:
     """The connection of one process; its methods block.
 
     Only methods documented to run beside writes may run in a thread while the event loop writes.

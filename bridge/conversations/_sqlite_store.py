@@ -18,7 +18,7 @@ from ._errors import ConversationBusyError, ConversationError
 from ._lock import ConversationLock
 from ._protocol import ConversationInfo
 from ._sqlite_conversation import ReadEntry, SqliteConversation
-from ._sqlite_file import Database
+from ._sqlite_file import SqliteDatabase
 
 CLOSE_S = 5.0
 """How many seconds closing a conversation may take: one more attempt to save, and a last sync."""
@@ -44,7 +44,7 @@ class SqliteConversations:
                 folder of locks (``-locks``) are beside it; all must be on a local disk.
         """
         self._path = Path(path)
-        self._database = Database(self._path)
+        self._database = SqliteDatabase(self._path)
         self._gate = trio.Lock()
         self._users = 0
 

@@ -88,7 +88,7 @@ def draw(
         *(cut.heard + cut.unheard for cut in result.cuts),
     ]
     canvas = Canvas(width, top + CLOSEUP_HEIGHT * len(shown), texts)
-    page = _Page(canvas, width, result, notes)
+    page = _PicturePage(canvas, width, result, notes)
     page.draw(title, verdict, result.ok if ok is None else ok)
     for number, each in enumerate(shown):
         at = (canvas, top + number * CLOSEUP_HEIGHT, width, result)
@@ -179,7 +179,7 @@ class _Voices:
 
 
 @final
-class _Page:
+class _PicturePage:
     """The whole call."""
 
     def __init__(self, canvas: Canvas, width: float, result: Rehearsal, notes: CallNotes) -> None:

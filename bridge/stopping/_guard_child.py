@@ -62,7 +62,7 @@ def _kill_group(child: int) -> None:
             os.kill(child, signal.SIGKILL)
 
 
-class WatchedProcess:
+class GuardedProcess:
     """A process that is ended if it does not stop."""
 
     def __init__(self, watched: int, interrupts: int, stops: int, messages: int) -> None:
@@ -197,4 +197,4 @@ if __name__ == "__main__":
     # A terminal, systemd and others signal all processes at once.
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTOU", "SIGTTIN"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    WatchedProcess(*map(int, sys.argv[1:])).run()
+    GuardedProcess(*map(int, sys.argv[1:])).run()

@@ -30,7 +30,7 @@ from bargein.nodes.weights import WeightsHashError, WeightsInUse
 from ._answer_stream import AnswerStream
 from ._errors import ChatModelError, ChatModelExtraError
 from ._protocol import AnswerPiece
-from .completion_chunks import Assembler, parse_chunk
+from .completion_chunks import ChunkAssembler, parse_chunk
 
 _CHILD = Path(__file__).with_name("_llama_cpp_child.py")
 _NICENESS = 5
@@ -200,7 +200,7 @@ class LocalChat:
     async def _pieces(self, body: Mapping[str, Any]) -> AsyncGenerator[AnswerPiece, None]:
         pool = await self._pool.get()
         self._refuse_damaged()
-        assembler = Assembler(self.model)
+        assembler = ChunkAssembler(self.model)
         chunks = pool.run(json.dumps(body).encode(), silence_s=self._silence_timeout_s)
         with _as_model_errors(self.model, "the model rejects the messages"):
             async with aclosing(chunks):

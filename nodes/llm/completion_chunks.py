@@ -83,7 +83,7 @@ def _no_chunk(model: str, where: str) -> ChatModelError:
     return ChatModelError(problem, model=model)
 
 
-class Assembler(Reading):
+class ChunkAssembler(Reading):
     """The state of one answer between its chunks."""
 
     def __init__(self, model: str, provider: str = "", errors: ErrorTable = ANY_ERRORS) -> None:

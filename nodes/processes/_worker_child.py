@@ -50,7 +50,7 @@ def frame(kind: bytes, job: int, payload: bytes = b"") -> bytes:
     return HEADER.pack(AFTER_LENGTH + len(payload), kind[0], job) + payload
 
 
-class ParentPipes:
+class WorkerPipes:
     """The pipes to the parent."""
 
     def __init__(self, source: BinaryIO, out: BinaryIO) -> None:
@@ -136,7 +136,7 @@ def _let_go(descriptor: int) -> None:
 
 def main(niceness: int, engine_path: str, settings: str) -> None:
     """Load the engine, say that it is ready, and answer jobs until the input ends."""
-    link = ParentPipes(*private_pipes())
+    link = WorkerPipes(*private_pipes())
     if niceness and hasattr(os, "nice"):
         os.nice(niceness)  # first, because threads inherit the niceness of the one that starts them
     threading.Thread(target=link.read, daemon=True).start()

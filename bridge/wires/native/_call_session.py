@@ -22,7 +22,7 @@ from ...protocol._reconnect_backlog import Backlog
 from ...websocket import Data
 from ...websocket._connection import POLICY_VIOLATION
 from .._wire import CallEnd, HostedCall, WireConnection
-from ._client_rate_limits import MessageReceiver
+from ._client_rate_limits import RateLimitedClient
 from ._hello import hello, resumed
 from ._line import Line
 from ._native_transport import SOUND, NativeTransport
@@ -86,7 +86,7 @@ class CallSession:
             on_received=self._backlog.note_received,
             on_played=self._backlog.note_played,
         )
-        self._receiver = MessageReceiver(self._transport, limits, hosted.metrics)
+        self._receiver = RateLimitedClient(self._transport, limits, hosted.metrics)
         self._line: Line | None = self._open_line(connection)
         self._backlog.attach(self._line.outbox)
 

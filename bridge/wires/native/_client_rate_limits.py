@@ -65,7 +65,7 @@ BYTES_PER_S = 1000 * BYTES_PER_INPUT_MS
 
 
 @final
-class MessageReceiver:
+class RateLimitedClient:
     """Receives the messages of one call's client.
 
     Attributes:

@@ -53,10 +53,10 @@ def check_llm(make: Make[ChatModel], **options: Unpack[CheckOptions]) -> CheckRe
         RuntimeError: It was called inside a run of trio.
         ValueError: `only` names an unknown check.
     """
-    return ProviderChecks("model", make, _ModelUse(), CompleteCheckOptions(**options)).run()
+    return ProviderChecks("model", make, _CheckedModel(), CompleteCheckOptions(**options)).run()
 
 
-class _ModelUse(ProviderUse[ChatModel, ModelResult]):
+class _CheckedModel(ProviderUse[ChatModel, ModelResult]):
     """Asks a question."""
 
     async def use(self, provider: ChatModel) -> ModelResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bargein.nodes.llm.completion_chunks import Assembler
+from bargein.nodes.llm.completion_chunks import ChunkAssembler
 from bargein.nodes.llm.completion_fields import with_own_fields
 from bargein.nodes.llm.http_chat import HttpChat
 from bargein.nodes.llm.http_reply import Reading
@@ -36,4 +36,4 @@ class OpenAIChat(HttpChat):
         }
 
     def _reading(self) -> Reading:
-        return Assembler(self.model, self.provider, self._vendor.errors)
+        return ChunkAssembler(self.model, self.provider, self._vendor.errors)

@@ -15,7 +15,14 @@ from bargein.bridge.commands._terminal_text import clean, columns, one_line, sho
 from bargein.bridge.console._editor import MAX_HISTORY, LineEditor
 from bargein.bridge.console._key_parser import LONE_ESC_S, MAX_PASTE, SEQUENCE_S, Key, KeyParser
 from bargein.bridge.console._lines import ConsoleLine
-from bargein.bridge.console._screen import LivePart, Painter, PermanentLines, Row, frame_of, rows_of
+from bargein.bridge.console._screen import (
+    LivePart,
+    PermanentLines,
+    Row,
+    ScreenPainter,
+    frame_of,
+    rows_of,
+)
 
 # --- bytes become keys, however they are cut ------------------------------------------------------
 
@@ -428,7 +435,7 @@ def test_text_that_grows_stands_once_it_is_whole():
 
 def test_a_drawing_that_changes_nothing_is_empty():
     """What is on the terminal already is not sent again."""
-    painter = Painter(color=False)
+    painter = ScreenPainter(color=False)
     frame = frame_of(LivePart(status="idle"), 20, 5)
     assert painter.paint([], frame)
     assert painter.paint([], frame) == ""
@@ -439,13 +446,13 @@ def test_a_drawing_that_changes_nothing_is_empty():
 def test_colour():
     """Rows have colour where that is wanted, and say the same without it."""
     rows, frame = [Row("✓ done", "good")], frame_of(LivePart(status="idle"), 20, 5)
-    assert "\x1b[32m✓ done\x1b[0m" in Painter(color=True).paint(rows, frame)
-    assert "m" not in Painter(color=False).paint(rows, frame).replace("✓", "")
+    assert "\x1b[32m✓ done\x1b[0m" in ScreenPainter(color=True).paint(rows, frame)
+    assert "m" not in ScreenPainter(color=False).paint(rows, frame).replace("✓", "")
 
 
 def test_a_terminal_that_knows_ascii_only():
     """Marks of ours have a form in ASCII."""
-    drawing = Painter(color=False, encoding="ascii").paint(
+    drawing = ScreenPainter(color=False, encoding="ascii").paint(
         [Row("→ tool · 1 s"), Row("■日")], frame_of(LivePart(), 20, 5)
     )
     assert "-> tool - 1 s" in drawing
@@ -472,7 +479,7 @@ def test_the_window_is_what_was_said(emulator, steps):
     """Whatever happens, the window ends with the frame, and above it is all that was said."""
     terminal, painter, transcript, live = (
         emulator(24, 6),
-        Painter(color=True),
+        ScreenPainter(color=True),
         PermanentLines(),
         LivePart(),
     )
