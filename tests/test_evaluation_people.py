@@ -27,7 +27,14 @@ from bargein.nodes.evaluation._pictures import draw
 from bargein.nodes.evaluation._recordings import RATE, RecordingFolder
 from bargein.nodes.evaluation._replay import ReplayResult, replay
 from bargein.nodes.evaluation._replay_engines import EngineCache
-from bargein.nodes.evaluation._sound import SPEECH_DB, WINDOW, Surroundings, hiss, level, pcm
+from bargein.nodes.evaluation._sound_levels import (
+    SPEECH_DB,
+    WINDOW,
+    SoundSurroundings,
+    hiss,
+    level,
+    pcm,
+)
 from bargein.rehearsal import cough
 from bargein.speech import SpeechEngineError, SpeechPiece, Transcript
 
@@ -242,7 +249,7 @@ def test_a_sound_has_its_level_and_its_time(tmp_path: Path, condition: str) -> N
     write(tmp_path / "orders" / "ann_1.wav", tone(1.0))
     folder = RecordingFolder(tmp_path, most=1, seed=1)
     [recording] = folder.some("orders")
-    heard, begins_s, ends_s = Surroundings(folder).microphone(
+    heard, begins_s, ends_s = SoundSurroundings(folder).microphone(
         recording.samples, before_s=2.0, after_s=1.0, place=256, condition=condition
     )
     assert begins_s == pytest.approx(2.5 + 256 / RATE, abs=0.02)

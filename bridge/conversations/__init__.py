@@ -6,13 +6,13 @@ from ..history._render import as_anthropic as as_anthropic
 from ..history._render import as_chat as as_chat
 from ..history._render import last_messages as last_messages
 from ..history._repair import repair as repair
+from ._conversation_protocol import Conversation as Conversation
+from ._conversation_protocol import ConversationInfo as ConversationInfo
+from ._conversation_protocol import Conversations as Conversations
 from ._entry_records import from_record as from_record
 from ._entry_records import to_record as to_record
 from ._errors import ConversationBusyError as ConversationBusyError
 from ._errors import ConversationError as ConversationError
-from ._protocol import Conversation as Conversation
-from ._protocol import ConversationInfo as ConversationInfo
-from ._protocol import Conversations as Conversations
 from ._sqlite_store import SqliteConversations as SqliteConversations
 
 __all__ = [

@@ -22,7 +22,7 @@ from ..history._entries import Entry
 from ._entry_backlog import EntryBacklog
 
 if TYPE_CHECKING:
-    from ._protocol import Conversation
+    from ._conversation_protocol import Conversation
 
 log = get_logger()
 

@@ -23,8 +23,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from ._conversation_protocol import ConversationInfo
 from ._errors import ConversationError
-from ._protocol import ConversationInfo
 
 StoredRow = tuple[int, str]
 """The number of an entry within its conversation, and its record."""

@@ -13,10 +13,10 @@ import trio
 
 from bargein.routes.service_nursery import open_service_nursery
 
+from ._conversation_protocol import ConversationInfo
 from ._entry_records import from_record, with_additions
 from ._errors import ConversationBusyError, ConversationError
 from ._lock import ConversationLock
-from ._protocol import ConversationInfo
 from ._sqlite_conversation import ReadEntry, SqliteConversation
 from ._sqlite_file import SqliteDatabase
 

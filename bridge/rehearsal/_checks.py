@@ -12,7 +12,7 @@ from itertools import pairwise
 from ..audio.fades import FADE_S
 from ._decision_words import decision_in_words
 from ._recording import RATE_HZ, Recording
-from ._result import Check, IgnoredSound, MeasuredCut, Predicate, Rehearsal, agent_entry
+from ._rehearsal_result import Check, IgnoredSound, MeasuredCut, Predicate, Rehearsal, agent_entry
 
 HEARD_WITHIN_S = 0.3
 """The longest time from the caller's first sound to the agent's last, in seconds."""

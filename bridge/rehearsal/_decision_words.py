@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from ._result import TurnDecision
+from ._rehearsal_result import TurnDecision
 
 Values: TypeAlias = Mapping[str, str | int | float | bool]
 

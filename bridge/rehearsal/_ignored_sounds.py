@@ -10,7 +10,7 @@ from itertools import pairwise
 from ..audio.pcm import first_audible, last_audible
 from ._recording import RATE_HZ, Recording
 from ._recording_measurements import CallNotes, audible_at
-from ._result import Held, IgnoredSound, RecordedLine, TurnDecision
+from ._rehearsal_result import Held, IgnoredSound, RecordedLine, TurnDecision
 
 LATE_DECISION_S = 3.0
 """How many seconds after a sound a decision may still be about it: it may wait for the words."""

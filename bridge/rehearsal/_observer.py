@@ -25,7 +25,7 @@ from ..events import (
     LogMetric,
     TurnDecided,
 )
-from ._result import Held, TurnDecision
+from ._rehearsal_result import Held, TurnDecision
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,14 @@ from ..control._call_state import state_words
 from ._decision_words import decision_in_words
 from ._recording import RATE_HZ, Recording
 from ._recording_measurements import CallNotes
-from ._result import IgnoredSound, MeasuredCut, RecordedLine, Rehearsal, TurnDecision, agent_entry
+from ._rehearsal_result import (
+    IgnoredSound,
+    MeasuredCut,
+    RecordedLine,
+    Rehearsal,
+    TurnDecision,
+    agent_entry,
+)
 from .canvas import GRID, INK, LINE_HEIGHT, MUTED, Canvas
 
 LEAST_WIDTH, GREATEST_WIDTH = 1600, 6000

@@ -20,7 +20,7 @@ from ._recording_measurements import (
     find_cut,
     heard_of_answer,
 )
-from ._result import IgnoredSound, RecordedLine, Rehearsal
+from ._rehearsal_result import IgnoredSound, RecordedLine, Rehearsal
 from ._script import ScriptLine
 from ._simulated_caller import RehearsalListener, SimulatedCaller
 

@@ -12,7 +12,7 @@ from ..audio.pcm import AUDIBLE, first_audible, to_pcm
 from ..client import ReceivedAudio
 from ._observer import Metric
 from ._recording import RATE_HZ, Recording
-from ._result import (
+from ._rehearsal_result import (
     Held,
     LatencyParts,
     MeasuredAnswer,

@@ -25,8 +25,8 @@ from ._picture import draw
 from ._recorded_call import make_call
 from ._recording import RATE_HZ
 from ._recording_measurements import CallNotes, heard_of_answer
+from ._rehearsal_result import MeasuredCut, Predicate, Rehearsal
 from ._report import as_json
-from ._result import MeasuredCut, Predicate, Rehearsal
 from ._script import ScriptLine
 from ._timeline import Timeline
 

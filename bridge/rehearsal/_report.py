@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ._decision_words import decision_in_words
-from ._result import (
+from ._rehearsal_result import (
     IgnoredSound,
     LatencyParts,
     MeasuredAnswer,

@@ -29,8 +29,8 @@ from ..control._call_state import STATE_WORDS, state_words
 from ._caller_hearing import CallerHearing, Messages
 from ._decision_words import decision_in_words
 from ._recording import RATE_HZ
+from ._rehearsal_result import Rehearsal, TurnDecision
 from ._report import parts_in_words
-from ._result import Rehearsal, TurnDecision
 from ._script import ScriptLine
 from ._simulated_caller import SimulatedCaller
 

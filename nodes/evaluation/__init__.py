@@ -4,12 +4,12 @@
 """
 
 from ._eval_command import command as command
+from ._measurement_table import MeasurementRow as MeasurementRow
+from ._measurement_table import as_json as as_json
+from ._measurement_table import row_lines as row_lines
+from ._measurement_table import row_sentence as row_sentence
+from ._measurement_table import table_heading as table_heading
 from ._recordings import RecordingsError as RecordingsError
-from ._table import MeasurementRow as MeasurementRow
-from ._table import as_json as as_json
-from ._table import row_lines as row_lines
-from ._table import row_sentence as row_sentence
-from ._table import table_heading as table_heading
 
 __all__ = [
     "MeasurementRow",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ._measure import MeasurementSetup, percent, place, quantiles, words_of
+from ._measurement_table import MeasurementRow
 from ._recordings import RATE, RecordingFile
 from ._replay import Echo, replay
-from ._sound import SPEECH_DB, at_level, hiss, pcm, trim
-from ._table import MeasurementRow
+from ._sound_levels import SPEECH_DB, at_level, hiss, pcm, trim
 
 BELOW_DB = 20
 

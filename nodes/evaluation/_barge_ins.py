@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._measure import MeasurementSetup, at, percent, place, quantiles, words_of
+from ._measurement_table import MeasurementRow
 from ._recordings import RATE, RecordingFile, Samples
 from ._replay import FRAME_S, ReplayResult, replay
 from ._replay_engines import Engines
-from ._sound import CONDITIONS, WINDOW, frames_db, pcm, trim
-from ._table import MeasurementRow
+from ._sound_levels import CONDITIONS, WINDOW, frames_db, pcm, trim
 
 BEFORE_S = 2.5
 """How long the agent speaks before a sound: longer than the echo detector needs to warm up."""

@@ -9,10 +9,10 @@ from typing import Any
 from bargein.nodes.user_turns import FixedEndpointing, TurnSettings, TurnTaking
 
 from ._measure import MeasurementSetup, at, percent, place, quantiles, words_of
+from ._measurement_table import MeasurementRow
 from ._recordings import RATE, RecordingFile, Samples
 from ._replay import replay
-from ._sound import SPEECH_DB, at_level, frames_db, level, pcm, silence, span_s, trim
-from ._table import MeasurementRow
+from ._sound_levels import SPEECH_DB, at_level, frames_db, level, pcm, silence, span_s, trim
 
 FIXED_S = 0.8
 FIXED = TurnTaking(TurnSettings(endpointing=FixedEndpointing(silence_s=FIXED_S)))

@@ -18,8 +18,8 @@ import trio
 from bargein.nodes.speech import SpeechError
 from bargein.nodes.weights import ProgressPrinter, WeightsError, fetch_models
 
+from ._measurement_table import MeasurementRow, as_json, row_lines, table_heading
 from ._recordings import RecordingFolder, RecordingsError
-from ._table import MeasurementRow, as_json, row_lines, table_heading
 
 if TYPE_CHECKING:
     from ._measure import Measure
@@ -148,7 +148,7 @@ def _measure_all(arguments: argparse.Namespace, folder: RecordingFolder, stack: 
     from ._measure import MeasurementSetup
     from ._pictures import draw
     from ._replay_engines import open_engines
-    from ._sound import Surroundings
+    from ._sound_levels import SoundSurroundings
 
     Canvas(1, 1)  # without Pillow, fail now and not after an hour of measuring
     began_s, rows = time.monotonic(), list[MeasurementRow]()
@@ -169,7 +169,7 @@ def _measure_all(arguments: argparse.Namespace, folder: RecordingFolder, stack: 
             file.flush()
 
     engines = stack.enter_context(open_engines(arguments.answers))
-    setup = MeasurementSetup(engines, folder, Surroundings(folder), note)
+    setup = MeasurementSetup(engines, folder, SoundSurroundings(folder), note)
     measures = _measures()
     names = chosen_rows(arguments)
     for number, name in enumerate(names, start=1):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ._measurement_table import MeasurementRow
 from ._recordings import RecordingFolder
 from ._replay_engines import Engines
-from ._sound import WINDOW, Surroundings
-from ._table import MeasurementRow
+from ._sound_levels import WINDOW, SoundSurroundings
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class MeasurementSetup:
 
     engines: Engines
     folder: RecordingFolder
-    surroundings: Surroundings
+    surroundings: SoundSurroundings
     note: Callable[[dict[str, Any]], None]
     """Called with the facts of each replay."""
 

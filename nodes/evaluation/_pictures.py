@@ -8,7 +8,7 @@ from typing import Any
 
 from bargein.bridge.rehearsal.canvas import GRID, MUTED, Canvas
 
-from ._table import MeasurementRow, number
+from ._measurement_table import MeasurementRow, number
 
 WIDTH = 1200
 MOST_LANES = 12

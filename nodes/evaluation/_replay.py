@@ -29,7 +29,7 @@ from bargein.nodes.user_turns import TurnTaking
 
 from ._recordings import RATE, Samples
 from ._replay_engines import Engines
-from ._sound import low_pass, pcm
+from ._sound_levels import low_pass, pcm
 
 FRAME_S = 0.02
 FRAME = 320

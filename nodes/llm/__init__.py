@@ -26,14 +26,14 @@ from ._protocol import ToolCallRequest as ToolCallRequest
 from ._protocol import Usage as Usage
 
 if TYPE_CHECKING:
-    from ._llama_cpp import LocalChat as LocalChat
+    from ._local_chat import LocalChat as LocalChat
     from .http_chat import HttpLimits as HttpLimits
 else:  # a program that has a model of its own never loads an HTTP client or a process for it
     __getattr__ = lazy_imports(
         __name__,
         {
             "HttpLimits": ".http_chat",
-            "LocalChat": "._llama_cpp",
+            "LocalChat": "._local_chat",
         },
     )
 

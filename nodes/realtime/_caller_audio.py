@@ -16,7 +16,7 @@ from collections.abc import Callable
 from bargein.nodes.services.vendor_ear import VendorEarStream
 from bargein.nodes.speech import EarFact
 
-from ._protocol import RealtimeCodec
+from ._realtime_protocol import RealtimeCodec
 
 BYTES_PER_S = 2 * 16_000
 

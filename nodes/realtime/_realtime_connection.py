@@ -28,7 +28,7 @@ from bargein.routes.logs import get_logger
 from bargein.routes.service_nursery import open_service_nursery
 
 from ._caller_audio import CallerAudioStream
-from ._protocol import AudioCommitted, RealtimeModel
+from ._realtime_protocol import AudioCommitted, RealtimeModel
 from ._response import LineLostError, Response, ResponseFact, Responses
 from ._vendor_memory import VendorMemory
 

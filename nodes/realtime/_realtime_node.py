@@ -31,8 +31,8 @@ from bargein.nodes.speech._clause_audio import ClauseAudio
 from bargein.nodes.tools import Tool
 from bargein.routes.error_containment import closing
 
-from ._protocol import RealtimeModel, RealtimeWithSpares
 from ._realtime_connection import Chat, RealtimeLine, SessionSettings
+from ._realtime_protocol import RealtimeModel, RealtimeWithSpares
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge

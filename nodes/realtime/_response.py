@@ -17,7 +17,7 @@ from bargein.nodes.llm import AnswerPiece, AnswerProgress, SpeechDelta, TextDelt
 from bargein.nodes.services import VendorError
 from bargein.routes.logs import get_logger
 
-from ._protocol import (
+from ._realtime_protocol import (
     AskRefused,
     CallAsked,
     ItemAdded,

@@ -11,7 +11,7 @@ from inspect import isawaitable, iscoroutine
 
 from bargein.bridge.events import WordTiming
 
-from ._protocols import Recogniser, SpeechPiece, TextToSpeech, Transcript
+from ._speech_protocols import Recogniser, SpeechPiece, TextToSpeech, Transcript
 
 
 async def transcript_by(recogniser: Recogniser, pcm: bytes) -> Transcript:

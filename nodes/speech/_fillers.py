@@ -29,7 +29,7 @@ from bargein.routes.logs import get_logger
 
 from ._clause_texts import WrittenWords, whole_text
 from ._engine_results import check_piece, pieces_by
-from ._protocols import SpeechPiece, TextToSpeech
+from ._speech_protocols import SpeechPiece, TextToSpeech
 from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceStyle
 

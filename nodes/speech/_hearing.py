@@ -16,7 +16,7 @@ from bargein.routes.error_containment import CONTAINED, Failures
 from bargein.routes.logs import get_logger
 
 from ._listening_settings import ListeningSettings
-from ._protocols import (
+from ._speech_protocols import (
     EchoProbability,
     EndOfTurn,
     NoiseFilter,

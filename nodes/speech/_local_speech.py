@@ -19,7 +19,8 @@ from ._end_of_turn_model import SmartTurn
 from ._errors import SpeechExtraError
 from ._fillers import DEFAULT_FILLERS, Fillers
 from ._listening_settings import ListeningSettings
-from ._protocols import (
+from ._speech import Speech
+from ._speech_protocols import (
     EndOfTurn,
     NoiseFilter,
     Recogniser,
@@ -27,7 +28,6 @@ from ._protocols import (
     TextToSpeech,
     VoiceActivity,
 )
-from ._speech import Speech
 from ._spoken_form import NewSpokenForm
 from ._streaming_protocols import Ear, StreamingTTS
 from ._throat_sounds import ThroatSoundDetector

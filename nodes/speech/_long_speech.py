@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bargein.bridge.audio.pcm import samples
 
-from ._protocols import Transcript
+from ._speech_protocols import Transcript
 
 BYTES_PER_S = 32_000
 

@@ -37,7 +37,7 @@ from ._caller_voice import CallerVoice
 from ._engine_results import transcript_by
 from ._listening_settings import ListeningSettings
 from ._long_speech import BYTES_PER_S, LONGEST_PART_S, end_of_part, joined
-from ._protocols import EndOfTurn, Recogniser, Transcript
+from ._speech_protocols import EndOfTurn, Recogniser, Transcript
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message

@@ -18,7 +18,8 @@ from ._fillers import DEFAULT_FILLERS, Fillers, SpokenFillers
 from ._heard_agent import HeardAgent
 from ._hearing import Hearing
 from ._listening_settings import ListeningSettings
-from ._protocols import (
+from ._silence_filler import NoticesOfSelfSpeakers
+from ._speech_protocols import (
     EndOfTurn,
     NoiseFilter,
     Recogniser,
@@ -26,7 +27,6 @@ from ._protocols import (
     TextToSpeech,
     VoiceActivity,
 )
-from ._silence_filler import NoticesOfSelfSpeakers
 from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streaming_protocols import Ear, StreamingTTS
 from ._tts_node import TTSNode

@@ -11,7 +11,7 @@ from typing import final
 
 from bargein.bridge.playout.word_alignment import SaidWords
 
-from ._protocols import SpeechPiece
+from ._speech_protocols import SpeechPiece
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceContext, VoiceStyle
 
 CLOSE_S = 0.002

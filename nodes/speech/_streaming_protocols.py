@@ -15,7 +15,7 @@ from bargein.bridge.events import WordTiming
 from bargein.bridge.validation.arguments import check_instance
 from bargein.bridge.validation.numbers import check_numbers
 
-from ._protocols import SpeechPiece
+from ._speech_protocols import SpeechPiece
 
 # --- ears -----------------------------------------------------------------------------------------
 

@@ -37,8 +37,8 @@ from ._clauses import ClauseSplitter
 from ._engine_results import check_piece, pieces_by
 from ._errors import SpeechEngineError
 from ._fillers import SpokenFillers
-from ._protocols import SpeechPiece, TextToSpeech
 from ._silence_filler import PreparedNotices, SilenceFiller
+from ._speech_protocols import SpeechPiece, TextToSpeech
 from ._spoken_form import NewSpokenForm, spoken_form_for
 from ._streaming_protocols import StreamingTTS, TextSaid, VoiceContext, VoiceStyle
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
-    from ._protocols import VoiceActivity
+    from ._speech_protocols import VoiceActivity
 
 _FRAME = 512
 _CONTEXT = 64

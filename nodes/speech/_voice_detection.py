@@ -40,8 +40,8 @@ from bargein.routes.logs import get_logger
 from ._caller_voice import CallerVoice
 from ._line_silence import LEFT_OUT_S, RATE_HZ, LineSilence
 from ._listening_settings import ListeningSettings
-from ._protocols import EchoProbability, EndOfTurn, Recogniser, SoundOfVoice, VoiceActivity
 from ._recogniser_ear import RecogniserEar
+from ._speech_protocols import EchoProbability, EndOfTurn, Recogniser, SoundOfVoice, VoiceActivity
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge, Message

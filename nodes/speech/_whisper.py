@@ -27,7 +27,7 @@ from ._engine_threads import EngineThreads
 from ._errors import SpeechEngineError, SpeechNotOpenError, need
 from ._log_mel import SAMPLE_RATE_HZ, log_mel, samples_of
 from ._long_speech import joined, parts_of
-from ._protocols import Transcript
+from ._speech_protocols import Transcript
 
 if TYPE_CHECKING:
     from ctranslate2 import StorageView

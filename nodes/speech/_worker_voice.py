@@ -14,7 +14,7 @@ from bargein.nodes.processes import ChildError, EngineLoadError, JobError, Pool,
 from bargein.nodes.weights import WeightsInUse
 
 from ._errors import SpeechEngineError, SpeechNotOpenError, SpeechWorkerError
-from ._protocols import SpeechPiece
+from ._speech_protocols import SpeechPiece
 
 _CHILD = Path(__file__).with_name("_child_voice.py")
 _LATE_S = 0.7

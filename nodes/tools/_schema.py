@@ -32,7 +32,7 @@ class _Untitled(GenerateJsonSchema):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Signature:
+class ToolSchema:
     """The arguments that a function takes from a model."""
 
     names: tuple[str, ...]
@@ -104,7 +104,7 @@ def _items(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def read_signature(fn: Callable[..., Any], context_type: type) -> Signature:
+def read_signature(fn: Callable[..., Any], context_type: type) -> ToolSchema:
     """Read the signature of a function.
 
     Args:
@@ -137,7 +137,7 @@ def read_signature(fn: Callable[..., Any], context_type: type) -> Signature:
             f"the docstring of {what}() describes {unknown[0]!r}, which it does not take; "
             f"it takes {', '.join(names) or 'nothing'}"
         )
-    return Signature(tuple(names), context, is_method, description, _model(what, fields))
+    return ToolSchema(tuple(names), context, is_method, description, _model(what, fields))
 
 
 def _hints_of(fn: Callable[..., Any], what: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from bargein.nodes.processes import SignalLadder
 from bargein.nodes.processes._termination import DEFAULT_LADDER, SPARE_S
 
 from .._errors import ToolDefinitionError
-from .._schema import Signature, read_signature
+from .._schema import ToolSchema, read_signature
 from .._tool import Tool
 from .._tool_context import ToolContext
 from ._command_template import CommandLine, CommandTemplate, is_harmless
@@ -192,7 +192,7 @@ def _conclude(context: ToolContext, ended: list[CommandResult]) -> None:
     context.conclude(f"the command was {how} after {result.ran_s:.1f} s\n{result}")
 
 
-def _refuse_text_in_line(signature: Signature) -> None:
+def _refuse_text_in_line(signature: ToolSchema) -> None:
     """Refuse a function that would write what the model chose into a line for a shell."""
     fields = signature.model.model_fields.values()
     for name, field in zip(signature.names, fields, strict=True):

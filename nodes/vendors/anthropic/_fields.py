@@ -22,7 +22,7 @@ _TEXT: Block = {"type": "text"}
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
-class OwnBlocks:
+class AnthropicFields:
     """The own blocks of one answer."""
 
     def __init__(self, model: str) -> None:

@@ -11,7 +11,7 @@ from bargein.nodes.llm.http_reply import Reading
 from bargein.nodes.services import Vendor
 
 from ._fields import may_think
-from ._wire import MessageReading, request_of
+from ._messages import MessageReading, request_of
 from .errors import ANTHROPIC_ERRORS
 
 __all__ = ["AnthropicChat"]

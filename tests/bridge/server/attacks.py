@@ -2,7 +2,7 @@
 
     python -m tests.bridge.server.attacks empty_fragments
 
-It prints how many tasks are left behind, and by how many bytes each round has made the process grow.
+It prints how many tasks are left behind, and how many bytes each round adds to the process.
 """
 
 from __future__ import annotations

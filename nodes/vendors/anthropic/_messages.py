@@ -32,7 +32,7 @@ from bargein.nodes.services import (
     text_of,
 )
 
-from ._fields import OwnBlocks, blocks_of
+from ._fields import AnthropicFields, blocks_of
 from .errors import ANTHROPIC_ERRORS
 
 _SYSTEM = ("system", "developer")
@@ -120,7 +120,7 @@ class MessageReading(Reading):
         """
         self._model = model
         self._provider = provider
-        self._own = OwnBlocks(model)
+        self._own = AnthropicFields(model)
         self._calls: dict[int, dict[str, Any]] = {}  # by the index of their block
         self._calls_size = 0  # in characters
         self._usage: dict[str, Any] = {}

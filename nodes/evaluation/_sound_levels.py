@@ -108,7 +108,7 @@ def telephone(samples: Samples) -> Samples:
     return np.convolve(wide, low_pass(3_700, RATE), "same")[: len(samples)]
 
 
-class Surroundings:
+class SoundSurroundings:
     """The noise, the babble and the rooms of a folder."""
 
     def __init__(self, folder: RecordingFolder) -> None:
