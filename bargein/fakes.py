@@ -28,6 +28,7 @@ from .nodes.vendors.openai.fake_transcription import FakeTranscription as FakeTr
 from .nodes.vendors.openai.fake_voice import FakeOpenAIVoice as FakeOpenAIVoice
 from .nodes.vendors.rime.fake import FakeRimeVoice as FakeRimeVoice
 from .nodes.vendors.soniox.fake import FakeSonioxEar as FakeSonioxEar
+from .nodes.vendors.telnyx.fake import FakeTelnyx as FakeTelnyx
 from .nodes.vendors.twilio.fake import FakeTwilio as FakeTwilio
 from .nodes.vendors.twilio.fake_call import FakeTwilioCall as FakeTwilioCall
 from .nodes.vendors.twilio.fake_twiml import CarrierRefusedError as CarrierRefusedError
@@ -55,6 +56,7 @@ __all__ = [
     "FakeReasoningChat",
     "FakeRimeVoice",
     "FakeSonioxEar",
+    "FakeTelnyx",
     "FakeTranscription",
     "FakeTwilio",
     "FakeTwilioCall",

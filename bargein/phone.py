@@ -2,9 +2,11 @@
 
 from .bridge.wires.telephone import PlayMedia as PlayMedia
 from .bridge.wires.telephone import SwitchLanguage as SwitchLanguage
+from .bridge.wires.telephone import TelnyxRelay as TelnyxRelay
 from .bridge.wires.telephone import TwilioRelay as TwilioRelay
-from .nodes.vendors.twilio.phone import PhoneExtraError as PhoneExtraError
-from .nodes.vendors.twilio.phone import PhoneNumberError as PhoneNumberError
+from .nodes.services._phone_account import PhoneExtraError as PhoneExtraError
+from .nodes.services._phone_account import PhoneNumberError as PhoneNumberError
+from .nodes.vendors.telnyx.phone import Telnyx as Telnyx
 from .nodes.vendors.twilio.phone import Twilio as Twilio
 from .nodes.vendors.twilio.phone_command import command as command
 
@@ -13,6 +15,8 @@ __all__ = [
     "PhoneNumberError",
     "PlayMedia",
     "SwitchLanguage",
+    "Telnyx",
+    "TelnyxRelay",
     "Twilio",
     "TwilioRelay",
     "command",

@@ -44,9 +44,18 @@ PROSE = {"CONTRIBUTING.md"} | {
 SLOW = {"docs/providers.md": pytest.mark.proof}
 """Pages whose programs put a provider through all its checks."""
 KEYS = {
-    "telephone.md": ("TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "OPENAI_API_KEY"),
+    "telephone.md": (
+        "TWILIO_ACCOUNT_SID",
+        "TWILIO_AUTH_TOKEN",
+        "OPENAI_API_KEY",
+        "TELNYX_API_KEY",
+        "TELNYX_PUBLIC_KEY",
+    ),
 }
 """What the reader of a page has in the environment, by what the page says."""
+
+SAMPLES = {"TELNYX_PUBLIC_KEY": "A" * 43 + "="}
+"""Values that are checked at once."""
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -62,7 +71,7 @@ def keys(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     """Set the variables that the reader of a page has set."""
     for page, names in KEYS.items():
         for name in names if page in request.node.name else ():
-            monkeypatch.setenv(name, "the reader's")
+            monkeypatch.setenv(name, SAMPLES.get(name, "the reader's"))
 
 
 def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:

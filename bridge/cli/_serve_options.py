@@ -18,7 +18,7 @@ from ..server import Limits
 from ..server._wire_paths import WirePaths
 from ..wires._wire import Wire
 from ..wires.native import NativeWire
-from ..wires.telephone import TwilioRelay
+from ..wires.telephone import TelnyxRelay, TwilioRelay
 
 TOKEN_VARIABLE = "BARGEIN_TOKEN"  # the name of a variable, not a token
 METRICS_TOKEN_VARIABLE = "BARGEIN_METRICS_TOKEN"
@@ -26,6 +26,7 @@ METRICS_TOKEN_VARIABLE = "BARGEIN_METRICS_TOKEN"
 BUILT_IN: dict[str, Callable[[], Wire]] = {
     NativeWire.name: NativeWire,
     TwilioRelay.name: TwilioRelay,
+    TelnyxRelay.name: TelnyxRelay,
 }
 """The wires that ``--wire`` knows by their names."""
 

@@ -66,6 +66,9 @@ VARIABLES = {
     "BARGEIN_MODELS": "the folder that keeps model weights, in place of `bargein/models` in your "
     "cache folder",
     **_vendor_variables(),
+    "TELNYX_API_KEY": "`Telnyx`: a key of the account whose numbers your agent answers",
+    "TELNYX_PUBLIC_KEY": "`Telnyx` and `TelnyxRelay`: the account's public key, which checks "
+    "signatures",
     "TWILIO_ACCOUNT_SID": "`Twilio`: the account whose numbers your agent answers",
     "TWILIO_AUTH_TOKEN": "`Twilio` and `TwilioRelay`: the account's token, with which it signs",
     "HTTPS_PROXY": "`open_websocket`, unless `proxy=` names one: the proxy for `wss://` addresses",

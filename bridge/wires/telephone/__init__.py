@@ -2,6 +2,7 @@
 
 from ._relay_codec import PlayMedia as PlayMedia
 from ._relay_codec import SwitchLanguage as SwitchLanguage
+from .telnyx import TelnyxRelay as TelnyxRelay
 from .twilio import TwilioRelay as TwilioRelay
 
-__all__ = ["PlayMedia", "SwitchLanguage", "TwilioRelay"]
+__all__ = ["PlayMedia", "SwitchLanguage", "TelnyxRelay", "TwilioRelay"]

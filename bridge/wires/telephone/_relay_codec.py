@@ -44,6 +44,9 @@ class RelayDialect:
     can_preempt: bool = True
     """Whether a text may be marked so that the next one stops it; otherwise nothing but the
     caller's voice stops what the carrier was given."""
+    marks_interruptible: bool = True
+    """Whether a text says if the caller's voice stops it; otherwise that is one for a whole call.
+    What no route cuts is then spoken again from the first word that was not heard."""
 
 
 class PlayMedia(Event):
@@ -216,7 +219,8 @@ class RelayCodec:
             interruptible: Whether the caller's voice stops it.
         """
         message: dict[str, Any] = {"type": "text", "token": token, "last": last}
-        message["interruptible"] = interruptible
+        if self._dialect.marks_interruptible:
+            message["interruptible"] = interruptible
         if self._dialect.can_preempt:
             message["preemptible"] = True
         return _json(message)

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from xml.sax.saxutils import escape, quoteattr
 
+from pydantic_core import from_json
 from websockets.http11 import Response
 
-from ...websocket import http_response
+from ...websocket import HttpRequest, http_response
+from .signatures import form_of
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+@dataclass(frozen=True, slots=True)
+class RingingCall:
+    """What a webhook says of its call."""
+
+    call: str
+    caller: str = field(repr=False)
+    called: str = field(repr=False)
+
+
+def form_fields(request: HttpRequest) -> Mapping[str, str]:
+    """Return the parameters of a webhook's form."""
+    return {name: values[0] for name, values in form_of(request).items()}
+
+
+def ringing(fields: Mapping[str, str]) -> RingingCall:
+    """Return what the parameters of a webhook say of its call."""
+    return RingingCall(*(fields.get(name, "") for name in ("CallSid", "From", "To")))
 
 
 def relay(url: str, after: str, token: str, attributes: Mapping[str, str]) -> Response:
@@ -45,6 +67,17 @@ def hang_up() -> Response:
 def busy() -> Response:
     """Return the answer by which the caller hears that the line is busy."""
     return _answer('<Reject reason="busy"/>')
+
+
+def after(fields: Mapping[str, str]) -> Response:
+    """Return what comes after a relay: the transfer that the agent asked for, or nothing."""
+    handoff = fields.get("HandoffData", "")
+    try:
+        wanted = from_json(handoff) if handoff else {}
+    except ValueError:
+        wanted = {}
+    target = wanted.get("transfer") if isinstance(wanted, dict) else None
+    return dial(target) if isinstance(target, str) and target else hang_up()
 
 
 def _answer(verbs: str) -> Response:

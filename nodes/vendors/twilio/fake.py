@@ -107,6 +107,14 @@ class FakeTwilio:
         values = {name: [value] for name, value in (form or {}).items()}
         return {"X-Twilio-Signature": signature_of(self.auth_token, url, values, algorithm)}
 
+    def setup_ids(self, call: str) -> dict[str, str]:
+        """Return the ids in the first message of a call's relay.
+
+        Args:
+            call: The id of the call.
+        """
+        return {"sessionId": "VX1", "callSid": call, "parentCallSid": ""}
+
     def transport(self) -> httpx2.MockTransport:
         """Return the account's API, for ``Twilio(transport=)``."""
         import httpx2
@@ -271,7 +279,12 @@ class FakeTwilio:
             "Direction": direction,
         }
         line = FakeTwilioCall(
-            form, number=number, chars_per_s=self.chars_per_s, tells=self.tells, hears=hears
+            form,
+            ids=self.setup_ids(form["CallSid"]),
+            number=number,
+            chars_per_s=self.chars_per_s,
+            tells=self.tells,
+            hears=hears,
         )
         leg = self._calls[line.sid] = FakeLeg(self, dial, line, form, status_url)
         return leg

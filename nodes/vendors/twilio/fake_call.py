@@ -70,6 +70,7 @@ class FakeTwilioCall:
         self,
         form: Mapping[str, str],
         *,
+        ids: Mapping[str, str],
         number: str,
         chars_per_s: float,
         tells: bool,
@@ -79,6 +80,7 @@ class FakeTwilioCall:
 
         Args:
             form: What the webhooks are told about the call.
+            ids: The ids in the first message of its relay.
             number: The number of the person.
             chars_per_s: How fast the carrier's voice and the person speak, in characters a second.
             tells: Whether the carrier tells what it has spoken.
@@ -101,6 +103,7 @@ class FakeTwilioCall:
         self._reports_speech = tells
         self._socket: WebSocket | None = None
         self._form = form
+        self._ids = ids
         self._cycles: list[_Cycle] = []
         self._clause = ""
         self._clause_at_s = 0.0
@@ -120,10 +123,8 @@ class FakeTwilioCall:
         self._cycles.clear()
         await self.send(
             type="setup",
-            sessionId="VX1",
+            **self._ids,
             accountSid=form["AccountSid"],
-            callSid=form["CallSid"],
-            parentCallSid="",
             direction=form.get("Direction", "inbound"),
             callType="PSTN",
             callStatus="RINGING",

@@ -8,10 +8,8 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
-
-from pydantic_core import from_json
 
 from bargein.bridge.validation.public_url import checked_public_url
 from bargein.bridge.wires import Wire
@@ -19,33 +17,25 @@ from bargein.bridge.wires.telephone import TwilioRelay
 from bargein.bridge.wires.telephone.twilio import AUTH_TOKEN_VARIABLE, VOICE_PATH
 from bargein.nodes.services import VendorError
 from bargein.nodes.services._http_service import HttpService
-from bargein.routes import BargeinError
+from bargein.nodes.services._phone_account import (
+    PhoneExtraError,
+    PhoneNumberError,
+    credentials,
+    json_fields,
+)
 
 from .errors import TWILIO_ERRORS
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["PhoneExtraError", "PhoneNumberError", "Twilio"]
+__all__ = ["Twilio"]
 
 ACCOUNT_VARIABLE = "TWILIO_ACCOUNT_SID"
 API = "https://api.twilio.com"
 
 _WAS = "was"
 """The parameter of our own voice URL that has the one before it."""
-
-
-class PhoneExtraError(BargeinError, ImportError):
-    """The package of the extra ``phone`` is missing."""
-
-    def __init__(self, owner: str, package: str, extra: str) -> None:
-        super().__init__(
-            f"{owner} needs {package} to set a number's voice URL: pip install 'bargein[{extra}]'"
-        )
-
-
-class PhoneNumberError(BargeinError, ValueError):
-    """The account has no such number, or nothing to put back."""
 
 
 class Twilio:
@@ -82,21 +72,17 @@ class Twilio:
         Raises:
             ValueError: The account or its token is missing.
         """
-        self._account = account_sid or os.environ.get(ACCOUNT_VARIABLE) or ""
-        self._token = auth_token or os.environ.get(AUTH_TOKEN_VARIABLE) or ""
-        missing = [
-            name
-            for name, value in (
-                (ACCOUNT_VARIABLE, self._account),
-                (AUTH_TOKEN_VARIABLE, self._token),
-            )
-            if not value
-        ]
-        if missing:
-            raise ValueError(
-                f"Twilio() needs {' and '.join(missing)} in the environment, or account_sid= and "
-                "auth_token=; both are on the first page of Twilio's console"
-            )
+        self._account, self._token = credentials(
+            "Twilio()",
+            {
+                ACCOUNT_VARIABLE: ("account_sid=", account_sid or os.environ.get(ACCOUNT_VARIABLE)),
+                AUTH_TOKEN_VARIABLE: (
+                    "auth_token=",
+                    auth_token or os.environ.get(AUTH_TOKEN_VARIABLE),
+                ),
+            },
+            "both are on the first page of Twilio's console",
+        )
         self._attributes = attributes
         self._signing_keys = signing_keys
         self._calls_per_number = calls_per_number
@@ -185,7 +171,7 @@ class Twilio:
     async def _find(self, service: HttpService, number: str) -> dict[str, str]:
         path = f"/IncomingPhoneNumbers.json?{urlencode({'PhoneNumber': number})}"
         body = await service.fetch(path, method="GET", problem="refused to list the numbers")
-        listed = _fields(body).get("incoming_phone_numbers")
+        listed = json_fields(TWILIO_ERRORS.vendor, body).get("incoming_phone_numbers")
         for found in listed if isinstance(listed, list) else ():
             if isinstance(found, dict) and found.get("phone_number") == number:
                 return {name: str(found.get(name) or "") for name in ("sid", "voice_url")}
@@ -199,22 +185,13 @@ class Twilio:
         wanted = {"VoiceUrl": voice_url, "VoiceMethod": "POST"}
         problem = "refused to set the voice URL"
         path = f"/IncomingPhoneNumbers/{quote(sid, safe='')}.json"
-        told = _fields(await service.fetch(path, data=wanted, problem=problem))
+        body = await service.fetch(path, data=wanted, problem=problem)
+        told = json_fields(TWILIO_ERRORS.vendor, body)
         if told.get("voice_url", voice_url) != voice_url:
             raise VendorError(TWILIO_ERRORS.vendor, problem, retryable=False)
 
     def __repr__(self) -> str:
         return f"Twilio(account_sid={self._account!r})"
-
-
-def _fields(body: bytes) -> dict[str, Any]:
-    try:
-        fields = from_json(body)
-    except ValueError:
-        fields = None
-    if not isinstance(fields, dict):
-        raise VendorError(TWILIO_ERRORS.vendor, "the answer is no JSON object", retryable=False)
-    return fields
 
 
 def _is_ours(voice_url: str) -> bool:

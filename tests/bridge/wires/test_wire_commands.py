@@ -19,6 +19,9 @@ native /ws
 twilio /twilio/relay/
 twilio /twilio/voice
 twilio /twilio/ended
+telnyx /telnyx/relay/
+telnyx /telnyx/voice
+telnyx /telnyx/ended
 """
 """Each wire and its paths."""
 

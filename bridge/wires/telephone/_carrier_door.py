@@ -1,0 +1,233 @@
+"""The door of a carrier: who asks, which call is announced, and whose socket it is.
+
+What differs between carriers is in their ``CarrierRules``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Literal, NoReturn, Protocol
+
+from websockets.http11 import Response
+
+from bargein.routes.logs import get_logger
+
+from ..._call_request import Identity
+from ...validation.public_url import checked_public_url
+from ...websocket import HttpRequest
+from .._wire import NewCall, RequestRefusedError
+from ._call_tokens import AnnouncedCall, AnnouncedCalls
+from .signatures import header_of
+
+log = get_logger()
+
+Connect = Callable[[str, str, str], Response]
+"""Returns the answer that connects a call to a socket, from the socket's address, the address that
+is asked what comes afterwards, and the token that comes back in the first message."""
+
+
+class Ringing(Protocol):
+    """What a carrier says of a call that rings."""
+
+    @property
+    def call(self) -> str:
+        """The carrier's id of the call; empty if it said none."""
+        ...
+
+    @property
+    def caller(self) -> str:
+        """The number that calls."""
+        ...
+
+    @property
+    def called(self) -> str:
+        """The number that is called."""
+        ...
+
+
+class FirstMessage(Protocol):
+    """What a carrier's socket begins with."""
+
+    @property
+    def call(self) -> str:
+        """The carrier's id of the call."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """What the answer to the webhook gave it for the socket."""
+        ...
+
+
+class CarrierRules(Protocol):
+    """What a carrier's requests look like, and its answers."""
+
+    @property
+    def carrier(self) -> str:
+        """The carrier's name, for people."""
+        ...
+
+    @property
+    def signs_sockets(self) -> bool:
+        """Whether the request of a socket is signed as others are; otherwise its secret path says
+        whose it is."""
+        ...
+
+    def is_signed(self, request: HttpRequest) -> bool:
+        """Whether a request says that it is the carrier's."""
+        ...
+
+    def mistake(self, request: HttpRequest, base: str, *, is_socket: bool) -> str:
+        """Return what is wrong with the signature of a request; empty for nothing.
+
+        Args:
+            request: The request, with its body.
+            base: The address of the server as the carrier should know it.
+            is_socket: Whether it asks for a WebSocket.
+        """
+        ...
+
+    def ringing(self, request: HttpRequest) -> Ringing:
+        """Return what a signed webhook says of its call."""
+        ...
+
+    def busy(self) -> Response:
+        """Return the answer by which the caller hears that the line is busy."""
+        ...
+
+    def after(self, request: HttpRequest) -> Response:
+        """Return the answer to any other signed webhook, such as what comes after a socket."""
+        ...
+
+
+class CarrierDoor:
+    """The part of a wire that knows a carrier's requests; see ``Wire``.
+
+    Attributes:
+        name: The wire's name.
+        paths: The path of its sockets, which ends in ``/``.
+        webhooks: The path of a call's webhook, then of what comes after it.
+    """
+
+    name: str
+    paths: Sequence[str]
+    webhooks: Sequence[str]
+
+    def __init__(
+        self,
+        rules: CarrierRules,
+        connect: Connect,
+        *,
+        mode: Literal["audio", "text"],
+        public_url: str | None,
+        calls_per_number: int | None,
+    ) -> None:
+        """Keep what decides; nothing is asked of the carrier.
+
+        Args:
+            rules: What the carrier's requests look like.
+            connect: Makes the answer to the webhook.
+            mode: Whether callers hear and speak over the socket, or text travels.
+            public_url: The address by which the carrier reaches this server; ``None`` takes it
+                from each request, whose signature says that it is right.
+            calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+
+        Raises:
+            ValueError: `public_url` is no address of a server.
+        """
+        self._rules = rules
+        self._connect = connect
+        self._mode: Literal["audio", "text"] = mode
+        self._public_url = None if public_url is None else checked_public_url(public_url)
+        self._calls = AnnouncedCalls(calls_per_number)
+
+    # --- who asks -------------------------------------------------------------------------------
+
+    def identify(self, request: HttpRequest) -> Identity | None:
+        """Return whose call a request is of, if the carrier sends it.
+
+        Raises:
+            RequestRefusedError: The signature is wrong, or the socket was not announced.
+        """
+        is_socket = self._is_socket(request)
+        if not is_socket or self._rules.signs_sockets:
+            if not self._rules.is_signed(request):
+                return None
+            wrong = self._rules.mistake(request, self._base(request), is_socket=is_socket)
+            if wrong:
+                self._refuse(wrong)
+        return Identity(self._announced(request).caller if is_socket else self.name)
+
+    def _is_socket(self, request: HttpRequest) -> bool:
+        return request.route.startswith(self.paths[0])
+
+    def _base(self, request: HttpRequest) -> str:
+        """Return the address of the server as the carrier knows it, without a slash at the end."""
+        return self._public_url or f"https://{header_of(request, 'Host')}"
+
+    @staticmethod
+    def _refuse(text: str) -> NoReturn:
+        log.warning("carrier_refused", why=text)
+        raise RequestRefusedError("forbidden", text, HTTPStatus.FORBIDDEN)
+
+    def _announced(self, request: HttpRequest) -> AnnouncedCall:
+        announced = self._calls.find(request.route.removeprefix(self.paths[0]))
+        if announced is None:
+            self._refuse(
+                f"no call was announced for this socket by {self.webhooks[0]}, or not lately"
+            )
+        return announced
+
+    # --- webhooks and sockets -------------------------------------------------------------------
+
+    def answer(self, request: HttpRequest) -> NewCall | Response:
+        """Announce a call, say what comes after it, or let its socket open.
+
+        Raises:
+            RequestRefusedError: The request is none of the carrier's.
+        """
+        is_socket = self._is_socket(request)
+        signs = not is_socket or self._rules.signs_sockets
+        if signs and not self._rules.is_signed(request):  # it came with a token of the server
+            self._refuse(f"{request.route} is for {self._rules.carrier}, which signs its requests")
+        if is_socket:
+            self._announced(request).mark_connected()
+            return NewCall(mode=self._mode)
+        if request.route != self.webhooks[0]:
+            return self._rules.after(request)
+        ringing = self._rules.ringing(request)
+        if not ringing.call:
+            self._refuse(f"{request.route} was called without the id of a call")
+        announced = self._calls.announce(ringing.call, ringing.caller, ringing.called)
+        if announced is None:
+            log.warning("calls_per_number", pii_number=ringing.caller)
+            return self._rules.busy()
+        base = self._base(request)
+        return self._connect(
+            f"{socket_url(base)}{self.paths[0]}{announced.key}",
+            base + self.webhooks[1],
+            announced.token,
+        )
+
+    def redeem(self, first: FirstMessage) -> AnnouncedCall:
+        """Return the announced call that a socket's first message is of, once.
+
+        Raises:
+            RequestRefusedError: Its token is not good.
+        """
+        announced = self._calls.redeem(first.call, first.parameters.get("token", ""))
+        if announced is None:
+            raise RequestRefusedError(
+                "unauthorized", "the token of the first message is not good, or was used"
+            )
+        return announced
+
+    def release(self, call: AnnouncedCall) -> None:
+        """Record that a redeemed call is over."""
+        self._calls.close(call)
+
+
+def socket_url(base: str) -> str:
+    """Return the address of a server's sockets, from that of its pages."""
+    return "ws" + base.removeprefix("http")

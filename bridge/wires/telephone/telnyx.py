@@ -1,0 +1,187 @@
+"""Telnyx' ConversationRelay: its paths, its signatures, and what its protocol has of its own.
+
+It is started by TeXML, whose webhooks are forms; applications of call control, which send JSON and
+are answered by requests, are not used.
+
+Sources: Telnyx' pages "Conversation Relay over WebSockets", on the TeXML verb of this name, and on
+the callbacks of TeXML, whose headers and body they describe.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, final
+
+from websockets.http11 import Response
+
+from bargein.routes import BargeinError
+
+from ...websocket import HttpRequest
+from .._signals import Signals
+from .._wire import HostedCall, WireConnection
+from . import _twiml
+from ._carrier_door import CarrierDoor
+from ._relay_codec import RelayCodec, RelayDialect
+from ._relay_session import RelaySession
+from ._replays import SignedTimes
+from .signatures import header_of
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+PUBLIC_KEY_VARIABLE = "TELNYX_PUBLIC_KEY"
+VOICE_PATH = "/telnyx/voice"
+ENDED_PATH = "/telnyx/ended"
+SOCKET_PATH = "/telnyx/relay/"
+
+DIALECT = RelayDialect(
+    "Telnyx", ("callControlId", "callSid"), can_preempt=False, marks_interruptible=False
+)
+
+ATTRIBUTES: Mapping[str, str] = {
+    # A key stops what the agent's chains say that it stops, so Telnyx only tells of it.
+    "interruptible": "speech",
+    "dtmfDetection": "true",
+}
+"""The attributes of ``<ConversationRelay>`` unless the developer sets others."""
+
+_SIGNATURE = "telnyx-signature-ed25519"
+_TIME = "telnyx-timestamp"
+
+
+class NoPublicKeyError(BargeinError, ValueError):
+    """A text is no public key of Telnyx."""
+
+
+def public_key(text: str) -> Ed25519PublicKey:
+    """Return the key that checks signatures.
+
+    Args:
+        text: The key as Telnyx shows it: 32 bytes in base64.
+
+    Raises:
+        ImportError: ``cryptography`` is not installed (extra ``phone``).
+        NoPublicKeyError: It is none.
+    """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        return Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise NoPublicKeyError(
+            f"{PUBLIC_KEY_VARIABLE} is not the 32 bytes in base64 that Telnyx shows as public key"
+        ) from error
+
+
+@final
+class TelnyxRules:
+    """What Telnyx' requests look like; see ``CarrierRules``.
+
+    Its signature covers the time and the body, and no address: the parameters count that are in the
+    body, and each signature once.
+    """
+
+    carrier = "Telnyx"
+    signs_sockets = False
+
+    def __init__(self, key: str | None) -> None:
+        """Keep the key.
+
+        Args:
+            key: The account's public key, with which signatures are checked; ``None`` takes it from
+                ``TELNYX_PUBLIC_KEY``.  Without one, every request is refused.
+        """
+        self._key = key or os.environ.get(PUBLIC_KEY_VARIABLE) or ""
+        self._times = SignedTimes()
+
+    def is_signed(self, request: HttpRequest) -> bool:
+        """Whether a request says that it is Telnyx'."""
+        return _SIGNATURE in request.headers
+
+    def mistake(self, request: HttpRequest, base: str, *, is_socket: bool) -> str:
+        """Return what is wrong with the signature of a request; empty for nothing."""
+        if not self._key:
+            return f"{PUBLIC_KEY_VARIABLE} is not set, so that no signature can be checked"
+        try:
+            key = public_key(self._key)
+        except NoPublicKeyError as error:
+            return str(error)
+        except ImportError:
+            return (
+                "signatures of Telnyx need the package cryptography: pip install 'bargein[phone]'"
+            )
+        from cryptography.exceptions import InvalidSignature
+
+        said = header_of(request, _TIME)
+        signed = said.encode("utf-8", "replace") + b"|" + request.body
+        try:
+            key.verify(base64.b64decode(header_of(request, _SIGNATURE), validate=True), signed)
+            signed_at_s = float(said)
+        except (InvalidSignature, ValueError):  # binascii.Error is one
+            return (
+                f"the signature of {request.route} is not that of this account: is "
+                f"{PUBLIC_KEY_VARIABLE} the public key that Telnyx' portal shows under Keys & "
+                "Credentials?"
+            )
+        return self._times.mistake(signed_at_s, signed)
+
+    def ringing(self, request: HttpRequest) -> _twiml.RingingCall:
+        """Return what a webhook says of its call."""
+        return _twiml.ringing(_twiml.form_fields(request))
+
+    def busy(self) -> Response:
+        """Return the answer by which the caller hears that the line is busy."""
+        return _twiml.busy()
+
+    def after(self, request: HttpRequest) -> Response:
+        """Return what comes after a socket."""
+        return _twiml.after(_twiml.form_fields(request))
+
+
+@final
+class TelnyxRelay(CarrierDoor):
+    """Calls of Telnyx numbers; Telnyx hears and speaks, and text travels."""
+
+    name = "telnyx"
+    paths = (SOCKET_PATH,)
+    webhooks = (VOICE_PATH, ENDED_PATH)
+    signals = Signals(carries_audio=False, knows_played=True, carries_dtmf=True)
+
+    def __init__(
+        self,
+        *,
+        public_key: str | None = None,
+        public_url: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        calls_per_number: int | None = 3,
+    ) -> None:
+        """Keep the key; nothing is asked of Telnyx.
+
+        Args:
+            public_key: The account's public key, with which Telnyx' signatures are checked;
+                ``None`` takes it from ``TELNYX_PUBLIC_KEY``.  Without one, every request is
+                refused.
+            public_url: The address by which Telnyx reaches this server, such as
+                ``https://voice.example.com``; ``None`` takes it from the ``Host`` of each request.
+            attributes: Attributes of ``<ConversationRelay>``, such as ``voice`` and ``language``;
+                they come beside ours, or in their place.
+            calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+
+        Raises:
+            ValueError: `public_url` is no address of a server.
+        """
+        super().__init__(
+            TelnyxRules(public_key),
+            partial(_twiml.relay, attributes={**ATTRIBUTES, **(attributes or {})}),
+            mode="text",
+            public_url=public_url,
+            calls_per_number=calls_per_number,
+        )
+
+    def session(self, connection: WireConnection, call: HostedCall) -> RelaySession:
+        """Return the session of a call."""
+        return RelaySession(connection, call, RelayCodec(DIALECT), self.redeem, self.release)

@@ -1,0 +1,245 @@
+"""Telephone numbers of Telnyx: what answers them, set and put back by REST.
+
+A number of Telnyx' belongs to a connection, and TeXML is asked for where that is a TeXML
+application: so a number gets an application of its own, whose name tells which.
+
+Source: Telnyx' reference of the API v2, phone numbers and TeXML applications.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from bargein.bridge.validation.public_url import checked_public_url
+from bargein.bridge.wires import Wire
+from bargein.bridge.wires.telephone import TelnyxRelay
+from bargein.bridge.wires.telephone.telnyx import PUBLIC_KEY_VARIABLE, VOICE_PATH, public_key
+from bargein.nodes.services._http_service import HttpService
+from bargein.nodes.services._phone_account import (
+    PhoneExtraError,
+    PhoneNumberError,
+    credentials,
+    json_fields,
+)
+
+from .errors import TELNYX_ERRORS
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["Telnyx"]
+
+API_KEY_VARIABLE = "TELNYX_API_KEY"  # the name of a variable, not a key
+API = "https://api.telnyx.com"
+
+_WAS = "was"
+"""The parameter of our own voice URL that has the number's connection before ours."""
+
+
+class Telnyx:
+    """A Telnyx account whose numbers your agent answers; for ``App(phone=)``.
+
+    Telnyx hears and speaks: text travels, and your app needs no ears and no voice.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        public_key: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        calls_per_number: int | None = 3,
+        api_url: str = API,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Keep the account; nothing is asked of Telnyx yet.
+
+        Args:
+            api_key: A key of the account; ``None`` reads TELNYX_API_KEY.
+            public_key: The account's public key, by which Telnyx' signatures are checked; ``None``
+                reads TELNYX_PUBLIC_KEY.
+            attributes: Attributes of ``<ConversationRelay>``, such as ``{"language": "de"}``; they
+                come beside ours, or in their place.
+            calls_per_number: How many calls one number may have at a time; ``None`` for no limit.
+            api_url: The address of Telnyx' API.
+            transport: Carries the requests instead of the network; ``None`` uses the network, with
+                the proxies that the environment names.
+
+        Raises:
+            PhoneExtraError: cryptography is not installed (extra ``phone``).
+            ValueError: A key is missing, or the public key is none.
+        """
+        self._key, self._public_key = credentials(
+            "Telnyx()",
+            {
+                API_KEY_VARIABLE: ("api_key=", api_key or os.environ.get(API_KEY_VARIABLE)),
+                PUBLIC_KEY_VARIABLE: (
+                    "public_key=",
+                    public_key or os.environ.get(PUBLIC_KEY_VARIABLE),
+                ),
+            },
+            "both are in Telnyx' portal, under Keys & Credentials",
+        )
+        _check_public_key(self._public_key)
+        self._attributes = attributes
+        self._calls_per_number = calls_per_number
+        self._api_url = api_url
+        self._transport = transport
+
+    def wires(self, public_url: str | None) -> Sequence[Wire]:
+        """Return the wires of this account, for a server's port.
+
+        Args:
+            public_url: The address by which Telnyx reaches the server; ``None`` takes it from the
+                ``Host`` of each request.
+
+        Raises:
+            ValueError: It is no address of a server.
+        """
+        relay = TelnyxRelay(
+            public_key=self._public_key,
+            public_url=public_url,
+            attributes=self._attributes,
+            calls_per_number=self._calls_per_number,
+        )
+        return (relay,)
+
+    async def claim(self, number: str, public_url: str) -> str:
+        """Let a number's calls come to a server, and return the connection that it had.
+
+        The number gets a TeXML application of its own, in whose address the old one stays, so that
+        ``restore()`` finds it.
+
+        Args:
+            number: The number, as +15550100.
+            public_url: The address by which Telnyx reaches the server.
+
+        Raises:
+            PhoneExtraError: httpx2 is not installed (extra ``phone``).
+            PhoneNumberError: The account has no such number.
+            ValueError: `public_url` is no address of a server.
+            VendorError: Telnyx refused, or cannot be reached.
+        """
+        base = checked_public_url(public_url)
+        service = self._service()
+        async with service.open():
+            found = await self._find(service, number)
+            ours = await self._application(service, number)
+            claimed = ours is not None and ours["id"] == found["connection_id"]
+            was = _before(ours["voice_url"]) if ours and claimed else found["connection_id"]
+            wanted = {
+                "friendly_name": _name(number),
+                "voice_url": f"{base}{VOICE_PATH}?{urlencode({_WAS: was})}",
+                "voice_method": "post",
+            }
+            path = "/texml_applications" + (f"/{quote(ours['id'], safe='')}" if ours else "")
+            made = await self._ask(
+                service, path, "PATCH" if ours else "POST", "refused to set the voice URL", wanted
+            )
+            if not claimed:
+                await self._connect(service, found["id"], str(made.get("id") or ""))
+        return f"connection {was}" if was else ""
+
+    async def restore(self, number: str) -> str:
+        """Put back the connection that a number had before ``claim()``, and return it.
+
+        Args:
+            number: The number, as +15550100.
+
+        Raises:
+            PhoneExtraError: httpx2 is not installed (extra ``phone``).
+            PhoneNumberError: The account has no such number, or it was not claimed.
+            VendorError: Telnyx refused, or cannot be reached.
+        """
+        service = self._service()
+        async with service.open():
+            found = await self._find(service, number)
+            ours = await self._application(service, number)
+            if ours is None or ours["id"] != found["connection_id"]:
+                raise PhoneNumberError(
+                    f"{number} does not call an agent of bargein, so there is nothing to restore; "
+                    f"its connection is {found['connection_id'] or 'none'}"
+                )
+            was = _before(ours["voice_url"])
+            await self._connect(service, found["id"], was)
+            path = f"/texml_applications/{quote(ours['id'], safe='')}"
+            await self._ask(service, path, "DELETE", "refused to delete our application")
+        return f"connection {was}" if was else ""
+
+    def _service(self) -> HttpService:
+        return HttpService(
+            "Telnyx()",
+            f"{self._api_url}/v2",
+            errors=TELNYX_ERRORS,
+            extra="phone",
+            missing=PhoneExtraError,
+            variable="api_url=",
+            headers={"Authorization": f"Bearer {self._key}"},
+            transport=self._transport,
+        )
+
+    async def _find(self, service: HttpService, number: str) -> dict[str, str]:
+        path = f"/phone_numbers?{urlencode({'filter[phone_number]': number})}"
+        for found in await self._list(service, path, "refused to list the numbers"):
+            if found.get("phone_number") == number:
+                return {name: str(found.get(name) or "") for name in ("id", "connection_id")}
+        raise PhoneNumberError(
+            f"the Telnyx account has no number {number}; write it as in the portal, such as "
+            "+15550100"
+        )
+
+    async def _application(self, service: HttpService, number: str) -> dict[str, str] | None:
+        """Return our TeXML application of a number."""
+        path = f"/texml_applications?{urlencode({'filter[friendly_name]': _name(number)})}"
+        for found in await self._list(service, path, "refused to list the TeXML applications"):
+            if found.get("friendly_name") == _name(number):
+                return {name: str(found.get(name) or "") for name in ("id", "voice_url")}
+        return None
+
+    async def _list(self, service: HttpService, path: str, problem: str) -> list[dict[str, Any]]:
+        fields = json_fields(
+            TELNYX_ERRORS.vendor, await service.fetch(path, method="GET", problem=problem)
+        )
+        listed = fields.get("data")
+        return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+    async def _connect(self, service: HttpService, number_id: str, connection: str) -> None:
+        path = f"/phone_numbers/{quote(number_id, safe='')}"
+        problem = "refused to set the number's connection"
+        await self._ask(service, path, "PATCH", problem, {"connection_id": connection or None})
+
+    @staticmethod
+    async def _ask(
+        service: HttpService,
+        path: str,
+        method: str,
+        problem: str,
+        wanted: Mapping[str, str | None] | None = None,
+    ) -> dict[str, Any]:
+        content: dict[str, Any] = {} if wanted is None else {"json": dict(wanted)}
+        body = await service.fetch(path, method=method, problem=problem, **content)
+        data = json_fields(TELNYX_ERRORS.vendor, body).get("data")
+        return data if isinstance(data, dict) else {}
+
+    def __repr__(self) -> str:
+        return "Telnyx()"
+
+
+def _check_public_key(text: str) -> None:
+    try:
+        public_key(text)
+    except ImportError as error:
+        raise PhoneExtraError("Telnyx()", "cryptography", "phone") from error
+
+
+def _name(number: str) -> str:
+    """Return the name of a number's application."""
+    return f"bargein {number}"
+
+
+def _before(voice_url: str) -> str:
+    """Return the connection that a number had before ours."""
+    return parse_qs(urlsplit(voice_url).query).get(_WAS, [""])[0]
