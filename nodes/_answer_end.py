@@ -1,4 +1,4 @@
-"""What becomes of an answer that ends without a word, or in the middle of a sentence.
+"""What becomes of an answer that ends without a word, in mid-sentence, or because its model failed.
 
 Rules:
 1. Somebody waits for an answer to what the caller did, and to a result that was promised.  If the
@@ -8,6 +8,12 @@ Rules:
    the caller on, or has the call say a fixed text.
 4. A sentence that the limit on tokens cut off is finished by asking once more, up to its end.  The
    model learns of the cut in a note.
+5. If its model fails and the next one takes over: an answer of which no audio has reached the
+   caller's line is withdrawn, and the next model is asked the same question.  Else it stands: every
+   whole word of the first model is said, and the next one is asked to continue after the last.
+6. An answer that the caller has begun to hear and that has run tools fails then: the next model
+   might call a tool that has already done its work.
+7. No word is said twice: what a model repeats of the words that it continues is left out.
 """
 
 from __future__ import annotations
@@ -28,7 +34,6 @@ from bargein.bridge.events import (
 from bargein.bridge.validation.texts import has_words, is_blank
 from bargein.routes.logs import get_logger
 
-from ._answer_fallback import FallbackContinuation
 from .llm import EmptyAnswerError
 from .llm._finish_reasons import is_cut_off, is_filtered, may_differ
 
@@ -62,6 +67,11 @@ FINISH = _HEAD + (
     "Go on with the next character, finish that one sentence in a few words, and repeat nothing."
 )
 """The note that asks a model for the rest of its sentence."""
+GO_ON = _HEAD + (
+    "Your answer was broken off behind its last word, and the user hears it up to there. "
+    "Go on with the next word, and repeat nothing."
+)
+"""The note that asks a model to continue another model's answer."""
 CUT_OFF = _HEAD + "Your last answer reached the limit on its length, and ended early."
 """The note after an answer that the limit on tokens cut off."""
 WITHHELD = _HEAD + "A content filter broke your last answer off behind its last word."
@@ -181,6 +191,53 @@ class AnswerEnding:
             self._call.history.add_note(note)
 
 
+class Continuation:
+    """Removes from a continuation the words that it repeats of the answer so far."""
+
+    def __init__(self, stands: str) -> None:
+        """Start with the answer so far.
+
+        Args:
+            stands: The part of the answer that stands; empty if it starts over.
+        """
+        self._said = [_letters(word) for word in stands.split()]
+        self._ends_in_space = stands[-1:].isspace()
+        self._unsaid = ""
+        self._is_new = not self._said
+
+    def add(self, text: str) -> str:
+        """Return the part of some text that is new; empty while that is undecided."""
+        if self._is_new:
+            return text
+        self._unsaid += text
+        if not self._unsaid.strip() or self._may_repeat_more():
+            return ""
+        return self.rest()
+
+    def rest(self) -> str:
+        """Return the buffered text, without repeated words; call it when no more text comes."""
+        self._is_new = True
+        words, kept = self._words(), self._unsaid
+        self._unsaid = ""
+        for count in range(min(len(words), len(self._said)), 0, -1):
+            if words[:count] == self._said[-count:]:
+                return "".join(kept.split(maxsplit=count)[count:])
+        return kept.lstrip() if self._ends_in_space else kept
+
+    def _words(self) -> list[str]:
+        return [_letters(word) for word in self._unsaid.split()]
+
+    def _may_repeat_more(self) -> bool:
+        """Whether the text so far matches a run of words before the end of the answer."""
+        words, stands = self._words(), self._said
+        return any(words == stands[at : at + len(words)] for at in range(len(stands) - len(words)))
+
+
+def _letters(word: str) -> str:
+    """Return a word in the form in which it is compared, without case and punctuation."""
+    return "".join(letter for letter in word.lower() if letter.isalnum()) or word
+
+
 class SentenceRest:
     """Joins the rest of a sentence to its beginning, and leaves out what follows the sentence.
 
@@ -195,7 +252,7 @@ class SentenceRest:
             begun: The text so far, which may end within a word.
         """
         self._half = re.split(r"\s", begun)[-1]
-        self._repeats = FallbackContinuation(begun.removesuffix(self._half))
+        self._repeats = Continuation(begun.removesuffix(self._half))
         self._is_joined = self._has_space = False
         self._unjoined = ""
         self._given = ""

@@ -1,14 +1,16 @@
-"""Protocols for the parts of a ``Call`` that an answering node uses."""
+"""Protocols for the parts of a ``Call`` that nodes and their tools use."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import trio
 
-    from bargein.bridge import Answer, History
-    from bargein.bridge.control import RunningTools
+    from bargein.bridge import Answer, History, PermissionQuestion
+    from bargein.bridge.control import JobEnd, RunningTools, Verb
+    from bargein.bridge.events import ToolResult
     from bargein.routes import Router, Run
 
 
@@ -23,6 +25,32 @@ class RememberedCall(Protocol):
     def answer_of(self, run: Run | None) -> Answer | None:
         """Return the open answer that a run works on; ``None`` if there is none."""
         ...
+
+
+class WorkingCall(RememberedCall, Protocol):
+    """The part of a ``Call`` in which something works: an answer, a tool or a background job."""
+
+    @property
+    def router(self) -> Router:
+        """The router, which publishes events and warnings, and logs errors."""
+        ...
+
+    @property
+    def nursery(self) -> trio.Nursery:
+        """The nursery that owns the tasks of the call."""
+        ...
+
+    @property
+    def running_tools(self) -> RunningTools:
+        """The running tools, and the answers in the background."""
+        ...
+
+    def touch_state(self) -> None:
+        """Have the state of the call recomputed."""
+        ...
+
+
+# --- for answers ---------------------------------------------------------------------------------
 
 
 class AnswerTexts(Protocol):
@@ -46,27 +74,12 @@ class SpokenAnswers(Protocol):
         ...
 
 
-class AnsweredCall(RememberedCall, Protocol):
+class AnsweredCall(WorkingCall, Protocol):
     """The part of a ``Call`` that an answer needs."""
-
-    @property
-    def router(self) -> Router:
-        """The router, which publishes the warnings of caps."""
-        ...
-
-    @property
-    def nursery(self) -> trio.Nursery:
-        """The nursery that owns the tasks of the call; a cap's warning comes from one."""
-        ...
 
     @property
     def answers(self) -> SpokenAnswers:
         """What the agents of the call say."""
-        ...
-
-    @property
-    def running_tools(self) -> RunningTools:
-        """The running tools."""
         ...
 
     @property
@@ -78,25 +91,69 @@ class AnsweredCall(RememberedCall, Protocol):
         """Whether the caller hears what a source says."""
         ...
 
-    def touch_state(self) -> None:
-        """Have the state of the call recomputed."""
+
+# --- for tools -----------------------------------------------------------------------------------
+
+
+class QuestionsOfTools(Protocol):
+    """The questions that tools have asked the caller."""
+
+    def interrupt(self, call_id: str, verb: Verb) -> None:
+        """Close the questions of a tool that a verb interrupts."""
         ...
 
 
-class CallWithJobs(Protocol):
-    """The part of a ``Call`` that background jobs need."""
+class PermissionsOfTools(Protocol):
+    """Decides whether tools may run, and asks for permission."""
 
     @property
-    def router(self) -> Router:
-        """The router, which publishes when tools and answers move to the background."""
+    def pending(self) -> tuple[PermissionQuestion, ...]:
+        """The open questions."""
+        ...
+
+    async def ask(
+        self,
+        id: str,
+        name: str,
+        arguments: Mapping[str, Any],
+        run: Run | None,
+        by: Literal["caller", "operator"] = "caller",
+    ) -> Literal["allowed", "denied", "withdrawn"]:
+        """Ask whether a tool may run, and wait for the answer."""
+        ...
+
+    def withdraw(self, id: str) -> bool:
+        """Close a question without an answer; return whether it was open."""
+        ...
+
+
+class JobResults(Protocol):
+    """Delivers the results of background jobs."""
+
+    def bring(self, result: ToolResult, ended: JobEnd) -> None:
+        """Deliver a result at the next boundary of the conversation."""
+        ...
+
+
+class CallOfTools(WorkingCall, Protocol):
+    """The part of a ``Call`` that tools need."""
+
+    @property
+    def ended(self) -> trio.Event:
+        """Set once the call is over, so that no further tool starts."""
         ...
 
     @property
-    def nursery(self) -> trio.Nursery:
-        """The nursery that owns the tasks of jobs."""
+    def delivery(self) -> JobResults:
+        """Delivers the results of background jobs."""
         ...
 
     @property
-    def running_tools(self) -> RunningTools:
-        """The tools and answers that run in the background."""
+    def permissions(self) -> PermissionsOfTools:
+        """The permissions of tools."""
+        ...
+
+    @property
+    def questions(self) -> QuestionsOfTools:
+        """The questions that tools have asked the caller."""
         ...

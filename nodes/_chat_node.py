@@ -17,12 +17,12 @@ from bargein.bridge.events import (
 from bargein.bridge.history import last_messages
 from bargein.bridge.validation.arguments import check_has, check_instance, check_takes
 
+from ._answer_steps import LastAsked, with_announced_last
 from ._background_jobs import Job, Jobs
 from ._conversation_context import ConversationContext
 from ._reasoning_node import ReasoningNode
 from ._speculation import SpeculativeModel
 from ._tool_loop import LoopPlan, ToolLoop
-from ._user_words_last import LastAsked, with_announced_last
 from .llm import ChatModel, Usage
 from .tools import Tool, ToolDefinitionError, ToolRunner, current_tool, tool
 

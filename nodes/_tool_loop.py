@@ -7,8 +7,8 @@ Rules:
    to it. Only a cap ends running tools, as ``cancel`` does.
 3. The loop keeps what the answer itself said and called, as the model wrote it; the rest of the
    conversation stays as it was heard when the answer began.
-4. When a model fails halfway, the next one continues by the rules of `_answer_fallback`.
-5. An answer without a word, or cut off by a limit, ends by the rules of `_answer_end`.
+4. An answer without a word, or cut off by a limit or a model's failure, goes on or ends by the
+   rules of `_answer_end`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from bargein.bridge import (
-    History,
-    current_run,
-)
+from bargein.bridge import History, current_run
 from bargein.bridge.control import (
     ActiveClock,
     AnswerPhase,
@@ -38,11 +35,9 @@ from bargein.bridge.events import AgentAudio, AgentHandoff, AgentResponse, ToolC
 from bargein.routes.error_containment import closing
 from bargein.routes.logs import get_logger
 
-from ._answer_end import AnswerEnding, SentenceRest
-from ._answer_fallback import FallbackContinuation
-from ._answer_steps import AnswerSteps, ChatMessage, Messages
+from ._answer_end import AnswerEnding, Continuation, SentenceRest
+from ._answer_steps import AnswerSteps, ChatMessage, LastAsked, Messages, last_asked_of
 from ._long_chat import shortened
-from ._user_words_last import LastAsked, last_asked_of
 from .hidden_text import HiddenKind, HiddenText
 from .llm import (
     AnswerBrokenOffError,
@@ -128,7 +123,7 @@ class ToolLoop:
         self._text = ""
         self._said_before = ""  # the newest text of the answer, also before its tools
         self._has_sounded = self._is_answered = False
-        self._continuation: FallbackContinuation | SentenceRest = FallbackContinuation("")
+        self._continuation: Continuation | SentenceRest = Continuation("")
         self.running: dict[str, RunningTool] = {}
 
     def _join_answer(self) -> None:
@@ -235,7 +230,7 @@ class ToolLoop:
     async def _ask(self) -> AsyncGenerator[AgentResponse | AgentAudio, None]:
         """Ask the model once; yield its text and speech, and collect its tool calls."""
         is_finishing = self._ending.is_finishing and self._plan.audio_of is None
-        self._continuation = SentenceRest(self._text) if is_finishing else FallbackContinuation("")
+        self._continuation = SentenceRest(self._text) if is_finishing else Continuation("")
         self._requests, self._text = [], ""
         self._has_sounded = self._is_answered = False
         answer = self._answer
@@ -358,7 +353,7 @@ class ToolLoop:
             raise broken.__cause__ or broken
         else:
             asked = self._story.broken_off(asked, self._text)
-        self._continuation = FallbackContinuation(self._text)
+        self._continuation = Continuation(self._text)
         if self._answer is not None:
             self._answer.step_list.ask_model()
         self._show("connect", step=True)

@@ -33,12 +33,12 @@ from bargein.routes.logs import get_logger
 
 from ._errors import ToolError
 from ._interrupt_policy import Effect, Interrupts, TimeLimits
-from ._tool_body import ToolBody
+from ._tool_body import FinalOutcome, ToolBody, plain, settle
 from ._tool_context import ToolContext
-from ._tool_outcome import FinalOutcome, plain, settle
 
 if TYPE_CHECKING:
-    from ._call_for_tools import CallOfTools
+    from bargein.nodes._call_for_nodes import CallOfTools
+
     from ._tool import Tool
 
 log = get_logger()

@@ -20,15 +20,14 @@ from bargein.routes.logs import get_logger
 from ._errors import BadArgumentsError, ToolDefinitionError
 from ._schema_check import unwrapped
 from ._tool import Tool
+from ._tool_body import NEVER, FinalOutcome, error_for_model, plain
 from ._tool_call import OnSettled, RunningTool
 from ._tool_context import ToolContext
-from ._tool_outcome import NEVER, FinalOutcome, error_for_model, plain
 
 if TYPE_CHECKING:
     from bargein.bridge import Call
     from bargein.bridge.control import Work
-
-    from ._call_for_tools import CallOfTools
+    from bargein.nodes._call_for_nodes import CallOfTools
 
 log = get_logger()
 
