@@ -150,7 +150,7 @@ class _OneCheck:
         """Yield what is wrong by a reference, or by a choice of schemas."""
         reference = schema.get("$ref")
         if isinstance(reference, str) and len(reference) < MOST_CHARACTERS:
-            yield from self.check(value, self._resolved(reference), place, depth + 1)
+            yield from self.check(value, _referred(reference, self._root), place, depth + 1)
         parts = schema.get("allOf")
         for part in parts if isinstance(parts, list) else ():
             yield from self.check(value, part, place, depth + 1)
@@ -161,16 +161,6 @@ class _OneCheck:
                 if all(first):
                     one = first[0] if len(first) == 1 else f"{_shown(value)} fits none of {word}"
                     yield one if len(first) == 1 or not place else f"{place}: {one}"
-
-    def _resolved(self, reference: str) -> Any:
-        """Return the part of the schema that a reference names; ``None`` for none."""
-        if not reference.startswith("#"):
-            return None  # other documents are not followed
-        found: Any = self._root
-        for name in reference[1:].split("/")[1:]:
-            key = name.replace("~1", "/").replace("~0", "~")
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return found
 
 
 def _is(value: Any, kind: object) -> bool:
@@ -301,10 +291,14 @@ def _variants(schema: object, root: Mapping[str, Any], depth: int) -> Iterator[M
 
 
 def _referred(reference: str, root: Mapping[str, Any]) -> object:
+    """Return the part of a schema that a reference names; ``None`` for none."""
+    if not reference.startswith("#"):
+        return None  # other documents are not followed
     found: object = root
-    for part in reference.removeprefix("#/").split("/"):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found if reference.startswith("#/") else None
+    for name in reference[1:].split("/")[1:]:
+        key = name.replace("~1", "/").replace("~0", "~")
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 def _kinds_of(schema: Mapping[str, Any]) -> list[str]:

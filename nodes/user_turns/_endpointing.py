@@ -102,8 +102,8 @@ class EarEndpointing:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class EarliestEndpointing:
-    """Ends the turn as soon as any of several strategies does."""
+class _Several:
+    """Several strategies."""
 
     strategies: tuple[Endpointing, ...]
 
@@ -111,9 +111,22 @@ class EarliestEndpointing:
         """Keep the strategies.
 
         Raises:
+            TypeError: One is no strategy.
             ValueError: There are none.
         """
-        object.__setattr__(self, "strategies", _several(type(self).__name__, strategies))
+        owner = type(self).__name__
+        if not strategies:
+            raise ValueError(f"{owner}() takes endpointing strategies, and was given none")
+        for strategy in strategies:
+            if isinstance(strategy, type) or not isinstance(strategy, Endpointing):
+                raise TypeError(f"{owner}() takes objects with wait_s(pause), not {strategy!r}")
+        object.__setattr__(self, "strategies", strategies)
+
+
+class EarliestEndpointing(_Several):
+    """Ends the turn as soon as any of several strategies does."""
+
+    __slots__ = ()
 
     def wait_s(self, pause: Pause) -> float:
         """Return the shortest wait of all.
@@ -124,19 +137,10 @@ class EarliestEndpointing:
         return min(strategy.wait_s(pause) for strategy in self.strategies)
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class SurestEndpointing:
+class SurestEndpointing(_Several):
     """Ends the turn only when all of several strategies agree."""
 
-    strategies: tuple[Endpointing, ...]
-
-    def __init__(self, *strategies: Endpointing) -> None:
-        """Keep the strategies.
-
-        Raises:
-            ValueError: There are none.
-        """
-        object.__setattr__(self, "strategies", _several(type(self).__name__, strategies))
+    __slots__ = ()
 
     def wait_s(self, pause: Pause) -> float:
         """Return the longest wait of all.
@@ -145,15 +149,6 @@ class SurestEndpointing:
             pause: What is known of it.
         """
         return max(strategy.wait_s(pause) for strategy in self.strategies)
-
-
-def _several(owner: str, strategies: tuple[Endpointing, ...]) -> tuple[Endpointing, ...]:
-    if not strategies:
-        raise ValueError(f"{owner}() takes endpointing strategies, and was given none")
-    for strategy in strategies:
-        if isinstance(strategy, type) or not isinstance(strategy, Endpointing):
-            raise TypeError(f"{owner}() takes objects with wait_s(pause), not {strategy!r}")
-    return strategies
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,19 +260,12 @@ class ModelEndpointing:
             TypeError: One is not a number.
             ValueError: One is out of its bounds.
         """
-        check_seconds("ModelEndpointing(longest_pause_s=)", self.longest_pause_s)
-        check_seconds("ModelEndpointing(unscored_pause_s=)", self.unscored_pause_s)
-        check_seconds("ModelEndpointing(shortest_pause_s=)", self.shortest_pause_s)
-        check_seconds("ModelEndpointing(unfinished_pause_s=)", self.unfinished_pause_s)
-        check_seconds("ModelEndpointing(sure_pause_s=)", self.sure_pause_s)
-        check_seconds("ModelEndpointing(spelling_pause_s=)", self.spelling_pause_s)
-        check_seconds("ModelEndpointing(short_turn_s=)", self.short_turn_s)
-        check_seconds("ModelEndpointing(long_turn_s=)", self.long_turn_s)
-        check_seconds("ModelEndpointing(long_breath_s=)", self.long_breath_s)
-        _check_margin("ModelEndpointing", self.margin)
-        _check_margin("ModelEndpointing", self.rhythm, "rhythm")
-        check_share("ModelEndpointing(sure_ending_above=)", self.sure_ending_above)
-        check_share("ModelEndpointing(unsure_ending_below=)", self.unsure_ending_below)
+        for name in _PAUSES:
+            check_seconds(f"ModelEndpointing({name}=)", getattr(self, name))
+        for name in ("margin", "rhythm"):
+            _check_margin("ModelEndpointing", getattr(self, name), name)
+        for name in ("sure_ending_above", "unsure_ending_below"):
+            check_share(f"ModelEndpointing({name}=)", getattr(self, name))
         for name in ("complete_above", "likely_above", "surely_above"):
             _check_above_0(f"ModelEndpointing({name}=)", getattr(self, name))
         if self.longest_pause_s < self.shortest_pause_s:  # what sounds complete would wait longer
@@ -375,6 +363,12 @@ class ModelEndpointing:
         wait_s = max(self.rhythm * max(gaps_s), self.shortest_pause_s)
         return min(wait_s, self.unfinished_pause_s), "rhythm"
 
+
+_PAUSES = (
+    *("longest_pause_s", "unscored_pause_s", "shortest_pause_s", "unfinished_pause_s"),
+    *("sure_pause_s", "spelling_pause_s", "short_turn_s", "long_turn_s", "long_breath_s"),
+)
+"""The times of `ModelEndpointing`."""
 
 LONG_TURN_WORDS = 10
 """A long turn has at least so many words. With fewer words, noise is part of it, or the caller

@@ -73,50 +73,17 @@ class LiveView(AgentView):
         self.__dict__["_agent"] = agent
         self.__dict__["_is_first"] = is_first
 
-    @cached_property
-    def is_audible(self) -> bool:
-        """Whether the caller hears it, or would if it were not held."""
-        return self._agent.is_audible
-
-    @cached_property
-    def is_at_work(self) -> bool:
-        """Whether it is working on an answer, or one waits to be heard."""
-        return self._agent.is_at_work
-
-    @cached_property
-    def is_idle(self) -> bool:
-        """Whether it neither says nor does anything."""
-        return not (self.is_audible or self.is_at_work)
-
-    @cached_property
-    def first_message(self) -> bool:
-        """Whether it is still saying its first speech of the call."""
-        return self._is_first and not self.is_idle
-
-    @cached_property
-    def may_be_cut(self) -> bool:
-        """Whether the caller's voice may interrupt the current speech."""
-        return not self.is_audible or self._agent.may_be_cut_by(UserStartedSpeaking)
-
-    @cached_property
-    def saying(self) -> str:
-        """What it says around now."""
-        return "" if self.is_idle else self._agent.saying
-
-    @cached_property
-    def state(self) -> str:
-        """The state of the call."""
-        return self._agent.state
-
-    @cached_property
-    def agent(self) -> str:
-        """The name of the agent that has the floor; empty for none."""
-        return self._agent.name
-
-    @cached_property
-    def route(self) -> str:
-        """The chain whose run speaks or works, as it was written; empty for none."""
-        return "" if self.is_idle else self._agent.route
+    is_audible = cached_property(lambda self: self._agent.is_audible)
+    is_at_work = cached_property(lambda self: self._agent.is_at_work)
+    is_idle = cached_property(lambda self: not (self.is_audible or self.is_at_work))
+    first_message = cached_property(lambda self: self._is_first and not self.is_idle)
+    may_be_cut = cached_property(
+        lambda self: not self.is_audible or self._agent.may_be_cut_by(UserStartedSpeaking)
+    )
+    saying = cached_property(lambda self: "" if self.is_idle else self._agent.saying)
+    state = cached_property(lambda self: self._agent.state)
+    agent = cached_property(lambda self: self._agent.name)
+    route = cached_property(lambda self: "" if self.is_idle else self._agent.route)
 
 
 HintKind = Literal["speech", "acknowledgement", "noise", "echo", "distant"]
