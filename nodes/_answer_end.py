@@ -67,11 +67,6 @@ FINISH = _HEAD + (
     "Go on with the next character, finish that one sentence in a few words, and repeat nothing."
 )
 """The note that asks a model for the rest of its sentence."""
-GO_ON = _HEAD + (
-    "Your answer was broken off behind its last word, and the user hears it up to there. "
-    "Go on with the next word, and repeat nothing."
-)
-"""The note that asks a model to continue another model's answer."""
 CUT_OFF = _HEAD + "Your last answer reached the limit on its length, and ended early."
 """The note after an answer that the limit on tokens cut off."""
 WITHHELD = _HEAD + "A content filter broke your last answer off behind its last word."

@@ -31,8 +31,6 @@ from bargein.bridge.events import JobAnnounced, ToolCall, ToolResult
 from bargein.bridge.history import as_chat
 from bargein.routes.logs import get_logger
 
-from ._answer_end import GO_ON
-
 if TYPE_CHECKING:
     from bargein.bridge.history import Entry
     from bargein.routes import Interruption, Outcome, Run
@@ -185,6 +183,13 @@ class AnswerSteps:
 
 # --- whose words come last -----------------------------------------------------------------------
 
+
+GO_ON = (
+    "From the system; the user did not say this.\n"
+    "Your answer was broken off behind its last word, and the user hears it up to there. "
+    "Go on with the next word, and repeat nothing."
+)
+"""The note that asks a model to continue another model's answer."""
 
 YOUR_TURN = (
     "From the system; the user did not say this.\n"
