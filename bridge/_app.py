@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from .conversations import Conversations
     from .conversations._safe_writer import SafeWriter
 
+LAST_SAVE_S = 2.0
+"""How many seconds the last attempt to save a conversation may take when its call ends."""
+
+
 log = get_logger()
 
 
@@ -418,7 +422,7 @@ class App(SuggestsNames):
 @asynccontextmanager
 async def _open_saved(conversations: Conversations, name: str) -> AsyncIterator[_Memory]:
     # Most programs store nothing, and loading this brings SQLite.
-    from .conversations._safe_writer import CLOSE_S, SafeWriter
+    from .conversations._safe_writer import SafeWriter
 
     async with conversations.open_conversation(name) as opened:
         history = History(opened.entries)
@@ -427,7 +431,7 @@ async def _open_saved(conversations: Conversations, name: str) -> AsyncIterator[
         try:
             yield _Memory(history, name, writer)
         finally:
-            with trio.move_on_after(CLOSE_S, shield=True):
+            with trio.move_on_after(LAST_SAVE_S, shield=True):
                 await writer.close()
 
 

@@ -105,7 +105,6 @@ class AnswerSteps:
 
     @property
     def has_tools(self) -> bool:
-        """Whether the answer has run tools."""
         return any(isinstance(entry, ToolEntry) for entry in self._steps)
 
     def broken_off(self, asked: list[ChatMessage], text: str) -> list[ChatMessage]:

@@ -22,17 +22,12 @@ from ._background_jobs import Job, Jobs
 from ._conversation_context import ConversationContext
 from ._reasoning_node import ReasoningNode
 from ._speculation import SpeculativeModel
-from ._tool_loop import LoopPlan, ToolLoop
+from ._tool_loop import DEFAULT_CAPS, NO_CAPS, LoopPlan, ToolLoop
 from .llm import ChatModel, Usage
 from .tools import Tool, ToolDefinitionError, ToolRunner, current_tool, tool
 
 if TYPE_CHECKING:
     from bargein.bridge import Bridge
-
-NO_CAPS = Caps()
-
-DEFAULT_CAPS = Caps(steps=100)
-"""Far more than an answer needs; the cap stops a model that calls tools in a loop."""
 
 
 class ChatNode(ReasoningNode):

@@ -21,7 +21,6 @@ class Excerpt:
         self._kept = 0
 
     def add(self, text: str) -> None:
-        """Append a text."""
         self._length += len(text)
         first, rest = text[: self._room], text[self._room :]
         if first:

@@ -9,6 +9,8 @@ Rules:
    conversation stays as it was heard when the answer began.
 4. An answer without a word, or cut off by a limit or a model's failure, goes on or ends by the
    rules of `_answer_end`.
+5. An answer asks the model, and calls tools, at most as often as `DEFAULT_CAPS` says, unless its
+   node has other caps; `Meter` counts.
 """
 
 from __future__ import annotations
@@ -58,6 +60,11 @@ if TYPE_CHECKING:
     from ._conversation_context import ConversationContext
 
 log = get_logger()
+
+NO_CAPS = Caps()
+
+DEFAULT_CAPS = Caps(steps=100)
+"""Far more than an answer needs; the cap stops a model that calls tools in a loop."""
 
 UNWIND_S = 1.0
 """How long an answer waits for tools interrupted before it, in seconds; the same as for a run."""

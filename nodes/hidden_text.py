@@ -63,7 +63,6 @@ _ROLES = ("assistant", "model", "user", "system", "tool", "developer")
 # Compiled at the first text that may hold a mark: that takes longer than importing most modules.
 @cache
 def _mark() -> re.Pattern[str]:
-    """Return what finds a mark."""
     return re.compile(
         r"<unused(?P<unused>\d{1,4})>"
         r"|<(?P<slash>/?)(?P<name>[a-z][\w.-]*(?::[\w.-]+)?)(?:[\s=][^<>]{0,200})?/?>"
@@ -77,7 +76,6 @@ def _mark() -> re.Pattern[str]:
 
 @cache
 def _may_begin() -> re.Pattern[str]:
-    """Return what a mark may begin with."""
     return re.compile(
         r"</?(?P<name>[a-z][\w.:-]*)?/?|</?(?P<whole>[a-z][\w.-]*(?::[\w.-]+)?)[\s=][^<>]{0,200}"
         r"|<[|｜](?:[^|｜<>\s]{1,60}[|｜]?)?|◁/?[a-z]{0,20}▷?|\[/?(?P<bracketed>[a-z_]{0,20})"
@@ -88,7 +86,6 @@ def _may_begin() -> re.Pattern[str]:
 
 @cache
 def _role() -> re.Pattern[str]:
-    """Return what finds a role."""
     return re.compile(rf"\s*(?P<role>{'|'.join(_ROLES)})\b[ \t]*\n?", re.IGNORECASE)
 
 
@@ -103,7 +100,6 @@ class HiddenText:
     """
 
     def __init__(self) -> None:
-        """Start an answer."""
         self._delayed = ""
         self._before = ""  # the last visible character
         self._inside: tuple[HiddenKind, str] | None = None  # what is hidden, and what ends it

@@ -9,7 +9,6 @@ from typing import Any
 
 import trio
 
-from ._chain_runs import ChainRuns, TriggerQueue
 from ._dispatch import Dispatch
 from ._errors import PublishLoopError, ScopeLeakError
 from ._listeners import DecisionLog
@@ -19,6 +18,7 @@ from ._route import Route
 from ._run import Run, link_to_ancestors
 from ._run_context import CURRENT_RUN
 from ._run_outcome import Decision, RouteStatistics
+from ._runs_and_triggers import ChainRuns, TriggerQueue
 from ._stage_pipeline import NOT_YET, NOTHING, Pending, Pipeline, StageError, carry_out, causes
 from ._stage_results import ResultKind, kind_of
 from .error_containment import contain, is_stop
@@ -28,6 +28,12 @@ log = get_logger()
 
 REENTRY_LIMIT = 32
 """How often a chain of sync stages may trigger itself before it is stopped."""
+
+UNWIND_S = 1.0
+"""How many seconds a cut run may take to unwind before its chain stops waiting."""
+
+HANDLER_S = 1.0
+"""How many seconds the handler of an interruption may take."""
 
 OVERRUN_S = 1.0
 """How many seconds a cancelled handler may still take before nobody waits for it."""

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 import trio
 
-from ._chain_runtime import RouteRuntime
+from ._chain_runtime import HANDLER_S, UNWIND_S, RouteRuntime
 from ._chain_types import E
 from ._dispatch import Dispatch, Plan, Receiver
 from ._errors import RouteDefinitionError
@@ -27,12 +27,6 @@ from .logs import get_logger
 from .service_nursery import open_service_nursery
 
 log = get_logger()
-
-UNWIND_S = 1.0
-"""How many seconds a cut run may take to unwind before its chain stops waiting."""
-
-HANDLER_S = 1.0
-"""How many seconds the handler of an interruption may take."""
 
 
 Meant = list[tuple[Matcher, Receiver]]

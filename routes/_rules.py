@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from ._chain_runs import ChainRuns, TriggerQueue
 from ._errors import RouteDefinitionError
 from ._event_match import Matcher, Predicate, matcher, written_options
 from ._listeners import DecisionLog
@@ -18,6 +17,7 @@ from ._message import Message
 from ._repeated_failures import Failures
 from ._run import Run
 from ._run_outcome import RouteVerdict
+from ._runs_and_triggers import ChainRuns, TriggerQueue
 from ._signatures import fit, is_generator_function, name_of, needs_function, needs_plain_function
 from ._stage_results import ResultKind, close_unused, kind_of
 from .error_containment import as_error

@@ -73,14 +73,14 @@ class House:
     def _targets(self, name: str) -> Iterator[str]:
         for node in ast.walk(self.trees[name]):
             if isinstance(node, ast.ImportFrom):
-                base = self._base(name, node)
+                base = self.base_of(name, node)
                 for alias in node.names:
                     target = f"{base}.{alias.name}"
                     target = target if target in self.paths else base
                     if target in self.paths and target != name:
                         yield target
 
-    def _base(self, name: str, node: ast.ImportFrom) -> str:
+    def base_of(self, name: str, node: ast.ImportFrom) -> str:
         """Return the module that an import names, below ``bargein``."""
         module = node.module or ""
         if node.level:
@@ -184,7 +184,7 @@ class House:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     if (alias.asname or alias.name) == base:
-                        module = self._base(name, node)
+                        module = self.base_of(name, node)
                         if (module, alias.name) in classes:
                             return module, alias.name
                         if module in self.paths and module != name:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.scripts import number_reference
 from tests.house import House
 
 pytestmark = pytest.mark.gate
@@ -100,3 +101,82 @@ def test_a_class_is_found_by_the_name_of_its_file():
 def test_names_share_forms_of_a_word(file, cls, found):
     """Plurals and endings count; a folder's name does not."""
     assert share_a_word(file, cls) is found
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+MAY_STAND_APART = {
+    "bridge.websocket._connection": "the close codes of RFC 6455 stand together",
+    "routes._chain_runtime": "it acts by these two, which open_router() takes as arguments",
+    "routes._message_sinks": "the queue stands there, and its default beside it",
+}
+"""Files with constants that only one other uses, and why."""
+
+HOMONYMS = {"after_s", "end_of_turn_s", "late_s", "quiet_s", "unwind_s"}
+"""Names of settings that something else has, too."""
+
+
+def constants() -> dict[tuple[str, str], int]:
+    """Return how often each constant that is a number is used in its own file."""
+    found = {}
+    for name, tree in house().trees.items():
+        loads = [
+            n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        ]
+        for node in tree.body:
+            match node:
+                case ast.Assign([ast.Name(id)], value) | ast.AnnAssign(ast.Name(id), _, value):
+                    if id.isupper() and value is not None and _is_number(value):
+                        found[name, id] = loads.count(id)
+    return found
+
+
+def _is_number(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
+
+
+def test_a_number_stands_where_it_acts():
+    """A constant is not in one file and its only use in another, where somebody would look."""
+    users: dict[tuple[str, str], set[str]] = {}
+    for name, tree in house().trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                base = house().base_of(name, node)
+                for alias in node.names:
+                    users.setdefault((base, alias.name), set()).add(name)
+    found = constants()
+    assert len(found) > 500
+    apart = {place: users[place] for place, own in found.items() if not own and place in users}
+    alone = {place: files for place, files in apart.items() if len(files) == 1}
+    assert {file for file, _ in alone} == MAY_STAND_APART.keys(), alone
+
+
+UNIT = re.compile(r"\w+_(s|ms|bytes|chars|words|db|hz)$|max_\w+$")
+"""Names of settings that say by themselves that they are limits or times."""
+
+
+def test_who_goes_by_a_setting_names_what_has_it():
+    """A file that reads a time or limit from an object names its class, or the file it is in."""
+    owners: dict[str, set[tuple[str, str]]] = {}
+    for settings in number_reference.settings().values():
+        for one in settings:
+            if one.owner[0].isupper() and UNIT.match(one.name):
+                owners.setdefault(one.name, set()).add((one.owner, Path(one.file).stem))
+    silent = []
+    for name, tree in house().trees.items():
+        read = {n.attr: n for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        own = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg | ast.keyword)}
+        own |= {
+            n.target.id
+            for n in ast.walk(tree)
+            if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+        }
+        text = house().texts[name]
+        for attribute in (read.keys() & owners.keys()) - own - HOMONYMS:
+            holder = ast.unparse(read[attribute].value).rpartition(".")[2]
+            if len(owners[attribute]) == 1 and holder != "self":
+                [(owner, file)] = owners[attribute]
+                if owner not in text and file not in text and holder.lower() != owner.lower():
+                    silent.append(f"{name}: {attribute} of {owner} in {file}")
+    assert not silent, "say in its docstring where the number is"

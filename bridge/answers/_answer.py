@@ -113,7 +113,6 @@ class Answer:
         self.caps = caps
 
     def end_by_cap(self, cap: str) -> None:
-        """Record the cap that ends it."""
         self.capped = cap
 
     def note_finish(self, reason: str) -> None:
@@ -133,7 +132,6 @@ class Answer:
         self.is_unanswered = True
 
     def set_trigger(self, message: int) -> None:
-        """Record the number of the message that it answers."""
         self.trigger_id = message
 
     def give_up(self) -> None:
@@ -162,7 +160,6 @@ class Answer:
         self.background_text.append(text)
 
     def cut(self, by: Interruption) -> None:
-        """Record its cut."""
         self.interruption = by
         self.verb = verb_of(by.cause)
 
@@ -198,17 +195,14 @@ class Answer:
         self.is_over = True
 
     def mark_end_published(self) -> None:
-        """Record that its end was published."""
         self.is_end_published = True
 
     @property
     def is_in_background(self) -> bool:
-        """Whether it continues in the background."""
         return self.end_job is not None
 
     @property
     def stands_still(self) -> bool:
-        """Whether its clock stands still."""
         return bool(self._pause_reasons)
 
     def stand(self, reason: str, now_s: float) -> None:
@@ -247,14 +241,12 @@ class Answer:
 
     @property
     def generated(self) -> str:
-        """All its text so far."""
         if len(self.utterances) == 1:
             return self.utterances[0].said
         return "".join(utterance.said for utterance in self.utterances)
 
     @property
     def heard(self) -> str:
-        """What the caller has heard of it."""
         heard = []
         for utterance in self.utterances:
             if utterance.rest_left_out:

@@ -16,7 +16,7 @@ from ..events import (
     AgentStoppedSpeaking,
     AgentUtteranceQueued,
 )
-from ..playout._echo_text import LINGERS_S, words_around
+from ..playout._echo_text import words_around
 from ..playout._hold import Holding
 from ..playout._playout import PLAYER_S, Playout
 from ..playout._text_playout import SpokenKind, TextPlayout
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from .._transport_protocol import Transport
     from ..context._call_context import CallContext
     from ._history_writer import HistoryWriter
+
+LINGERS_S = 3.0
+"""For how many seconds after its end the last speech still counts."""
 
 
 class PlayoutEvents:
@@ -60,7 +63,6 @@ class PlayoutEvents:
         self._publish(utterance, AgentStartedSpeaking(utterance=utterance.number))
 
     def words_heard(self, utterance: Utterance, text: str) -> None:
-        """Record and publish what was heard."""
         self._memory.remember(utterance.answer)  # written before it is published
         self._publish(utterance, AgentSpeechSent(content=text, utterance=utterance.number))
 

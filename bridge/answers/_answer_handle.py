@@ -114,5 +114,4 @@ class OwnedAnswerHandle(AnswerHandle):
         self._answer = answer
 
     def end(self, outcome: Outcome) -> None:
-        """End the answer."""
         self._end(outcome)

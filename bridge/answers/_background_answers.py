@@ -74,7 +74,6 @@ class BackgroundAnswer:
 
     @property
     def is_cut(self) -> bool:
-        """Whether it was stopped."""
         return self.answer.run is not None and self.answer.run.is_cut
 
     def interrupt(self, verb: Verb) -> StillRunning | None:
@@ -212,12 +211,10 @@ class BackgroundAnswers:
         self.publish_moved()
 
     def publish_moved(self) -> None:
-        """Publish the moves that are not published yet."""
         for answer in self.pop_unpublished():
             self._publish_ended(answer)
 
     def _ended(self, job: BackgroundAnswer, result: ToolResult) -> None:
-        """Record the result of an answer that continued in the background."""
         log.info("answer_came_back", answer=job.answer.number, outcome=result.outcome)
         self._context.running_tools.remove(job)
         if job.answer.outcome == "backgrounded":  # else it was cancelled in that step

@@ -377,7 +377,6 @@ class CallAnswers:
         self._context.touch_state()
 
     def open_answer(self, run: Run | None, agent: str) -> Answer:
-        """Start an answer of an agent."""
         answer = self._answers.open(run, agent)
         self._marks.watch(answer)
         trigger = run.trigger.event if run is not None and run.trigger is not None else None

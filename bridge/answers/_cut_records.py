@@ -62,7 +62,6 @@ class CutRecords:
         return self._count
 
     def end_as(self, outcome: Outcome) -> None:
-        """End answers that are cut from now on with this outcome."""
         self._ends_as = outcome
 
     def outcome_by(self, verb: Verb | None) -> Outcome:
@@ -79,7 +78,6 @@ class CutRecords:
         self._keep(answer, by)
 
     def note_pause(self, answer: Answer, message: Message) -> None:
-        """Record that an answer was paused."""
         by = interruption_of(answer, message, "pause", "running")
         self.record(answer, by, answer.seen_phase)
 

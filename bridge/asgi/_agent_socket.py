@@ -22,7 +22,6 @@ BLOCK_BYTES = 16_384
 """How many bytes are on their way to the host at once, as those that a socket of ours is given."""
 
 NORMAL_CLOSE = 1000
-NO_STATUS = 1005
 ABNORMAL_CLOSE = 1006
 """Close codes of RFC 6455, section 7.4.1."""
 

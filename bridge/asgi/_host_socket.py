@@ -18,8 +18,12 @@ from bargein.routes.logs import get_logger
 
 from ..websocket import Data
 from ..wires._limits import HARD_LIMIT_FACTOR, Limits
-from ._agent_socket import ABNORMAL_CLOSE, NO_STATUS, AgentSocket
+from ._agent_socket import ABNORMAL_CLOSE, AgentSocket
 from ._agent_thread import Crossing
+
+NO_STATUS = 1005
+"""Close code of RFC 6455, section 7.4.1, for a close without one."""
+
 
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]

@@ -27,7 +27,6 @@ def fade_samples(rate_hz: int) -> int:
 
 
 def fall(level: int, rate_hz: int) -> array[int]:
-    """Return a level that falls to zero."""
     length = fade_samples(rate_hz)
     return array("h", (round(level * (1 - (n + 1) / length)) for n in range(length)))
 

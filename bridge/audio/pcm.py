@@ -36,7 +36,6 @@ class WholeSamples:
     """
 
     def __init__(self) -> None:
-        """Start a sound."""
         self._half = b""
 
     def push(self, pcm: bytes) -> bytes:

@@ -204,12 +204,10 @@ def tls_context(cert: str | None, key: str | None) -> ssl.SSLContext | None:
 
 
 def add_wire_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option to a command."""
     parser.add_argument("--wire", action="append", default=[], metavar="NAME", help=WIRE_HELP)
 
 
 def add_wires(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to a command line."""
     parser = commands.add_parser(
         "wires",
         help="list the ways of reaching calls",

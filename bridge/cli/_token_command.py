@@ -19,7 +19,6 @@ SERVER_RIGHTS = ("watch", "control", "operator", "metrics")
 
 
 def add_token(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to a command line."""
     parser = commands.add_parser(
         "token",
         help="make a signed token for a caller",

@@ -226,7 +226,10 @@ async def _keep_call(
 
 
 async def _redial(way: _CallerSettings, caller: NetworkCaller) -> None:
-    """Dial until the line is back and run the call on it, or end the call."""
+    """Dial until the line is back and run the call on it, or end the call.
+
+    The server waits as long as its ``Limits`` say.
+    """
     until_s = trio.current_time() + caller.line.resume_s
     if way.can_redial and caller.line.can_resume:
         for pause_s in pauses():

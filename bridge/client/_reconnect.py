@@ -30,7 +30,7 @@ class ReconnectingLine:
         received: How many messages were received, without audio and greetings.
         resumes: How often the call continued over a new connection.
         is_up: Whether there is a connection now.
-        resume_s: How many seconds the server waits for this caller to come back.
+        resume_s: How many seconds the server waits for this caller to come back, by its ``Limits``.
     """
 
     def __init__(self, outbox: Outbox, greeting: Greeting) -> None:

@@ -17,7 +17,6 @@ def as_conversation(text: str) -> str:
 
 
 def as_port(text: str) -> int:
-    """Parse a port, 0 to 65535."""
     number = _int(text)
     if not 0 <= number <= 65_535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port; ports are 0 to 65535")

@@ -63,7 +63,6 @@ def shorten(text: str, width: int) -> str:
 
 
 def columns(text: str) -> int:
-    """Return the width of a text in columns."""
     return len(text) if text.isascii() else sum(map(width_of, text))
 
 

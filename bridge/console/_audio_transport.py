@@ -93,7 +93,6 @@ class VoiceTransport:
     # --- called by the call ---------------------------------------------------------------------
 
     def attached(self, call: Call) -> None:
-        """Keep the call."""
         self._call = call
 
     def send(self, message: Message) -> None:

@@ -190,5 +190,4 @@ _CAPS = {"wall_s": "seconds", "tool_calls": "tool calls"}
 
 
 def cap_name(which: str) -> str:
-    """Return the name of a cap for a person."""
     return _CAPS.get(which, which)

@@ -54,7 +54,6 @@ class PlainConsole:
     """
 
     def __init__(self, *, as_json: bool) -> None:
-        """Start empty."""
         self.exit_code = 0
         self._as_json = as_json
         self._out, self._err = sys.stdout, sys.stderr
@@ -155,7 +154,6 @@ class PlainConsole:
     # --- the run --------------------------------------------------------------------------------
 
     async def run(self, session: ConsoleSession) -> None:
-        """Run the conversation."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_out)
             with redirect_stdout(self._err), self._signals.heard(), self._scope:

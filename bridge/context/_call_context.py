@@ -125,7 +125,6 @@ class CallContext:
         self._polled.append((waits, fn))
 
     def enter(self, state: CallState) -> None:
-        """Record the state that is published."""
         self.state = state
 
     def pause(self, *, on: bool) -> None:

@@ -49,7 +49,6 @@ class Floor:
         return source in ("call", self.holder)
 
     def has_agent(self, source: str) -> bool:
-        """Whether a source is the agent that has the floor."""
         return bool(source) and source == self.holder
 
     def is_audible(self, message: Message) -> bool:

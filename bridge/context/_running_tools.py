@@ -171,7 +171,6 @@ class RunningTools:
 
     @property
     def jobs(self) -> tuple[Work, ...]:
-        """The tools in the background."""
         return tuple(work for work in self._works if work.run is None)
 
 

@@ -171,7 +171,6 @@ class StateKeeper:
         control: VerbExecution,
         permissions: Permissions,
     ) -> None:
-        """Start in the state ``idle``."""
         self._permissions = permissions
         self.context = context
         self.answers = answers

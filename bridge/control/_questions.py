@@ -99,7 +99,6 @@ class _Question:
         return said is not None and (said.heard_chars > 0 or said.finished)
 
     def as_event(self) -> QuestionAsked:
-        """Return its event."""
         return QuestionAsked(
             id=self.id,
             call=self.call_id,

@@ -106,7 +106,6 @@ class VerbExecution:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the call is paused."""
         return self._context.is_paused
 
     @property
@@ -116,7 +115,6 @@ class VerbExecution:
 
     @property
     def pause_tools(self) -> PauseTools:
-        """What a pause does to the tools of the answer."""
         return self._pause_tools
 
     @pause_tools.setter

@@ -217,7 +217,6 @@ class VerbUse:
         self.interrupt(*self.context.running_tools.of(run))
 
     def interrupt(self, *works: Work) -> None:
-        """Interrupt tools."""
         for work in works:
             self.receipt.took(work, work.interrupt(self.for_tools))
             if work not in self.works:

@@ -36,8 +36,6 @@ SAVE_ENTRIES = 100
 STEP_S = 0.02
 """How many seconds apart such steps are while the store accepts entries."""
 
-CLOSE_S = 2.0
-"""How many seconds the last attempt may take when a call ends."""
 
 CallAt = Callable[[object, float, Callable[[], None]], None]
 """Calls a plain function at a time: ``Router.call_at``."""

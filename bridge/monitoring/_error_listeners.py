@@ -21,7 +21,6 @@ class ErrorListeners:
     __slots__ = ("_observers", "_router")
 
     def __init__(self, router: Router) -> None:
-        """Listen to the router of the call."""
         self._router = router
         self._observers: list[Callable[[Exception], None]] = []
         router.listen(failed=self.report_failure, caught=self.show)

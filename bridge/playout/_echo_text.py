@@ -14,8 +14,6 @@ echo comes back within half a second, and a recogniser takes a second or two to 
 AFTER_CHARS = 80
 """How many characters beyond what the player has may count: a clause is seldom longer."""
 
-LINGERS_S = 3.0
-"""For how many seconds after its end the last speech still counts."""
 
 _CLAUSE_END = r"[.,;:!?\u3002\uff0c\uff01\uff1f\u3001\u2026]+(?=\s|$)|[\u3002\uff0c\uff01\uff1f]|\n"
 

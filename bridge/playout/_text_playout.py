@@ -184,7 +184,6 @@ class TextPlayout:
         self._lines.insert(at, _SpokenUtterance(utterance))
 
     def pass_on(self, utterance: Utterance, chars: int) -> None:
-        """Pass on the next characters of an utterance."""
         for line in self._lines:
             if line.utterance is utterance:
                 line.pass_on(chars)

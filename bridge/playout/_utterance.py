@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from ..events import AgentAudio, HeardBasis
 from ..validation.texts import has_words
-from ._playout_buffer import PlayoutBuffer, ResendBuffer
+from ._audio_buffers import PlayoutBuffer, ResendBuffer
 from ._segment import Segment, Segments, reach, word_start_ms
 
 if TYPE_CHECKING:
@@ -290,7 +290,6 @@ class Utterance:
 
     @property
     def heard(self) -> str:
-        """What the caller has heard of it."""
         return self.generated[: self.heard_chars]
 
     @property
@@ -364,7 +363,6 @@ class Utterance:
         self.await_voice(now_s)
 
     def await_voice(self, now_s: float) -> None:
-        """Start the deadline of its voice."""
         self.waits_since_s = max(self.waits_since_s, now_s)
 
     def complete_audio(self) -> None:

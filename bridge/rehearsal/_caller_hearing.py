@@ -57,11 +57,9 @@ class CallerHearing:
         return new
 
     def line_began(self, now_s: float) -> None:
-        """Record that the caller has begun a line."""
         self.line_at_s = now_s
 
     def line_ended(self, now_s: float) -> None:
-        """Record that the caller has finished a line."""
         self._quiet_since_s = max(self._quiet_since_s, now_s)
 
     def perceive(self, now_s: float) -> Perception:

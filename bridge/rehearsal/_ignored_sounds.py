@@ -31,7 +31,6 @@ class UtteranceGap:
 
     @property
     def length(self) -> int:
-        """Its length in samples."""
         return self.stop - self.start
 
 

@@ -389,7 +389,6 @@ def _verdict(cut: MeasuredCut) -> str:
 
 
 def _decided_in(decision: TurnDecision) -> str:
-    """Return the colour of a decision."""
     if decision.decision == "interruption":
         return CUT
     if decision.is_open:

@@ -207,7 +207,6 @@ class Access:
         return None
 
     def may_read_metrics(self, given: str) -> bool:
-        """Whether this token may read the metrics."""
         if self.metrics_token is None and not self.needs_token:
             return not self.public
         if any([_is(given, self.metrics_token), _is(given, self.token)]):

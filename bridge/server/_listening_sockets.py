@@ -106,7 +106,6 @@ class PatientListener(trio.abc.Listener[trio.SocketStream]):
                 await trio.sleep(RETRY_S)
 
     async def aclose(self) -> None:
-        """Close the listener."""
         await self._listener.aclose()
 
     def _log(self, error: OSError) -> None:

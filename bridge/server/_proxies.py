@@ -76,7 +76,6 @@ class TrustedProxies:
             ) from None
 
     def __bool__(self) -> bool:
-        """Whether any proxy is trusted."""
         return bool(self._nets)
 
     def trace(self, peer: str, secure: bool, headers: Headers) -> CallerAddress:

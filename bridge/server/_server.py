@@ -65,7 +65,6 @@ class _Place:
     session_of: Callable[[str], Session | None]
 
     def count_refusal(self, code: RefusalCode) -> None:
-        """Count that the connection is refused."""
         self.metrics.rejected[code] += 1
 
 

@@ -57,7 +57,6 @@ class WirePaths:
         self._wire_of[path] = wire
 
     def __iter__(self) -> Iterator[tuple[str, Wire]]:
-        """Yield each path and its wire."""
         return iter(self._wire_of.items())
 
     def wire_of(self, path: str) -> Wire | None:
@@ -69,7 +68,6 @@ class WirePaths:
         return self._key(path) in self._webhooks
 
     def takes_body(self, request: HttpRequest) -> bool:
-        """Whether the body of a request is read."""
         return request.method == "POST" and self.is_webhook(request.route)
 
     def _key(self, path: str) -> str:

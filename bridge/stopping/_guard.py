@@ -95,7 +95,6 @@ class Guard:
         self._send("terminal")
 
     def close(self) -> None:
-        """End it."""
         if self._process is not None:
             self._is_over.set()
             self._thread.join()

@@ -396,7 +396,6 @@ async def open_call_over(
     *,
     own_speech: bool = False,
 ) -> AsyncIterator[Caller]:
-    """Open a call like ``open_call()``, over a given transport."""
     app = copy(answer) if isinstance(answer, App) else App(answer)
     if not own_speech:
         app.speech = SimulatedVoice(chars_per_s) if transport.audio else None

@@ -102,16 +102,13 @@ class Recorder(trio.abc.Instrument):
         self._scope = scope
 
     def task_spawned(self, task: trio.lowlevel.Task) -> None:
-        """Record a task that starts."""
         self.alive.add(task)
 
     def task_exited(self, task: trio.lowlevel.Task) -> None:
-        """Record a task that has ended."""
         self.alive.discard(task)
         self.last = task.name
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Count a step."""
         self.total += 1
         if self.total > self._most and self._scope is not None:
             self._scope.cancel(reason="the run takes steps without end")
@@ -138,7 +135,6 @@ class PointFinder(Recorder):
         self._log: list[SchedulerStep] = []
 
     def stepped(self, task: trio.lowlevel.Task) -> None:
-        """Record a step."""
         self._log.append(self.describe(task))
 
     def points(self) -> list[InterruptionPoint]:

@@ -153,7 +153,6 @@ def _agents(finished: FinishedCall) -> tuple[AgentEntry, ...]:
 
 
 def agent_entries(caller: Caller) -> tuple[AgentEntry, ...]:
-    """Return the agents' entries so far."""
     return tuple(entry for entry in caller.call.history if isinstance(entry, AgentEntry))
 
 

@@ -67,7 +67,6 @@ class ScenarioRun:
     _caller: Caller | None = None
 
     def run(self, recorder: Recorder, clock: trio.testing.MockClock) -> None:
-        """Run the scenario once."""
         with (
             self._noting("the call"),
             repeatable(self.plan.seed),

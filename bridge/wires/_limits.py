@@ -10,9 +10,6 @@ import trio
 from ..protocol._watch_messages import WatchLevel
 from ..validation.numbers import check_numbers
 
-AUDIO_WINDOW_S = 5.0
-"""Over how many seconds a caller's audio is averaged: a stalled line catches up in less."""
-
 HARD_LIMIT_FACTOR = 4
 """A message above ``max_message_bytes`` is answered by an error; one above this multiple of it is
 not even read, and closes the connection with code 1009."""

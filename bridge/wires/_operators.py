@@ -234,7 +234,6 @@ class Operators:
         self._calls.pop(call_id, None)
 
     def end(self, user: str) -> None:
-        """End the connections of a user."""
         for operator in self._operators:
             if operator.user == user:
                 operator.ending.cancel(reason="the user is sent away")

@@ -75,7 +75,6 @@ def trim(samples: Samples, before_s: float = 0.05, after_s: float = 0.1) -> Samp
 
 
 def silence(seconds: float) -> Samples:
-    """Return digital silence."""
     import numpy as np
 
     return np.zeros(max(0, round(seconds * RATE)))

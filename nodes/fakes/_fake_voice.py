@@ -47,7 +47,6 @@ def pcm_of(text: str) -> bytes:
 
 
 def base64_of(text: str) -> str:
-    """Return the audio of a text as base64."""
     return base64.b64encode(pcm_of(text)).decode()
 
 

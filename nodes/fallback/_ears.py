@@ -82,7 +82,6 @@ class FallbackEar(ProviderGroup[Ear]):
 
     @property
     def sample_rate_hz(self) -> int:
-        """The sample rate of all the ears."""
         return self._providers[0].engine.sample_rate_hz
 
     @property

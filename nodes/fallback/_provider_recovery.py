@@ -66,7 +66,6 @@ class Provider(Generic[T]):
 
     @property
     def works(self) -> bool:
-        """Whether the provider works, as far as is known."""
         if self._token is not None and self._token is not trio.lowlevel.current_trio_token():
             self._token, self._is_probed = (
                 None,

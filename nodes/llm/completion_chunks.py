@@ -207,7 +207,6 @@ def _content(delta: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _call_pieces(delta: Mapping[str, Any]) -> Iterator[CallPiece]:
-    """Yield the pieces of calls in a delta."""
     for piece in objects_of(delta.get("tool_calls")):
         yield _call_piece(piece, object_of(piece.get("function")) or piece)
     legacy = object_of(delta.get("function_call"))

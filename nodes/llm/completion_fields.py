@@ -42,7 +42,6 @@ def _others(piece: Fields) -> dict[str, Any]:
 
 
 def message_fields(delta: Fields) -> dict[str, Any]:
-    """Return the own fields in a piece of a message."""
     return {n: v for n, v in delta.items() if v and _OF_MESSAGES.fullmatch(n)}
 
 

@@ -146,7 +146,6 @@ class HttpChat:
         raise NotImplementedError
 
     def _reading(self) -> Reading:
-        """Return the reader of one answer."""
         raise NotImplementedError
 
     # --- requests ---------------------------------------------------------------------------------

@@ -57,7 +57,6 @@ class OpenCall:
     _repeats: int = 0
 
     def add(self, piece: CallPiece) -> None:
-        """Add a piece that belongs to this call."""
         self.id = self.id or piece.id
         self.name = self.name or piece.name
         self.extra = joined(self.extra, piece.extra)
@@ -114,7 +113,6 @@ class ToolCallPieces:
     """The calls of one answer."""
 
     def __init__(self) -> None:
-        """Start without a call."""
         self.calls: list[OpenCall] = []
         self._by_index: dict[int, OpenCall] = {}
 

@@ -107,7 +107,6 @@ class Process:
     """A child process, from its start to its end."""
 
     def __init__(self, name: str, process: trio.Process, captured: CapturedOutput) -> None:
-        """Use `start_process`."""
         self.name = name
         self.process = process
         self.captured = captured
@@ -123,7 +122,6 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The id of the process."""
         return self.process.pid
 
     @property

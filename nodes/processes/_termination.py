@@ -113,7 +113,6 @@ class StopReport:
 
 
 def never() -> bool:
-    """Return False."""
     return False
 
 

@@ -46,7 +46,6 @@ AFTER_LENGTH = HEADER.size - 4
 
 
 def frame(kind: bytes, job: int, payload: bytes = b"") -> bytes:
-    """Return one frame as bytes."""
     return HEADER.pack(AFTER_LENGTH + len(payload), kind[0], job) + payload
 
 

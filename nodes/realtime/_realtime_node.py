@@ -22,8 +22,9 @@ from bargein.bridge.events import (
     VoiceStarted,
 )
 from bargein.bridge.validation.arguments import check_has
-from bargein.nodes._chat_node import DEFAULT_CAPS, NO_CAPS, ChatNode
+from bargein.nodes._chat_node import ChatNode
 from bargein.nodes._conversation_context import ConversationContext
+from bargein.nodes._tool_loop import DEFAULT_CAPS, NO_CAPS
 from bargein.nodes.llm import AnswerPiece, SpeechDelta, Usage
 from bargein.nodes.services import VendorError
 from bargein.nodes.speech import Hearing
@@ -342,7 +343,6 @@ class SpokenUtterances:
         return tuple(self._parts)
 
     def add(self, utterance: int, item: str, lasts_ms: float) -> None:
-        """Add some audio of an item to an utterance."""
         parts = self._parts.setdefault(utterance, [])
         if parts and parts[-1].item == item:
             parts[-1].lasts_ms += lasts_ms
@@ -354,7 +354,6 @@ class SpokenUtterances:
         self._parts.pop(utterance, None)
 
     def clear(self) -> None:
-        """Forget all utterances."""
         self._parts.clear()
 
     def cut(self, utterance: int, heard_ms: float) -> Iterator[tuple[str, int]]:

@@ -149,7 +149,6 @@ class Response:
         self._changed.set()
 
     def fail(self, error: VendorError) -> None:
-        """End the response with an error."""
         self._error, self.is_over = error, True
         self._changed.set()
 
@@ -243,7 +242,6 @@ class Responses:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all responses are over."""
         return not self._open
 
     async def until_empty(self) -> None:
@@ -290,7 +288,6 @@ class Responses:
         self._changed.set()
 
     def fail(self, error: VendorError) -> None:
-        """End all responses with an error."""
         for response in self._open:
             response.fail(error)
         self._changed.set()

@@ -39,7 +39,6 @@ class VendorMemory:
     # --- what the vendor knows ------------------------------------------------------------------
 
     def mark_entry(self, entry: Entry) -> None:
-        """Record that the vendor knows an entry."""
         self._in_vendors_memory.add(_key(entry))
 
     def mark_answer(self, number: int) -> None:
@@ -85,7 +84,6 @@ class VendorMemory:
         return found
 
     def mark_sent(self, entries: Iterable[Entry]) -> None:
-        """Record that entries were sent."""
         for entry in entries:
             self._in_vendors_memory.add(_key(entry))
             if isinstance(entry, AgentEntry) and _is_marked(entry):

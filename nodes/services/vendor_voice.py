@@ -322,7 +322,6 @@ class VoiceLine:
             self.is_spent = self.flush_limit.is_scarce or not context.is_all_said
 
     def close(self) -> None:
-        """Close the line at once."""
         self._use.cancel(reason="the line has no further use")
 
     def give_up_late(self) -> float:

@@ -129,7 +129,6 @@ class CallerVoice:
         self._level.turn_ended()
 
     def turn_settled(self) -> None:
-        """Forget the turn."""
         self._missed = None
         self._level.settled()
 

@@ -54,7 +54,6 @@ class ClauseTexts:
         self._parts: deque[SpokenPart] = deque()
 
     def feed(self, text: str) -> list[ClauseText]:
-        """Return the clauses that this text completes."""
         return self._add(self._form.feed(text))
 
     def flush(self) -> list[ClauseText]:

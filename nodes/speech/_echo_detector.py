@@ -52,11 +52,9 @@ ACTIVE = 4
 """Columns that need structure: of fewer, behind digital silence, some are alike by chance."""
 
 LAGS = 41
-"""Delays that are tried, a hop apart: from `LOOKAHEAD_S` before to 0.58 s after a sample is known
-to be played."""
+"""Delays that are tried, a hop apart: from `LOOKAHEAD_S`, in `_heard_agent`, before to 0.58 s after
+a sample is known to be played."""
 
-LOOKAHEAD_S = 0.064
-"""How much earlier than known a sample may have been played."""
 
 ALIKE = 0.22
 """Correlation at which it is as likely as not an echo; docs/hearing.md tells how well it does.
@@ -267,7 +265,6 @@ class _LongLikeness:
     """The correlation over the last half second, at each delay."""
 
     def __init__(self) -> None:
-        """Start from silence."""
         import numpy as np
 
         self._dots = np.zeros(LAGS)

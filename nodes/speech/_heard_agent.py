@@ -9,7 +9,6 @@ import trio
 
 from bargein.bridge.events import AgentAudio
 
-from ._echo_detector import LOOKAHEAD_S
 from ._log_mel import samples_of
 
 if TYPE_CHECKING:
@@ -17,6 +16,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bargein.bridge import Bridge, Message
+
+LOOKAHEAD_S = 0.064
+"""How much earlier than known a sample may have been played."""
+
 
 OUT_OF_STEP_S = 0.08
 """How far the reference may be from the player's position, in seconds; frames come in bursts."""

@@ -129,7 +129,6 @@ class RecentSound:
             self._bytes -= len(self._frames.popleft())
 
     def pop(self) -> bytes:
-        """Remove the sound and return it."""
         pcm = b"".join(self._frames)
         self._frames.clear()
         self._bytes = 0

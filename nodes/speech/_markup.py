@@ -140,7 +140,6 @@ class MarkupRemover:
     """Takes the marks out of one text that arrives in pieces."""
 
     def __init__(self) -> None:
-        """Start a text."""
         self._delayed = ""
         self._before = "\n"  # the written character before the held ones
         self._spoken_before = ""  # the last visible character said
@@ -169,7 +168,6 @@ class MarkupRemover:
         return parts
 
     def flush(self) -> list[SpokenPart]:
-        """Return what was delayed."""
         return self._read("", is_end=True)
 
     def _read(self, text: str, *, is_end: bool) -> list[SpokenPart]:

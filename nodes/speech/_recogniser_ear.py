@@ -304,7 +304,6 @@ class VoiceRecording:
             del self.part[:end]
 
     def all_parts(self) -> tuple[bytes, ...]:
-        """Return the whole recording."""
         return (*self.parts, bytes(self.part)) if self.part else tuple(self.parts)
 
     def is_due(self, voiced: int) -> bool:

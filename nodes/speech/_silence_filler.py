@@ -9,7 +9,9 @@ Rules:
 4. A filler or an apology that fails itself is followed by nothing: the next one would fail, too.
 5. A filler promises words: if the call falls idle without any, whatever the reason, the apology
    follows. Only who cuts what was waited for, or begins another turn, waits no longer.
-6. Where nothing speaks, because the agent answers in writing, nothing sounds either.
+6. How long a stage may keep the caller waiting before one is said, `Budgets` say, in
+   `bridge/monitoring/_stage_budgets.py`; `StageStalled` tells that the time is up.
+7. Where nothing speaks, because the agent answers in writing, nothing sounds either.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ class UsedWords:
     """The words of an ear's current turn that turn taking has used."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._counts: dict[int, int] = {}  # of each segment
         self._text: list[str] = []  # what another line may repeat
         self._repeats: list[str] = []  # what this line may repeat

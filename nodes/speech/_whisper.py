@@ -359,7 +359,6 @@ class Encoder:
         self._ranks = {(left, right): rank for rank, (left, right) in enumerate(pairs)}
 
     def encode(self, text: str) -> list[str]:
-        """Return the tokens of a text."""
         return [token for chunk in _CHUNK.findall(text) for token in self._merge(chunk)]
 
     def _merge(self, chunk: str) -> Iterator[str]:

@@ -207,7 +207,6 @@ class TimeLimits:
         self._left_s = math.inf
 
     def start(self) -> None:
-        """Start the timeout now."""
         self._timeout_at_s = trio.current_time() + self._timeout_s
         self._set()
 

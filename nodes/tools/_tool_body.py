@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-COMMIT_S = 5.0
-"""How long a commit section may take unless it says otherwise, in seconds; requests to payment
-services commonly wait 3 to 5 s before they give up."""
 
 CommitStage = Literal["unused", "refused", "open", "closed", "broken"]
 """``refused``: a stop came first; ``broken``: left by an error, or after its deadline."""

@@ -22,11 +22,16 @@ from bargein.bridge.events import (
 )
 from bargein.routes.error_hints import SuggestsNames
 
-from ._tool_body import COMMIT_S, CommitSection, DeclaredOutcome, ToolBody
+from ._tool_body import CommitSection, DeclaredOutcome, ToolBody
 from ._tool_clock import virtual_time
 
 if TYPE_CHECKING:
     from bargein.bridge import Call, InterruptToken
+
+COMMIT_S = 5.0
+"""How long a commit section may take unless it says otherwise, in seconds; requests to payment
+services commonly wait 3 to 5 s before they give up."""
+
 
 ASK_S = 30.0
 """How long a caller may be silent after a question, in seconds: time to look something up."""

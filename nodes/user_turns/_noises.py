@@ -40,7 +40,7 @@ _EXCLAIMED = ("!", "\uff01")
 
 
 class NoiseSettings(Protocol):
-    """What of the turn settings tells noises from words."""
+    """What of ``TurnSettings`` tells noises from words."""
 
     @property
     def phrases(self) -> Phrases: ...

@@ -204,7 +204,6 @@ class PhraseSet:
         return map(" ".join, self.phrases)
 
     def contains(self, word: str) -> bool:
-        """Return whether a word is one of the phrases."""
         return (word,) in self.phrases
 
     def is_start(self, words: Sequence[str]) -> bool:
@@ -215,14 +214,12 @@ class PhraseSet:
     # asks dozens of these questions about each transcript.
 
     def end(self, words: Sequence[str]) -> bool:
-        """Return whether the words end with one of the phrases."""
         for length in self._lengths:  # noqa: SIM110 - see above
             if tuple(words[-length:]) in self.phrases:
                 return True
         return False
 
     def is_in(self, words: Sequence[str]) -> bool:
-        """Return whether the words contain one of the phrases."""
         for to in range(1, len(words) + 1):  # noqa: SIM110 - see above
             if self.end(words[:to]):
                 return True

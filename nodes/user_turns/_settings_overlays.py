@@ -162,7 +162,6 @@ class SettingsInForce:
         self.overlays = (*kept, overlay)
 
     def at(self, view: AgentView) -> TurnSettings:
-        """Return the settings of a moment."""
         if not self.overlays:
             return self.base
         in_force = tuple(overlay.applies(view) for overlay in self.overlays)

@@ -87,7 +87,6 @@ class MergedTranscript:
 
     @property
     def text(self) -> str:
-        """All words so far."""
         if not self.segments:
             return ""
         parts = (self.segments[number].content for number in sorted(self.segments))

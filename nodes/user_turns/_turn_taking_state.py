@@ -95,7 +95,6 @@ class VoiceTiming:
         self.was_heard = True
 
     def stop(self, now_s: float) -> None:
-        """Record that it stopped."""
         self.is_on = self.owes_stop = False
         self.since_s = self.sign_s = now_s
 
@@ -105,7 +104,6 @@ class VoiceTiming:
         self.owes_stop = True
 
     def start(self, now_s: float) -> None:
-        """Record that it continues."""
         self.is_on = self.was_heard = self.was_started = True
         self.owes_stop = False
         self.since_s = self.sign_s = now_s
@@ -179,7 +177,6 @@ class UndecidedSound:
         await_words(self.voice, self.transcript)
 
     def add_hint(self, hint: Hint, now_s: float) -> None:
-        """Record a hint about the sound."""
         self.hint, self.hinted_s = hint, now_s
         self.voice.notice(now_s)
         is_near = hint.kind == "distant" and not hint.probability
@@ -297,7 +294,6 @@ class UserTurn:
 
     @property
     def text(self) -> str:
-        """All its words so far."""
         return f"{self.before} {self.transcript.text}".strip()
 
 
@@ -385,7 +381,6 @@ class TurnTakingState:
         self.ask_by_s = min(self.ask_by_s, at_s)
 
     def publish(self, event: Event) -> None:
-        """Have an event published."""
         self.acts.append(PublishEvent(event))
 
     def decide(
@@ -401,7 +396,6 @@ class TurnTakingState:
         self.acts.append(PublishEvent(event, words))
 
     def note_noise(self) -> None:
-        """Record that the sound was a noise."""
         self.noise_s = self.now_s
 
     def hold(self, undecided: UndecidedSound) -> None:
@@ -464,7 +458,6 @@ class TurnTakingState:
         self.owes_stop = False
 
     def note_stray_stop(self) -> None:
-        """Record a stop without a start."""
         self.stray_stop_s = self.now_s
 
     def new_words(self, words: VoiceWords, *, is_late: bool) -> str:
@@ -526,7 +519,6 @@ class TurnTakingState:
         self.release(undecided)
 
     def note_turn_end(self) -> None:
-        """Record that a turn with words ended."""
         self.turn_ended_s = self.now_s
 
     def end_turn(self, turn: UserTurn, text: str) -> None:

@@ -128,12 +128,10 @@ class VerbRow:
 
     @property
     def name(self) -> str:
-        """Its name for people."""
         return self.title or self.verb.replace("_", " ").capitalize()
 
     @property
     def as_tools_see(self) -> Verb:
-        """The verb for tools."""
         return self.to_tools or self.verb
 
     def shown(self) -> dict[str, object]:

@@ -24,7 +24,7 @@ from ...protocol import (
 )
 from ...protocol._message_validation import BYTES_PER_INPUT_MS
 from ...websocket import Data
-from .._limits import AUDIO_WINDOW_S, Limits, RateLimit
+from .._limits import Limits, RateLimit
 from .._metrics import Metrics
 from ._native_transport import NativeTransport
 from ._sound_format import SoundFormat
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from ...call._call import Call
 
 log = get_logger()
+
+AUDIO_WINDOW_S = 5.0
+"""Over how many seconds a caller's audio is averaged: a stalled line catches up in less."""
 
 VERBS_PER_S = 10.0
 VERB_BURST = 50

@@ -77,7 +77,6 @@ class Functions:
     def run(
         self, payload: bytes, give: Callable[[bytes], None], is_cancelled: Callable[[], bool]
     ) -> None:
-        """Call one function."""
         answer = self._answer(payload, is_cancelled)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the function may have closed or replaced it

@@ -160,7 +160,6 @@ class _OutputRecorder:
         self._live = dict.fromkeys(streams, limits.live)
 
     def record(self, stream: OutputStream, text: str) -> None:
-        """Record text of one stream."""
         self._excerpts[stream].add(text)
         room = self._live[stream]
         self._live[stream] = max(0, room - len(text))
@@ -171,7 +170,6 @@ class _OutputRecorder:
             self._output(stream, "\n[the rest is not shown]\n")
 
     def result(self, code: int, ran_s: float, stopped: StopReport) -> CommandResult:
-        """Return the result of the command."""
         output: dict[OutputStream, str] = {
             stream: str(excerpt) for stream, excerpt in self._excerpts.items()
         }

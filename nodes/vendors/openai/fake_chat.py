@@ -53,7 +53,6 @@ class FakeOpenAIChat(FakeChat):
 
 
 def refused(message: str, param: str | None = None) -> Mapping[str, Any]:
-    """Return the body of a refusal."""
     error = {"message": message, "type": "invalid_request_error", "param": param, "code": None}
     return {"error": error}
 

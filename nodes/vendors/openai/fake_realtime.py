@@ -74,7 +74,6 @@ class RealtimeConversation:
     """One line, and the conversation that the vendor keeps for it."""
 
     def __init__(self, line: FakeLine) -> None:
-        """Start with an empty conversation."""
         self.line = line
         self.received: deque[dict[str, Any]] = deque(maxlen=MOST_MESSAGES)
         self.items: list[RealtimeItem] = []

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bargein.bridge.audio.loudspeaker import Loudspeaker, LoudspeakerReport
+from bargein.bridge.playout._audio_buffers import SPARE_PIECES, ResendBuffer
 from bargein.bridge.playout._playout import CHUNK_S, LEAD_S, Playout
-from bargein.bridge.playout._playout_buffer import SPARE_PIECES, ResendBuffer
 from bargein.bridge.playout._resend import LONGEST_WORD_S
 from bargein.bridge.playout._utterance import Utterance
 from bargein.events import AgentAudio, WordTiming
