@@ -363,14 +363,6 @@ def test_the_map_of_the_design_leads_to_files() -> None:
             assert (ROOT / file).is_file(), f"docs/design.md names {file}"
 
 
-def test_the_rooms_of_the_design_are_those_of_the_source() -> None:
-    """The table of rooms has each folder of the source but those of vendors, and no other."""
-    listed = set(re.findall(r"^\| `([\w/]+)/`", _section("## The rooms"), re.MULTILINE))
-    packages = {m for m in modules() if (ROOT / m).is_dir() and "/_" not in m}
-    packages -= {f"nodes/vendors/{vendor}" for vendor in VENDORS}
-    assert listed == packages | {"bridge/page"}
-
-
 def _section(heading: str) -> str:
     design = (ROOT / "docs" / "design.md").read_text()
     return design.partition(f"{heading}\n")[2].partition("\n## ")[0]

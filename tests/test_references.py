@@ -16,6 +16,7 @@ from docs.scripts import (
     event_reference,
     llms,
     operation_reference,
+    room_reference,
     state_picture,
     state_reference,
 )
@@ -29,7 +30,7 @@ DOCS = ROOT / "docs"
 
 @pytest.mark.parametrize(
     "page",
-    [event_reference, command_reference, llms, state_picture, state_reference],
+    [event_reference, command_reference, llms, room_reference, state_picture, state_reference],
     ids=lambda p: p.PAGE.name,
 )
 def test_a_generated_page_is_up_to_date(page) -> None:

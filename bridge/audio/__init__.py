@@ -1,4 +1,4 @@
-"""Sound as numbers: PCM16, resampling, G.711 and fades, the same for voices, wires and recordings.
+"""Sound as numbers, for voices, wires and recordings: PCM16, resampling, G.711 and fades.
 
 numpy and soxr are extras, imported by what needs them.
 """

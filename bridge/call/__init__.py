@@ -1,1 +1,1 @@
-"""A call: its parts, the bridges of its nodes, its handle."""
+"""A call: its parts, the bridges of its nodes, its handle, transfers and DTMF."""

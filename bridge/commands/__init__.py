@@ -1,4 +1,4 @@
-"""What the commands of the command line share."""
+"""What the command line and the console share: targets, option values, logs."""
 
 from ._logs import configure_logs as configure_logs
 from ._target import TargetError as TargetError

@@ -1,1 +1,1 @@
-"""What the parts of a call share."""
+"""What the parts of a call share: the floor, the running tools, receipts of verbs."""

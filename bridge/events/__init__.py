@@ -1,4 +1,4 @@
-"""The events of a voice call.
+"""The events of a voice call, one file for each side that publishes them.
 
 Facts about the caller start with ``User``, facts about the agent with ``Agent``; the rest belong
 to the call.

@@ -1,4 +1,4 @@
-"""The server: one port for the page, ``/healthz``, ``/metrics`` and calls over ``/ws``."""
+"""The port: listens, admits, limits, counts and drains; it knows no message of a wire."""
 
 from ..wires._limits import Limits as Limits
 from ..wires._metrics import Metrics as Metrics
