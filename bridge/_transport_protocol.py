@@ -66,7 +66,8 @@ class SpeaksText(Protocol):
 
     Its ``audio`` is False.  What was heard is what it reports with
     ``call.answers.audio.report_speech()``, and
-    ``clear()`` silences the voice.
+    ``clear()`` silences the voice.  One whose voice nothing but the caller silences has
+    ``silences = False``.
     """
 
     def speak(self, utterance: int, text: str, last: bool, interruptible: bool, /) -> None:

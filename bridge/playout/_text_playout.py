@@ -5,7 +5,8 @@ Rules:
    the far side drops what it still has when other text arrives, and that is how a cut silences it.
 2. What was heard is what the far side tells, and the clock claims nothing while that tells.  A side
    that has told nothing goes by an estimate, and its basis is ``clock``.
-3. After a cut the far side still tells the last words that it spoke; they count, for ``SETTLE_S``.
+3. After a cut the far side still tells the last words that it spoke; they count while they come,
+   each within ``SETTLE_S``.  A far side that nothing silences goes on with what it has.
 4. Text that the far side dropped by itself, of an utterance that no rule has cut, is spoken again
    from the first word that was not heard.
 """
@@ -23,6 +24,7 @@ from bargein.routes.logs import get_logger
 
 from ..validation.texts import has_words
 from ._playout import CLOSE_S, PLAYER_S, CallAt, PlayoutListener
+from ._told_text import after_stop, after_words, words_before
 from ._utterance import Utterance
 
 log = get_logger()
@@ -43,11 +45,6 @@ otherwise, such as a number in words."""
 SLACK_S = 1.0
 """How much later than estimated a side that tells nothing has spoken a text, in seconds: its voice
 begins about half a second after the first word arrives."""
-
-
-SURE_CHARS = 8
-"""How many characters, without white space, are enough to be found behind others that were not
-told: as many as a long word has."""
 
 
 @dataclass(slots=True, eq=False)
@@ -106,6 +103,7 @@ class TextPlayout:
         "_numbers",
         "_reports",
         "_settling",
+        "_silences",
         "_speak",
     )  # fmt: skip
 
@@ -115,6 +113,8 @@ class TextPlayout:
         clear: Callable[[int, str], None],
         listener: PlayoutListener,
         call_at: CallAt,
+        *,
+        silences: bool = True,
     ) -> None:
         """Start with nothing to say.
 
@@ -123,6 +123,8 @@ class TextPlayout:
             clear: The transport's; see ``Transport``.
             listener: Is called for what happens to utterances.
             call_at: Sets a timer.
+            silences: Whether ``clear()`` silences the far side; otherwise it speaks all that it
+                has, unless the caller interrupts it.
         """
         self._speak = speak
         self._clear = clear
@@ -130,6 +132,7 @@ class TextPlayout:
         self._call_at = call_at
         self._lines: list[_SpokenUtterance] = []
         self._settling: list[tuple[_SpokenUtterance, float]] = []
+        self._silences = silences
         self._reports = False
         self._held = False
         self._numbers = 0
@@ -243,6 +246,10 @@ class TextPlayout:
             if chars is not None:
                 line.note_report(now_s)
                 self._hear(line, chars)
+                self._settling = [  # it still speaks
+                    (each, now_s + SETTLE_S if each is line else until_s)
+                    for each, until_s in self._settling
+                ]
                 for earlier in settling if line not in settling else ():
                     self._settle(earlier)  # nothing more will be told of it
                 return True
@@ -390,9 +397,9 @@ class TextPlayout:
             self._listener.utterance_settled(utterance)
 
     def hold(self) -> None:
-        """Silence the far side; what was not heard is spoken again at the release."""
+        """Silence the far side, if it can be; at the release, what was not heard follows."""
         self._held = True
-        for line in self._lines[:1]:
+        for line in self._lines[:1] if self._silences else ():
             if line.is_with_far_side:
                 self._clear(line.utterance.number, "held")
             line.recall()
@@ -404,7 +411,7 @@ class TextPlayout:
             Whether it continues with words that the far side had before.
         """
         self._held = False
-        for line in self._lines[:1]:
+        for line in self._lines[:1] if self._silences else ():
             line.recall()
         self.wake()
         return any(line.utterance.played.started for line in self._lines[:1])
@@ -421,78 +428,3 @@ class TextPlayout:
             self.cut(utterance, reason)
         for line, _ in tuple(self._settling):
             self._settle(line)
-
-
-# --- the text that the far side tells, in the text that it was given: with other white space, and
-# sometimes in another case; at an interruption some tell all that was heard, some its last clause
-
-
-def after_words(told: str, given: str, heard: int, sent: int) -> int | None:
-    """Return how far a text is spoken, when the next words of it were told.
-
-    Args:
-        told: The words that were spoken after those told before.
-        given: The text.
-        heard: How many characters of it were told before.
-        sent: How many characters of it the far side has.
-
-    Returns:
-        The end of the words in the text; ``None`` if they are not in it, behind what was told.
-    """
-    wanted = _letters(told)[0]
-    if not wanted:
-        return heard
-    for start in (heard, words_before(given, heard)):  # a word of which half was heard is said anew
-        rest, ends = _letters(given[start:sent])
-        at = rest.find(wanted)
-        if at == 0 or (at > 0 and len(wanted) >= SURE_CHARS):
-            return max(heard, start + ends[at + len(wanted) - 1])
-    return None
-
-
-def after_stop(told: str, given: str, heard: int, sent: int) -> int | None:
-    """Return how far a text is spoken, when it was interrupted after the told words.
-
-    Args:
-        told: What was heard of the text, or of its last clause.
-        given: The text.
-        heard: How many characters of it were told before.
-        sent: How many characters of it the far side has.
-
-    Returns:
-        The end of the words in the text, at least `heard`; ``None`` if they are not in it.
-    """
-    wanted = _letters(told)[0]
-    letters, ends = _letters(given[:sent])
-    known = len(_letters(given[:heard])[0])
-    if not wanted or letters[:known].endswith(wanted):
-        return heard
-    at = letters.find(wanted, max(0, known - len(wanted) + 1))
-    if letters.startswith(wanted) and (len(wanted) > known or at < 0):
-        at = 0
-    return max(heard, ends[at + len(wanted) - 1]) if at >= 0 else None
-
-
-def words_before(text: str, chars: int) -> int:
-    """Return where the word begins in whose middle a place is; the place, if it is between words.
-
-    White space before the next word counts as behind it, so that what follows begins with a word.
-    """
-    if chars >= len(text) or not chars:
-        return min(chars, len(text))
-    if not text[chars].isspace() and not text[chars - 1].isspace():
-        cut = max((at for at in range(chars) if text[at].isspace()), default=-1)
-        return cut + 1
-    return chars
-
-
-def _letters(text: str) -> tuple[str, list[int]]:
-    """Return a text without white space and case, and where each of its characters ends in it."""
-    letters: list[str] = []
-    ends: list[int] = []
-    for at, character in enumerate(text):
-        if not character.isspace():
-            for letter in character.casefold():
-                letters.append(letter)
-                ends.append(at + 1)
-    return "".join(letters), ends

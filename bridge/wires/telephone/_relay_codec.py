@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast, final, get_args
+from typing import Any, Literal, TypeAlias, cast, final
 
 from pydantic import Field
 from pydantic_core import from_json, to_json
@@ -23,14 +23,19 @@ from bargein.routes import Event
 from ...events import Button
 from ...validation.foreign_data import clean_text
 from ...websocket import Data
-
-MAX_TEXT_CHARS = 8_000
-"""How many characters of a text of the carrier's are taken: eight minutes of speech."""
+from ..text._text_events import (
+    BUTTONS,
+    MAX_TEXT_CHARS,
+    FarError,
+    Ignored,
+    PlayedWords,
+    PressedKey,
+    Prompt,
+    SpeechChange,
+)
 
 MAX_PARAMETERS = 50
 MAX_PARAMETER_CHARS = 1_000
-
-_BUTTONS = frozenset(get_args(Button))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +63,6 @@ class PlayMedia(Event):
     times: int = Field(default=1, ge=1, le=1000)
 
 
-class SwitchLanguage(Event):
-    """Lets the carrier speak and hear another language from now on."""
-
-    type: Literal["agent.switch_language"] = "agent.switch_language"
-    spoken: str = ""
-    """The tag of the language of its voice, such as "es-ES"; empty for no change."""
-    heard: str = ""
-    """The tag of the language of its ears; empty for no change."""
-
-
 # --- what a carrier says ------------------------------------------------------------------------
 
 
@@ -84,22 +79,6 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """What the caller said, or has said so far."""
-
-    text: str = field(repr=False)
-    final: bool
-    language: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PressedKey:
-    """The caller pressed a key."""
-
-    button: Button
-
-
-@dataclass(frozen=True, slots=True)
 class Stopped:
     """The caller interrupted the carrier's voice, which has dropped all that it had."""
 
@@ -107,37 +86,8 @@ class Stopped:
     """The end of what was heard."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedWords:
-    """The carrier's voice has spoken the next words, or sent keys."""
-
-    text: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class SpeechChange:
-    """A voice is heard from now on, or no longer."""
-
-    who: Literal["agent", "caller"]
-    on: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CarrierError:
-    """The carrier did not understand a message, or failed."""
-
-    text: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """A message that means nothing here."""
-
-    why: str
-
-
 RelayEvent: TypeAlias = (
-    Opened | Prompt | PressedKey | Stopped | PlayedWords | SpeechChange | CarrierError | Ignored
+    Opened | Prompt | PressedKey | Stopped | PlayedWords | SpeechChange | FarError | Ignored
 )
 
 _SPEAKERS: Mapping[str, Literal["agent", "caller"]] = {
@@ -174,7 +124,7 @@ class RelayCodec:
                 return Prompt(said, last is not False, _text(message, "lang") or "")
             case "dtmf":
                 digit = message.get("digit")
-                if not isinstance(digit, str) or digit not in _BUTTONS:
+                if not isinstance(digit, str) or digit not in BUTTONS:
                     return Ignored("dtmf without a key")
                 return PressedKey(cast("Button", digit))
             case "interrupt":
@@ -185,7 +135,7 @@ class RelayCodec:
             case "info":
                 return _info(message)
             case "error":
-                return CarrierError(_text(message, "description") or "")
+                return FarError(_text(message, "description") or "")
             case str():
                 return Ignored("unknown type")
         return Ignored("no type")

@@ -1,0 +1,99 @@
+"""Which words of a text a far side has spoken, by what it tells of them."""
+
+import pytest
+
+from bargein.bridge.playout._told_text import after_stop, after_words, words_before
+
+TEXT = "Sentence one, of two. Sentence two is Here."
+
+
+@pytest.mark.parametrize(
+    ("told", "heard", "expected"),
+    [
+        ("Sentence one, ", 0, "Sentence one,"),
+        ("sentence   one,", 0, "Sentence one,"),
+        ("of two.", 13, "Sentence one, of two."),
+        ("", 13, "Sentence one,"),
+        ("Sentence two is", 0, "Sentence one, of two. Sentence two is"),
+        ("is", 0, None),
+        ("Sentence three", 0, None),
+        ("one, of two.", 11, "Sentence one, of two."),
+    ],
+)
+def test_the_next_words_are_found(told, heard, expected):
+    """They follow what was told before; longer ones may come behind a gap, short ones not."""
+    chars = after_words(told, TEXT, heard, len(TEXT))
+    assert (None if chars is None else TEXT[:chars]) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "heard", "expected"),
+    [
+        ("Sentence one, of", 0, "Sentence one, of"),
+        ("Sentence", 21, "Sentence one, of two. Sentence"),
+        ("Sentence one,", 13, "Sentence one,"),
+        ("of", 16, "Sentence one, of"),
+        ("", 13, "Sentence one,"),
+        ("Sentence one, of two. Sentence two", 13, "Sentence one, of two. Sentence two"),
+        ("nobody said this", 13, None),
+    ],
+)
+def test_the_end_of_what_was_heard_is_found(told, heard, expected):
+    """At an interruption the far side tells the whole text so far, or its last clause."""
+    chars = after_stop(told, TEXT, heard, len(TEXT))
+    assert (None if chars is None else TEXT[:chars]) == expected
+
+
+def test_what_is_said_again_begins_with_a_word():
+    """A word of which a part was heard is said again whole; white space counts as heard."""
+    assert TEXT[words_before(TEXT, 3) :].startswith("Sentence one")
+    assert TEXT[words_before(TEXT, 11) :].startswith("one, of")
+    assert TEXT[words_before(TEXT, 14) :].startswith("of two")
+    assert words_before(TEXT, len(TEXT)) == len(TEXT)
+    assert words_before(TEXT, 0) == 0
+
+
+HAND = "\N{WAVING HAND SIGN}\N{EMOJI MODIFIER FITZPATRICK TYPE-4}"
+FAMILY = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "expected"),
+    [
+        ("Hello world! How are you", ["Helloworld!How"], "Hello world! How"),
+        ("Hello world! How are you", ["Hel", "loworld", "!How"], "Hello world! How"),
+        ("Hello world! How are you", ["Helloworld!Howareyou."], "Hello world! How are you"),
+        ("One. Two", ["One", ".", "Two."], "One. Two"),
+        (f"Hello {HAND} there {FAMILY} all", ["Hellothere"], f"Hello {HAND} there"),
+        (f"Hi {HAND} you {FAMILY} all", ["Hi", "you", "all"], f"Hi {HAND} you {FAMILY} all"),
+        ("I have a wonderful cat here", ["Ihaveacat"], "I have a wonderful cat"),
+        ("I have a wonderful cat here", ["Ihavea", "cathe"], "I have a wonderful cat he"),
+        ("It is 5 o'clock, and late", ["Itis5oclock"], "It is 5 o'clock"),
+        ("你好、世界。你好", ["你好世界。"], "你好、世界。"),
+        ("こんにちは世界の人", ["こんにちは", "の"], "こんにちは世界の"),
+        ("สวัสดีครับ", ["สวัสด"], "สวัสดี"),
+        ("नमस्ते दुनिया", ["नमस्ते।"], "नमस्ते"),
+        ("مرحبا بالعالم اليوم", ["مرحبابالعالم"], "مرحبا بالعالم"),
+        ("שׁלוֹם עולם", ["שלום"], "שׁלוֹם"),
+        ("Cafe\u0301 au lait", ["Café"], "Cafe\u0301"),
+        ("Café au lait", ["Cafe\u0301au"], "Café au"),
+        ("한국어 공부", ["한국어"], "한국어"),
+        ("STRASSE und mehr", ["straßeund"], "STRASSE und"),
+    ],
+)  # fmt: skip
+def test_a_text_is_found_without_white_space_in_every_script(given, told, expected):
+    """White space and emoji may lack, words too, full stops come in, and no character is cut."""
+    heard = 0
+    for each in told:
+        found = after_words(each, given, heard, len(given))
+        assert found is not None, (each, given[heard:])
+        heard = found
+    assert given[:heard] == expected
+
+
+def test_nothing_is_heard_that_nobody_said():
+    """A told text with other words, or of a text that the far side has not got, is refused."""
+    assert after_words("Goodbye then", "Hello world", 0, 11) is None
+    assert after_words("Helloworld", "Hello world", 0, 5) is None
+    assert after_words("Hello", "", 0, 0) is None
+    assert after_words(".", "Hello", 0, 5) == 0
